@@ -9,7 +9,7 @@ import pytest
 
 import tuner
 from runners.simulated import SimulatedRunner
-from tests.helpers.small_experiment import SEARCHES, ToldOfExperiment, run_small, small
+from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.trials import trial
 from tuner.course.experiment import measure_experiment
 from tuner.experiment_file import parse_experiment
@@ -24,6 +24,7 @@ from tuner.present.experiment_view import (
     experiment_markdown,
     experiments_csv,
     experiments_markdown,
+    notes_of,
     overview_lines,
 )
 from tuner.present.report.experiment_pictures import draw_experiment
@@ -133,11 +134,31 @@ def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
     assert lines[0].startswith("row,set.record_bytes,set.acks,round,")
 
 
-def test_the_report_of_several_begins_with_all_findings(results: ExperimentResults) -> None:
+def test_the_report_of_several_begins_with_a_count_of_their_findings(results: ExperimentResults) -> None:
     text = experiments_markdown([results, results])
     assert text.startswith("6 findings in 2 experiments. holds here: ")
+    assert "| small | 1 | 1 | 0 | 1 | 0 |" in text
     assert text.count("Rate cap: the tool was given 102400 records/s") == 2
     assert text.count("## small") == 2
+    assert text.count("geometric mean over the rounds") == 1
+
+
+def test_a_warning_of_several_rows_is_one_line_with_their_names(results: ExperimentResults) -> None:
+    first, second, *others = results.rows
+    hot = []
+    for percent, row in ((10, first), (12, second)):
+        warned = (replace(each, warnings=(f"it was {percent} % too hot",)) for each in row.trials)
+        hot.append(replace(row, trials=tuple(warned)))
+    again = len(first.trials) + len(second.trials) - 1
+    wanted = f"{first.row.name}; {second.row.name}: it was 10 % too hot (and {again} times more)"
+    assert wanted in notes_of(replace(results, rows=(*hot, *others)))
+
+
+def test_one_round_decides_no_finding(tmp_path: Path) -> None:
+    results = run_small(tmp_path / "small", text=SMALL.replace("rounds: 4", "rounds: 1"))
+    for text in ("\n".join(experiment_lines(results)), experiment_markdown(results)):
+        assert "need at least two rounds" in text
+        assert "Larger records reach more MB/s" not in text
     assert "small:" in overview_lines([results, results])
     assert experiments_csv([results, results]).startswith("experiment,row,")
 

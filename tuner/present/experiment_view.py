@@ -19,8 +19,11 @@ from tuner.results.latency_parts import latency_parts
 from tuner.results.row_results import Mean, RowResults
 
 _PAPER: Final = "paper"
-
-
+_HOW_TO_READ: Final = (
+    "Each value is the geometric mean over the rounds, with its 95 % confidence interval. It is called uncertain if "
+    "the interval's upper end is over ten times its lower end; more rounds (--rounds) make it narrower."
+)
+_ONE_ROUND: Final = "The paper's findings need at least two rounds, so this report says nothing about them."
 _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 
 
@@ -113,13 +116,14 @@ def _settings(selected: Mapping[str, RowValue]) -> str:
 
 def notes_of(results: ExperimentResults) -> list[str]:
     """Return sentences on how to read the tables, and on what weakens the measurements."""
+    return [_HOW_TO_READ, *_own_notes(results)]
+
+
+def _own_notes(results: ExperimentResults) -> list[str]:
+    """Return the notes that are about this experiment only."""
     spec = results.spec
     measured = sum(len(row.trials) for row in results.rows)
-    notes = [
-        f"{measured} of {spec.measurements} measurements, {counted(spec.rounds, 'round')}; each value is the geometric "
-        "mean over the rounds, with its 95 % confidence interval. It is called uncertain if the interval's upper end "
-        "is over ten times its lower end; more rounds (--rounds) make it narrower."
-    ]
+    notes = [f"{measured} of {spec.measurements} measurements, {counted(spec.rounds, 'round')}."]
     if (drift := results.drift) is not None:
         label = ROW_METRICS[spec.metrics[0]].label
         moved = "this shows no drift" if drift.low <= 1 <= drift.high else "the cluster has drifted"
@@ -151,16 +155,20 @@ def notes_of(results: ExperimentResults) -> list[str]:
 
 
 def _doubts(results: ExperimentResults) -> Iterable[str]:
-    """Yield what makes measurements of a row less reliable. Of sentences that differ by numbers, only the first."""
+    """Yield what makes the measurements of some rows less reliable.
+
+    Of sentences that differ only by numbers, this is the first, with the names of all its rows.
+    """
+    alike: dict[str, list[tuple[str, str]]] = {}
     for row in results.rows:
-        alike: dict[str, list[str]] = {}
         for trial in row.trials:
             for said in (*trial.warnings, trial.error):
                 if said:
-                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), []).append(said)
-        for first, *more in alike.values():
-            again = f" (and {counted(len(more), 'time')} more)" if more else ""
-            yield f"{row.row.name}: {first}{again}"
+                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), []).append((row.row.name, said))
+    for (name, first), *more in alike.values():
+        rows = dict.fromkeys([name, *(each for each, _ in more)])
+        again = f" (and {counted(len(more), 'time')} more)" if more else ""
+        yield f"{'; '.join(rows)}: {first}{again}"
 
 
 def experiment_lines(results: ExperimentResults) -> list[str]:
@@ -169,21 +177,28 @@ def experiment_lines(results: ExperimentResults) -> list[str]:
     if parts := part_cells(results):
         lines += [*aligned(parts), ""]
     if results.spec.findings:
-        for each in results.findings:
-            lines.append(f"{each.outcome!s:>18}  {each.finding.claim} [{each.finding.source}]")
-            lines.append(f"{'':>18}  {because(each)}")
+        if results.spec.rounds == 1:
+            lines.append(_ONE_ROUND)
+        else:
+            for each in results.findings:
+                lines.append(f"{each.outcome!s:>18}  {each.finding.claim} [{each.finding.source}]")
+                lines.append(f"{'':>18}  {because(each)}")
         lines.append("")
     return [*lines, *notes_of(results)]
 
 
-def experiment_markdown(results: ExperimentResults, *, findings: bool = True) -> str:
-    """Return the report of an experiment as Markdown, with what came out of the findings if `findings`."""
+def experiment_markdown(results: ExperimentResults) -> str:
+    """Return the report of an experiment as Markdown."""
+    return _section(results, notes_of(results))
+
+
+def _section(results: ExperimentResults, notes: Iterable[str]) -> str:
     parts = [f"{results.spec.about}", "", *_markdown(row_cells(results)), ""]
     if of_latency := part_cells(results):
         parts += [*_markdown(of_latency), ""]
-    if results.spec.findings and findings:
-        parts += [*_markdown(finding_cells(results)), ""]
-    return "\n".join([*parts, *(f"- {note}" for note in notes_of(results)), ""])
+    if results.spec.findings:
+        parts += [*([_ONE_ROUND] if results.spec.rounds == 1 else _markdown(finding_cells(results))), ""]
+    return "\n".join([*parts, *(f"- {note}" for note in notes), ""])
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> Iterable[str]:
@@ -250,11 +265,12 @@ def experiment_json(results: ExperimentResults) -> dict[str, Any]:
     )
 
 
-def overview_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
-    """Return the table of all findings of several experiments: the headings, then a list of cells for each finding."""
+def outcome_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
+    """Return how many findings of each experiment had each outcome: the headings, then the cells of each experiment."""
+    rows = [(results.spec.name, Counter(each.outcome for each in results.findings)) for results in found]
     return [
-        ["experiment", *finding_cells(found[0])[0]],
-        *([results.spec.name, *cells] for results in found for cells in finding_cells(results)[1:]),
+        ["experiment", *map(str, FindingOutcome)],
+        *([name, *(str(outcomes[each]) for each in FindingOutcome)] for name, outcomes in rows),
     ]
 
 
@@ -277,10 +293,10 @@ def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
 
 
 def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
-    """Return the report of several experiments as Markdown: the table of all findings, then each experiment."""
-    parts = [counted_outcomes(found), "", *_markdown(overview_cells(found)), ""]
+    """Return the report of several experiments as Markdown: how many findings hold in each, then each experiment."""
+    parts = [counted_outcomes(found), "", *_markdown(outcome_cells(found)), "", _HOW_TO_READ, ""]
     for results in found:
-        parts += [f"## {results.spec.name}", "", experiment_markdown(results, findings=False)]
+        parts += [f"## {results.spec.name}", "", _section(results, _own_notes(results))]
     return "\n".join(parts)
 
 
