@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -55,8 +56,8 @@ class OwnHostOnly(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def built() -> Path:
-    """The site in the folder of `make docs`. Pages that are up to date are not built again."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the site that `make docs` builds. Pages that are up to date there are not built again."""
     folder = ROOT / "build"
     site = folder / "docs"
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(folder / "doctrees")]
@@ -64,7 +65,7 @@ def built() -> Path:
         [*command, str(ROOT / "docs"), str(site)], capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    return site
+    return shutil.copytree(site, tmp_path_factory.mktemp("site") / "pages")
 
 
 @pytest.fixture(scope="module")

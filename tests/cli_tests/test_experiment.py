@@ -52,8 +52,8 @@ def test_the_experiments_that_come_along_are_listed_with_their_time() -> None:
 
 def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> None:
     shown = tuner("experiment", "show", "thesis-default", "--quick")
-    assert "cluster: 1 local broker\n" in shown.out
     assert shown.code == 0, shown.err
+    assert "cluster: 1 local broker\n" in shown.out
     assert "record_bytes=100000" in shown.out
     mine = tmp_path / "mine.yaml"
     mine.write_text(tuner("experiment", "show", "thesis-default", "--yaml").out.replace("100000]", "100000, 50000]"))

@@ -234,7 +234,7 @@ def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
 @pytest.mark.parametrize(
     "broken", [{}, {"kind": "measurement"}, {"schema_version": 2}, {"config": {}}, {"gains": None}, {"goal": "best"}]
 )
-def test_a_record_that_is_no_recommendation_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
+def test_json_that_is_no_recommendation_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
     record = {**recommendation_json(confirmed), **broken} if broken else {}
     with pytest.raises(RecordDamaged, match="recommendation must"):
         recommendation_of(record)

@@ -175,8 +175,8 @@ Until = Annotated[
         metavar="[DATE] HH:MM",
         parser=parse_until,
         help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. When "
-        "you resume the study with the same value, it means the same moment as before. Another value, such as "
-        "'2026-11-25 07:00', replaces it.",
+        "you resume an unfinished study with the same value, it means the same moment as before. Another value, "
+        "such as '2026-11-25 07:00', replaces it.",
         rich_help_panel="How long",
     ),
 ]

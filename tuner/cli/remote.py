@@ -97,16 +97,18 @@ def front(
     """
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
-        record = client.front(study, record_bytes)
-        if as_json:
-            print_json(record)
-            return
+        fronts = []
         if as_csv:
             print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
         else:
+            record = client.front(study, record_bytes)
+            if as_json:
+                print_json(record)
+                return
+            fronts = record["fronts"]
             typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
         now = client.status(study)
-    warn_about_front(record, as_csv=as_csv, simulated=now["simulated"], finished=now["state"] in _FINISHED)
+    warn_about_front(fronts, simulated=now["simulated"], finished=now["state"] in _FINISHED)
 
 
 def grid(

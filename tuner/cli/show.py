@@ -127,7 +127,8 @@ def front(
     else:
         for size in sizes:
             print_front(results, size, OUT)
-    warn_about_front(record, as_csv=as_csv, simulated=results.simulated, finished=results.finished)
+    fronts = [] if as_csv else record["fronts"]
+    warn_about_front(fronts, simulated=results.simulated, finished=results.finished)
 
 
 def grid(

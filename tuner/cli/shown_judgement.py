@@ -16,7 +16,7 @@ def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quie
     Args:
         record: What `Judgement.as_json` returned.
         text: The lines of `verification_lines`.
-        as_json: Whether to print the record instead of the text.
+        as_json: Whether to print JSON instead of the text.
         quiet: Whether to leave out everything but results and warnings.
     """
     if as_json:

@@ -1,6 +1,6 @@
 """What `tuner front`, `grid` and `explain` warn of after their results, with and without a service."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runners.simulated.simulated_runner import WARNING
@@ -10,19 +10,21 @@ from tuner.results.reasons import SIMULATED
 from tuner.results.recommendation import Recommendation
 
 
-def warn_about_front(record: Mapping[str, Any], *, as_csv: bool, simulated: bool, finished: bool) -> None:
+def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, finished: bool) -> None:
     """Print what makes fronts less reliable.
 
     Args:
-        record: What `fronts_json` returned.
-        as_csv: Whether the fronts were printed as CSV, which has a column for the flags of each config.
+        fronts: The fronts in the result of `fronts_json`; none if they were printed as CSV, which has a column for the
+            flags of each config.
         simulated: Whether the study measured nothing on Kafka.
         finished: Whether the study ran to its end.
     """
-    for row in (row for front in record["fronts"] for row in front["front"] if not as_csv):
-        for flag in row["flags"]:
-            if flag != WARNING:
-                warn(f"trial {row['trial']}: {flag}")
+    for front in fronts:
+        of_size = f" of {front['record_bytes']} B" if len(fronts) > 1 else ""
+        for row in front["front"]:
+            for flag in row["flags"]:
+                if flag != WARNING:
+                    warn(f"trial {row['trial']}{of_size}: {flag}")
     if simulated:
         warn(SIMULATED)
     _warn_unless_finished("its front", finished=finished)

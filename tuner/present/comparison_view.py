@@ -36,7 +36,7 @@ def print_comparison(found: StudyComparison, out: Unwrapped) -> None:
 
 
 def comparison_csv(record: Mapping[str, Any]) -> str:
-    """Return the record of a comparison as CSV, one line for each record size, goal and study.
+    """Return a comparison as CSV, one line for each record size, goal and study.
 
     Args:
         record: What `StudyComparison.as_json` returned.

@@ -99,7 +99,7 @@ def _cost(recommendation: Recommendation, metric: str) -> SideEffect:
         return price.cost
     if recommendation.goal is Goal.BALANCED:
         return SideEffect.KEEPS
-    # A record of an earlier release has no prices.
+    # The JSON of an earlier release has no prices.
     return Price.of(recommendation.gains[metric], ALLOW_LOSS).cost
 
 

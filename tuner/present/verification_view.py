@@ -25,7 +25,7 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
 
 
 def verification_warnings(record: Mapping[str, Any]) -> list[str]:
-    """Return what makes a judgement less reliable, from its record."""
+    """Return what makes a judgement less reliable, from its JSON."""
     warnings = list(dict.fromkeys(warning for size in record["sizes"] for warning in size["warnings"]))
     if record["weaker"]:
         guarantee, baseline = record["guarantee"], record["baseline_guarantee"]
@@ -34,7 +34,7 @@ def verification_warnings(record: Mapping[str, Any]) -> list[str]:
 
 
 def shortcomings(record: Mapping[str, Any]) -> list[str]:
-    """Return why a config did not pass, in sentences, from the record of its judgement; empty if it passed."""
+    """Return why a config did not pass, in sentences, from the JSON of its judgement; empty if it passed."""
     found = [*record["misses"]]
     for why in ("misses", "undecided"):
         found += [f"{size['record_bytes']} B: {each}" for size in record["sizes"] for each in size[why]]

@@ -210,8 +210,8 @@ class Work:
         """Put the verification of a config into the queue.
 
         Returns:
-            The new study, or the record of a config that is refused without any measurement; and whether there is a
-            new study.
+            The new study, or the JSON of a judgement that refuses the config without any measurement; and whether there
+            is a new study.
 
         Raises:
             ConfigError: The client does not accept the config.
@@ -228,7 +228,7 @@ class Work:
         return found, False
 
     def _verify(self, asked: VerificationAsked, submitted_by: str) -> str | dict[str, Any]:
-        """Return the name of the study that verifies a config, or the record of a config that is refused."""
+        """Return the name of the study that verifies a config, or the JSON of a judgement that refuses the config."""
         while True:
             name = self._free_name(verification_stem(asked.file))
             text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
