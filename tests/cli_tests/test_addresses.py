@@ -8,13 +8,14 @@ from typer.testing import CliRunner
 
 import tuner
 from tests.helpers.command import tuner as run_tuner
-from tuner.cli.bench import bench
-from tuner.cli.cleanup import cleanup
-from tuner.cli.compare_tools import compare_tools
-from tuner.cli.doctor import doctor
-from tuner.cli.plan import init, plan
-from tuner.cli.run import run
-from tuner.cli.verify import verify
+from tuner.cli.commands.bench import bench
+from tuner.cli.commands.cleanup import cleanup
+from tuner.cli.commands.compare_tools import compare_tools
+from tuner.cli.commands.doctor import doctor
+from tuner.cli.commands.init import init
+from tuner.cli.commands.plan import plan
+from tuner.cli.commands.run import run
+from tuner.cli.commands.verify import verify
 from tuner.study_file import StudyFileError, parse_study
 
 WRONG = ["kafka", "kafka:", "kafka:0", "kafka:65536", "kafka:x", "::1:9092", "kafka:9092,other", "[::1]", ":9092", ","]

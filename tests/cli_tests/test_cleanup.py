@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import tuner.cli.cleanup as module
+import tuner.cli.commands.cleanup as module
 from runners.clusters.leftovers import Leftover
 from tuner.model.target import Target
 

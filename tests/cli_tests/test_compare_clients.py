@@ -7,7 +7,7 @@ import typer
 
 from search_spaces import ConfigError, java
 from tests.helpers.command import tuner
-from tuner.cli.compare_clients import compare_clients
+from tuner.cli.commands.compare_clients import compare_clients
 from tuner.model.errors import StudyNotFound
 from tuner.results.study_results import load_results
 

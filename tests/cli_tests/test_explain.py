@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 from search_spaces.properties_file import parse_properties
 from tests.helpers.command import tuner
 from tests.helpers.stored_studies import WINNER, taken_apart, write_study
-from tuner.cli.explain import explain
-from tuner.cli.recommend import recommend
+from tuner.cli.commands.explain import explain
+from tuner.cli.commands.recommend import recommend
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.storage.home import ROOT_VARIABLE
 

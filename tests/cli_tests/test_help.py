@@ -14,7 +14,7 @@ import typer
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of, options_of_service
 from tests.helpers.command import tuner
-from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
+from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
 
 _HEAVY: Final = (
     "confluent_kafka",
@@ -61,6 +61,13 @@ def test_the_list_of_commands_shows_the_first_sentence_of_each_help(place: str, 
     said = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
     assert said is not None
     assert " ".join(said.partition("\n\n")[0].split()) == sentence
+
+
+def test_each_command_has_a_module_of_its_name() -> None:
+    named = {command: f"commands.{command.replace('-', '_')}" for command in COMMANDS}
+    assert {command: place.partition(":")[0] for command, (place, _) in COMMANDS.items()} == named
+    there = {f"commands.{file.stem}" for file in (ROOT / "tuner" / "cli" / "commands").glob("[!_]*.py")}
+    assert there == set(named.values()), "what commands share belongs into another package"
 
 
 def test_no_module_imports_a_command() -> None:

@@ -12,10 +12,11 @@ from typer.testing import CliRunner, Result
 
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, confirming, study, trial
-from tuner.cli.bench import bench
-from tuner.cli.plan import init
-from tuner.cli.recommend import recommend
-from tuner.cli.show import compare, report
+from tuner.cli.commands.bench import bench
+from tuner.cli.commands.compare import compare
+from tuner.cli.commands.init import init
+from tuner.cli.commands.recommend import recommend
+from tuner.cli.commands.report import report
 from tuner.storage.home import ROOT_VARIABLE
 
 app = typer.Typer()

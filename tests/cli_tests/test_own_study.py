@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.command import tuner
 from tests.helpers.invented_studies import baseline, study, trial
 from tuner.cli.interruption import Interrupted
-from tuner.cli.own_study import new_study
+from tuner.cli.running.own_study import new_study
 from tuner.model.trial import Kind, Trial
 from tuner.storage.sqlite import FolderStorage
 

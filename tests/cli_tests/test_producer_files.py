@@ -10,8 +10,8 @@ from search_spaces.errors import ConfigError
 from search_spaces.properties_file import parse_properties, read_properties
 from tests.helpers.command import tuner
 from tests.search_spaces_tests.test_lint import TWENTY_TWO
-from tuner.cli.lint import lint
-from tuner.cli.translate import translate
+from tuner.cli.commands.lint import lint
+from tuner.cli.commands.translate import translate
 from tuner.model.errors import ExitCode, exit_code_of
 
 app = typer.Typer()

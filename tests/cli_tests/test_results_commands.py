@@ -18,8 +18,11 @@ from tests.helpers.command import tuner
 from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import WINNER, write_study
 from tuner import api as tuner_api
-from tuner.cli.recommend import recommend
-from tuner.cli.show import compare, front, report, status
+from tuner.cli.commands.compare import compare
+from tuner.cli.commands.front import front
+from tuner.cli.commands.recommend import recommend
+from tuner.cli.commands.report import report
+from tuner.cli.commands.status import status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Kind, Trial

@@ -13,7 +13,7 @@ from runners.errors import BrokerLost
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
 from tuner.cli.app import start
-from tuner.cli.own_study import new_study
+from tuner.cli.running.own_study import new_study
 from tuner.storage.home import storage_at
 
 WRONG = [
@@ -130,7 +130,7 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
 
     monkeypatch.setattr("tuner.cli.interruption._INTERRUPTIONS", [])
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    monkeypatch.setattr("tuner.cli.plan.schema", command)
+    monkeypatch.setattr("tuner.cli.commands.schema.schema", command)
     monkeypatch.setattr("sys.argv", ["tuner", "schema"])
     try:
         with pytest.raises(SystemExit) as ended:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.command import arguments, tuner
-from tuner.cli.verify_options import rounds_asked
+from tuner.cli.options.verify_options import rounds_asked
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind
 from tuner.results.reasons import SIMULATED

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from tuner.cli.app import app
-from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
+from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
 
 _SERVER = "KAFKA_TUNER_SERVER"
 _SOME_SERVICE = "http://127.0.0.1:8080"

@@ -8,7 +8,7 @@ from sphinx.pycode import ModuleAnalyzer
 from docs.extensions.reference import command_line, knobs, python, rest, study_file
 from objectives.outcome import OUTCOME_METRICS
 from search_spaces import Role, java, librdkafka
-from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
+from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
 from tuner.model.errors import ExitCode
 from tuner.service.http.application import openapi_document
 from tuner.study_file import json_schema

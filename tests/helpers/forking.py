@@ -15,7 +15,15 @@ from typing import Final
 
 _PROGRAM: Final = "from tests.helpers.forking import become_each_command; become_each_command()"
 _CHECKOUT: Final = Path(__file__).parents[2]
-_IMPORTED_FIRST: Final = ("tuner.cli.run", "tuner.cli.verify", "tuner.cli.show", "tuner.present.report.bundle")
+_IMPORTED_FIRST: Final = (
+    "tuner.cli.commands.run",
+    "tuner.cli.commands.verify",
+    "tuner.cli.commands.compare",
+    "tuner.cli.commands.front",
+    "tuner.cli.commands.grid",
+    "tuner.cli.commands.status",
+    "tuner.present.report.bundle",
+)
 
 
 class ForkingProcess:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _TIMEOUT_S = 120.0
-_UI = "import typer; from tuner.cli.ui import ui; typer.run(ui)"
+_UI = "import typer; from tuner.cli.commands.ui import ui; typer.run(ui)"
 
 
 @contextmanager

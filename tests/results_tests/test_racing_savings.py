@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tests.helpers.stored_studies import study
 from tests.helpers.trials import baseline, trial
-from tuner.cli.show import status
+from tuner.cli.commands.status import status
 from tuner.model.trial import Kind, Trial
 from tuner.present.report.page import report_page
 from tuner.present.status import status_of

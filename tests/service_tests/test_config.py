@@ -143,7 +143,7 @@ def test_json_that_yaml_would_misread_is_rewritten() -> None:
 
 def test_other_commands_do_not_import_the_web_framework() -> None:
     asked = (
-        "import sys; import tuner.cli.app, tuner.cli.show, tuner.cli.serve, tuner.client;"
+        "import sys; import tuner.cli.app, tuner.cli.commands.status, tuner.cli.commands.serve, tuner.client;"
         "print([name for name in ('fastapi', 'uvicorn', 'starlette') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

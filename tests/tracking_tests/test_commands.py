@@ -17,9 +17,9 @@ from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tests.helpers.mlflow_server import server
 from tests.helpers.ports import free_port
 from tests.tracking_tests.looking import files, runs
-from tuner.cli.recommend import recommend
-from tuner.cli.sync import sync_study
-from tuner.cli.ui import ui
+from tuner.cli.commands.recommend import recommend
+from tuner.cli.commands.sync import sync_study
+from tuner.cli.commands.ui import ui
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.spec import Goal
 from tuner.present.report import write_all_artifacts
@@ -48,7 +48,7 @@ def studies(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def short_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short text in place of the report, whose plots take long."""
     monkeypatch.setattr(
-        "tuner.cli.sync.write_all_artifacts", lambda _, out: (out / "the-report.html").write_text("short")
+        "tuner.cli.commands.sync.write_all_artifacts", lambda _, out: (out / "the-report.html").write_text("short")
     )
 
 

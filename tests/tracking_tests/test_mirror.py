@@ -183,7 +183,7 @@ def test_a_recommendation_can_be_read_from_mlflow_alone(
 
 def test_importing_the_mirror_does_not_import_mlflow() -> None:
     code = (
-        "import sys, tuner.tracking, tuner.cli.sync, tuner.cli.ui\n"
+        "import sys, tuner.tracking, tuner.cli.commands.sync, tuner.cli.commands.ui\n"
         "print([name for name in ('mlflow', 'pandas', 'sqlalchemy', 'plotly', 'optuna', 'ray') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True)

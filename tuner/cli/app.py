@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
+from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
 from tuner.cli.interruption import (
     Interrupted,
     catch_signals,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 
 from tuner.cli.app import app
-from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
+from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
 
 from .markdown import code, entry, fenced, heading, prose, sentence, together
 

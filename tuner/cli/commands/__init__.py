@@ -1,0 +1,1 @@
+"""The commands of `tuner` without a service: one module for each, which has the name of the command."""

@@ -1,0 +1,97 @@
+"""`tuner calibrate`: a few measurements that calibrate the performance model."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from runners.reporting import counted, duration
+from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
+from search_spaces.client import client_of
+from tuner.cli.options import common_options as options
+from tuner.cli.options import workload_options
+from tuner.cli.printing import print_json
+from tuner.cli.running.experiment_run import run_experiment_shown
+from tuner.cli.running.own_study import new_study
+from tuner.experiment_file import parse_experiment
+from tuner.prediction.calibration import calibrate as fitted
+from tuner.prediction.calibration import similar_host
+from tuner.prediction.observations import observations_in
+from tuner.prediction.probes import calibration_file
+from tuner.present.console import OUT, say
+from tuner.present.prediction_view import calibration_json, calibration_lines
+from tuner.storage.home import storage_at
+
+_STEM: Final = "calibration"
+
+
+def calibrate(
+    record_bytes: Annotated[str, typer.Option(metavar="N", help="Bytes of a record's value.")] = "1000",
+    client: workload_options.MeasuredClient = "librdkafka",
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            max=MOST_RATE_RECORDS_PER_S,
+            metavar="N",
+            help="Records per second at which latencies are measured.",
+            show_default="30 % of what the model expects of the client's defaults",
+        ),
+    ] = None,
+    partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of the topics.")] = 3,
+    replication: Annotated[int, typer.Option(min=1, metavar="N", help="Replicas of each partition.")] = 1,
+    compressibility: Annotated[
+        float, typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes.")
+    ] = 0.5,
+    probes: Annotated[
+        int,
+        typer.Option(
+            min=4, max=64, metavar="N", help="Number of probes: configs that are measured to calibrate the model."
+        ),
+    ] = 12,
+    bootstrap: options.StartedOrBootstrap = None,
+    command_config: options.CommandConfig = None,
+    brokers: options.Brokers = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure a few configs that calibrate the performance model, for tuner predict without a study.
+
+    The configs are chosen for what they tell about the cluster. Each is measured for some seconds as fast as the client
+    takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are kept as an
+    experiment, calibration-1, which `tuner predict` and `tuner experiment report` take.
+
+    \b
+    Examples:
+        tuner calibrate
+        tuner calibrate --record-bytes 100 --client java
+        tuner calibrate --brokers 3 --replication 3
+        tuner calibrate --bootstrap broker:9092 --rate 20000
+    """
+    if bootstrap is None and replication > (brokers or 1):
+        raise typer.BadParameter(f"--replication {replication} needs as many brokers; add --brokers {replication}")
+    target = options.target_of(bootstrap, command_config, brokers=brokers)
+    with workload_options.named_by_option():
+        load = Workload(
+            RecordSizes.parse(record_bytes),
+            compressibility_ratio=compressibility,
+            partitions=partitions,
+            replication=replication,
+            rate_records_per_s=rate,
+        )
+    text, load = calibration_file(client_of(client), target, load, probes, similar_host(bootstrap))
+    silent = quiet or as_json
+    with new_study(_STEM, storage_at(), silent=silent) as name:
+        spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
+        if not silent:
+            say(f"{counted(spec.measurements, 'measurement')} take about {duration(spec.planned_s)}")
+        results = run_experiment_shown(
+            replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
+        )
+    calibration = fitted(observations_in(results), similar_host(bootstrap))
+    if as_json:
+        print_json(calibration_json(name, calibration))
+        return
+    OUT.show(*calibration_lines(name, calibration))

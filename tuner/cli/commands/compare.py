@@ -1,0 +1,94 @@
+"""`tuner compare` compares two studies."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
+from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.present.comparison_view import comparison_csv, print_comparison
+from tuner.present.console import OUT, say, warn
+from tuner.results.comparison import StudyComparison
+from tuner.results.comparison import compare as comparison
+from tuner.results.reasons import SIMULATED
+from tuner.results.study_results import StudyResults
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="Name of the first study, or its folder.")],
+    second: Annotated[
+        str,
+        typer.Argument(
+            metavar="B", help="Name of the second study, or its folder. Give folders if both have the same name."
+        ),
+    ],
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw both fronts as an HTML page that shows each config on hovering."),
+    ] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw both fronts as a PNG picture.")] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Compare the Pareto fronts of two studies, and their best configs for each record size and goal.
+
+    A warning names each difference in client, brokers, host or workload, because the numbers may differ for that
+    reason alone.
+
+    \b
+    Examples:
+        tuner compare before after
+        tuner compare studies/overnight /mnt/other/overnight --html fronts.html
+        tuner compare before after --csv > compared.csv
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    check_output(html, force=force)
+    check_picture(png, force=force)
+    studies = (load_study(first).results, load_study(second).results)
+    found = comparison(*studies)
+    if as_json:
+        print_json(found.as_json())
+    elif as_csv:
+        print_csv(comparison_csv(found.as_json()))
+    else:
+        print_comparison(found, OUT)
+    if found.simulated:
+        warn(SIMULATED)
+    for difference in found.differences:
+        warn(difference)
+    _draw(studies, found, html, png, force=force)
+
+
+def _draw(
+    studies: tuple[StudyResults, StudyResults],
+    found: StudyComparison,
+    html: Path | None,
+    png: Path | None,
+    *,
+    force: bool,
+) -> None:
+    if html is None and png is None:
+        return
+    if not found.sizes:
+        warn("nothing is drawn, because the studies have no record size in common")
+        return
+    if studies[0].objectives != studies[1].objectives:
+        warn("nothing is drawn, because the studies have different objectives and so no common axes")
+        return
+    # Imported here, because they import matplotlib and plotly.
+    from tuner.present.report.page import fronts_html
+    from tuner.present.report.pictures import draw_fronts
+    from tuner.present.report.view import pictures_to_compare
+
+    views = pictures_to_compare(studies, found)
+    if html is not None:
+        write_output(html, fronts_html(found, views), force=force)
+        say(f"page written to {html}")
+    if png is not None:
+        write_picture(png, partial(draw_fronts, views), force=force)
+        say(f"picture written to {png}")

@@ -1,0 +1,62 @@
+"""`tuner confirm` measures the best configs of a study again. It can be resumed."""
+
+from dataclasses import asdict, replace
+from typing import Annotated
+
+import typer
+
+from tuner import api
+from tuner.cli.options import common_options as options
+from tuner.cli.options.confirm_options import ConfirmOptions
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.running.kept_study import kept_study
+from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
+from tuner.model.study_files import REPORT_FILE
+from tuner.present.console import say, warn
+from tuner.results.recommend import recommendations
+
+
+@with_options(ConfirmOptions)
+def confirm(
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="Name of a study, its folder, or its file. Give the file if it refers to other files.",
+        ),
+    ],
+    asked: ConfirmOptions,
+    mlflow: Mlflow = True,
+    mix_environments: options.MixEnvironments = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure the best configs of a study again, alternating with the baseline, to see which gains are real.
+
+    A study does this by itself when its search ends. Use this command to do it again on another day or with more
+    rounds, or to confirm a study whose search you stopped early. It measures on the target of the study.
+
+    \b
+    Examples:
+        tuner confirm overnight
+        tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
+        tuner confirm overnight.yaml                  if the study file refers to files beside it
+    """
+    options.check_round_options(asked.rounds, asked.max_rounds)
+    results = api.load_study(study).results
+    folder = results.folder
+    spec, text = kept_study(study, results)
+    settings = {**asdict(asked), "goals": tuple(asked.goals) if asked.goals else None}
+    spec = replace(spec, confirm=spec.confirm.changed({k: value for k, value in settings.items() if value is not None}))
+    if not spec.confirm.rounds:
+        raise typer.BadParameter(
+            f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
+        )
+    silent = quiet or as_json
+    confirmed = run_with_view(
+        spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
+    )
+    found = recommendations(confirmed.results, asked.goals, warn)
+    print_found(confirmed.results, found, as_json=as_json)
+    if not silent:
+        say(f"report: {folder / REPORT_FILE}")

@@ -1,0 +1,230 @@
+"""`tuner consume` reads a topic with one or several consumers, and says how fast that is and what limits it."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Final
+
+import typer
+
+from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
+from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumers.consumption import Consumption
+from runners.consumers.reader import ReadWatch, read_on
+from runners.consumers.reading import Reading, Start
+from runners.isolated import Isolated
+from runners.java_client import source
+from runners.java_client.compiled import CompiledProgram
+from runners.librdkafka.consumer import check_properties
+from runners.limits import Limits
+from runners.measurement import Measurement
+from runners.reporting import Say, counted, silent
+from runners.workload import RecordSizes, Workload
+from search_spaces.client import Client, ClientKind, client_of, librdkafka
+from search_spaces.consumer_config import consumer_values
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties_file import parse_pairs
+from search_spaces.record_size import check_record
+from tuner.cli.options import common_options as options
+from tuner.cli.options import workload_options
+from tuner.cli.printing import print_json
+from tuner.course.open_target import OpenTarget, open_alone
+from tuner.model.consumption_json import consumption_json
+from tuner.present.console import say
+from tuner.present.consumption_view import CELLS, print_consumption, rest_of_line
+from tuner.present.live_windows import live_windows
+
+_OWN: Final = "Topic of its own, without TOPIC"
+
+
+def consume(
+    context: typer.Context,
+    topic: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Topic of yours, such as orders. Without it, the tuner starts a broker and writes a topic of its own.",
+            show_default=False,
+        ),
+    ] = None,
+    consumers: Annotated[
+        int, typer.Option(help="Number of consumers. Each has a process, and its share of the partitions.")
+    ] = 1,
+    start: Annotated[
+        Start,
+        typer.Option(
+            help="beginning reads what lies in the topic, as fast as possible. tail reads only what is written from "
+            "now on."
+        ),
+    ] = Start.BEGINNING,
+    client: Annotated[
+        str,
+        typer.Option(
+            metavar="librdkafka|java|java:VERSION",
+            help="The client that reads. java is the newest known version of Kafka's Java consumer; java:3.9.1 is "
+            "version 3.9.1.",
+        ),
+    ] = "librdkafka",
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-X",
+            metavar="KEY=VALUE",
+            help="One property of the consumer, such as fetch.min.bytes=100000. The option may be repeated.",
+        ),
+    ] = None,
+    seconds: Annotated[float, workload_options.seconds("--seconds", "--measured")] = 10,
+    warmup: Annotated[float, workload_options.warmup()] = 0.5,
+    bootstrap: options.StartedOrBootstrap = None,
+    command_config: options.CommandConfig = None,
+    container: options.Container = None,
+    brokers: options.Brokers = None,
+    amount: Annotated[
+        str,
+        typer.Option(
+            "--fill",
+            metavar="SIZE",
+            help="Bytes of values that are written before they are read.",
+            rich_help_panel=_OWN,
+        ),
+    ] = "2GB",
+    record_bytes: Annotated[str, workload_options.record_sizes(_OWN)] = "1000",
+    key_bytes: Annotated[int, workload_options.key_bytes(_OWN)] = 0,
+    compressibility: Annotated[float, workload_options.compressibility(_OWN)] = 0.0,
+    partitions: Annotated[int, workload_options.partitions(_OWN)] = 3,
+    replication: Annotated[int, workload_options.replication(_OWN)] = 1,
+    producer_pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--producer",
+            metavar="KEY=VALUE",
+            help="One property of the producer that writes, such as compression.type=lz4. The option may be repeated.",
+            rich_help_panel=_OWN,
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="With --start tail, records per second that are written while they are read.",
+            show_default="as fast as possible",
+            rich_help_panel=_OWN,
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="With --start tail, the highest number of bytes that may be written. Before more are written, the "
+            "command ends with exit code 4.",
+            rich_help_panel=_OWN,
+        ),
+    ] = "50GB",
+    seed: Annotated[int, workload_options.seed(_OWN)] = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.
+
+    On your cluster, this needs the right Read on the topic. There is no consumer group, no offset is committed, and
+    nothing is written. Without TOPIC, a broker is started on this machine, and a topic of its own is filled and read.
+
+    \b
+    Examples:
+        tuner consume
+        tuner consume --consumers 3 --record-bytes 100 --fill 500MB
+        tuner consume -X fetch.min.bytes=100000 -X fetch.wait.max.ms=100
+        tuner consume --client java --record-bytes 100 --warmup 5 -X max.poll.records=5000
+        tuner consume --start tail --rate 20000 --producer linger.ms=20
+        tuner consume orders --bootstrap broker:9092 --command-config client.properties --consumers 3 --json
+    """
+    if (topic is None) != (bootstrap is None):
+        raise typer.BadParameter(
+            "give both TOPIC and --bootstrap, the address of the cluster that has the topic, or neither of them"
+        )
+    _refuse_unused(context, topic, start)
+    chosen = client_of(client)
+    alone = quiet or as_json
+    tell = silent if alone else say
+    with workload_options.named_by_option():
+        reading = Reading(start, consumers, warmup, seconds, _consumer_properties(chosen, pairs or [], tell))
+    target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
+    opening = partial(open_alone, target, "tuner consume", say, tell)
+    with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
+        if topic is not None:
+            with opening() as opened:
+                seen, written = TopicConsumption(opened.cluster, topic, reading, client=chosen).run(watch), None
+        else:
+            config = ProducerConfig.parse(options.config_values(None, producer_pairs or [], librdkafka()))
+            with workload_options.named_by_option():
+                workload = Workload(
+                    RecordSizes.parse(record_bytes),
+                    key_bytes,
+                    compressibility,
+                    partitions,
+                    replication,
+                    rate_records_per_s=rate,
+                    seed=seed,
+                )
+            check_record(config, workload.record_sizes.largest_bytes, key_bytes or None)
+            sizes = options.parse_size(amount), options.parse_size(max_bytes)
+            with opening() as opened:
+                seen, written = _own_topic(opened, chosen, reading, config, workload, *sizes, watch)
+    if as_json:
+        print_json(consumption_json(seen, written))
+    else:
+        print_consumption(seen, written)
+
+
+def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> None:
+    """Refuse options that would have no effect, as they are for a topic of our own or for the other start."""
+    given = {
+        option.opts[0]: getattr(option, "rich_help_panel", None)
+        for option in context.command.params
+        if option.name and (source := context.get_parameter_source(option.name)) and source.name == "COMMANDLINE"
+    }
+    if topic is not None and (own := [name for name, panel in given.items() if panel == _OWN]):
+        raise typer.BadParameter(
+            f"with TOPIC, the tuner writes nothing, so these options have no effect: {', '.join(own)}; leave them out"
+        )
+    needed = {"--fill": Start.BEGINNING, "--rate": Start.TAIL, "--max-bytes": Start.TAIL}
+    for name in given:
+        if needed.get(name, start) is not start:
+            raise typer.BadParameter(f"{name} needs --start {needed[name]}, but got {start}")
+
+
+def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[str, str]:
+    """Return the consumer properties that the user gave, after asking the client whether it takes them."""
+    properties = consumer_values(parse_pairs(pairs), client)
+    if client.kind is ClientKind.JAVA:
+        source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
+    else:
+        check_properties(properties)
+    return properties
+
+
+def _own_topic(
+    opened: OpenTarget,
+    client: Client,
+    reading: Reading,
+    config: ProducerConfig,
+    workload: Workload,
+    fill_bytes: int,
+    max_bytes: int,
+    watch: ReadWatch,
+) -> tuple[Consumption, Measurement | None]:
+    """Read a topic of our own, which is filled before or written to meanwhile."""
+    if reading.start is Start.TAIL:
+        topic = opened.topics.create(workload.partitions, workload.replication)
+        runner = Isolated(opened.on_topic(topic, limits=Limits(max_bytes=max_bytes)))
+        at_rate = "as fast as possible" if workload.rate_records_per_s is None else "at the given rate"
+        opened.progress(f"a producer writes to topic {topic.name} {at_rate} while it is read")
+        consumption = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True, client=client)
+        return read_while_writing(consumption, Writing(runner, config, workload), watch)
+    records = max(1, int(fill_bytes // workload.record_sizes.mean_bytes))
+    topic = opened.topics.create(workload.partitions, workload.replication, KEPT)
+    size = f"{counted(records, 'record')} ({records * workload.record_sizes.mean_bytes / 1e9:.2f} GB of values)"
+    opened.progress(f"writing {size} to topic {topic.name}, which is deleted at the end")
+    fill(opened.cluster, topic, config, replace(workload, rate_records_per_s=None), records, Limits())
+    consumption = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True, client=client)
+    return consumption.run(watch), None

@@ -1,0 +1,61 @@
+"""`tuner cost`: what a terabyte costs with the baseline and with the recommended config, by the user's unit prices."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.options.recommend_options import AskedGoal, RecordBytes
+from tuner.cli.printing import print_json
+from tuner.prediction.observations import assumed_shape, stored_load
+from tuner.present.console import OUT, warn
+from tuner.present.cost_view import cost_json, cost_lines
+from tuner.results.cost import cost_of
+from tuner.results.recommend import recommend_each
+from tuner.study_file.prices import read_prices
+
+
+def cost(
+    study: options.Study,
+    prices: Annotated[Path, typer.Argument(metavar="PRICES.YAML", help="File of unit prices, see the first example.")],
+    record_bytes: RecordBytes = None,
+    goal: AskedGoal = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compute what a terabyte costs with the baseline and with the recommended config, from unit prices of yours.
+
+    The file of prices holds at least one of the keys core_hour (a broker's core for an hour), disk_gb_month (a gigabyte
+    on a broker's disk for 30 days) and network_gb (a gigabyte that goes to a broker), and may hold retention_days (7 by
+    default) and currency. The amounts are those that the study measured; nothing is measured now.
+
+    \b
+    Examples:
+        echo "{core_hour: 0.04, disk_gb_month: 0.1, network_gb: 0.01, currency: EUR}" > prices.yaml
+        tuner cost overnight prices.yaml
+        tuner cost overnight prices.yaml --record-bytes 1000 --json
+    """
+    unit = read_prices(prices)
+    results = load_study(study).results
+    if assumed := assumed_shape(results):
+        warn(assumed)
+    replication = int(stored_load(results)["replication"])
+    recommended, missing = recommend_each(results, record_bytes, goal)
+    found = []
+    for each in recommended:
+        costs = {"baseline": cost_of(each.baseline_metrics, replication, unit)}
+        if not each.is_baseline:
+            costs["recommended"] = cost_of(each.metrics, replication, unit)
+        found.append((each, costs))
+    if as_json:
+        print_json(cost_json(results.name, found, unit))
+    else:
+        OUT.show(*cost_lines(found, unit))
+        for each in recommended:
+            if not each.proven and not each.is_baseline:
+                warn(f"{each.record_bytes} B: the recommended config is not proven better")
+    for warning in dict.fromkeys(warning for each in recommended for warning in each.warnings):
+        warn(warning)
+    if missing:
+        raise missing

@@ -1,0 +1,286 @@
+"""`tuner experiment`: fixed lists of measurements, in rounds; those of five papers come with the tuner."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from runners.reporting import duration
+from tuner.cli.options import common_options as options
+from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
+from tuner.cli.printing import check_one_form, print_json
+from tuner.cli.running.experiment_run import run_experiment_shown
+from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
+from tuner.experiment_file.searches import on_cluster, on_ray
+from tuner.model.document import document
+from tuner.model.errors import StudyNotFound
+from tuner.model.experiment import ExperimentSpec
+from tuner.present.console import OUT, say, warn
+from tuner.present.experiment_plan_view import planned_json, planned_lines
+from tuner.present.experiment_view import (
+    experiment_json,
+    experiment_lines,
+    experiment_markdown,
+    experiments_csv,
+    experiments_json,
+    experiments_markdown,
+    overview_lines,
+)
+from tuner.present.number_text import aligned
+from tuner.results.experiment_results import ExperimentResults, load_experiment
+from tuner.storage.home import find_study
+from tuner.study_file import QUICK_SUFFIX
+
+app = typer.Typer(
+    help="Measure a fixed list of configs and loads in rounds, or repeat the experiments of five papers.",
+    no_args_is_help=True,
+)
+
+Named = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="Name of an experiment that comes with the tuner, or a YAML file.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Short measurements and few rounds, so that it takes minutes.")]
+
+
+class ReportForm(StrEnum):
+    """The form of a report."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+    HTML = "html"
+    PNG = "png"
+
+
+@app.command("list")
+def list_experiments(as_json: options.Json = False) -> None:
+    """List the experiments that come with the tuner, with the time that each takes.
+
+    \b
+    Example:
+        tuner experiment list
+    """
+    found = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
+    if as_json:
+        listed = [{"full": planned_json(full), "quick": planned_json(quick)} for full, quick in found]
+        print_json(document("experiments", experiments=listed))
+        return
+    rows = [
+        (full.name, str(len(full.rows)), duration(quick.planned_s), duration(full.planned_s), full.about)
+        for full, quick in found
+    ]
+    OUT.show(*aligned([("experiment", "rows", "--quick takes", "takes", "measures"), *rows], right=False))
+
+
+@app.command()
+def show(
+    named: Named,
+    quick: Quick = False,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="Print the experiment's file, to change it.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show what an experiment would measure, without any traffic: rows, time and bytes.
+
+    \b
+    Examples:
+        tuner experiment show linkedin-producers
+        tuner experiment show thesis-default --yaml > my-experiment.yaml
+    """
+    spec, text = read_experiment(named, quick=quick)
+    if as_yaml:
+        OUT.show(text, end="")
+    elif as_json:
+        print_json(planned_json(spec))
+    else:
+        OUT.show(*planned_lines(spec))
+
+
+@app.command()
+def run(
+    named: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE|papers",
+            help=f"Name of an experiment that comes with the tuner, a YAML file, or {PAPERS} for all of the papers.",
+        ),
+    ],
+    quick: Quick = False,
+    bootstrap: options.StartedOrBootstrap = None,
+    command_config: options.CommandConfig = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RAY_ADDRESS",
+            metavar="ADDRESS",
+            help="Address of your Ray cluster, such as head:6379, or auto. Without it, the clients run on this host.",
+        ),
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Number of rounds.", show_default="the file's")] = None,
+    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the experiment in MLflow.")] = True,
+    mix_environments: options.MixEnvironments = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run an experiment: measure all its rows once in each round, in random order, and report.
+
+    The results are kept in studies/NAME below the working folder, with -quick after the name for the quick form. You
+    can stop the command at any time: the same command resumes the experiment where it stopped.
+
+    \b
+    Examples:
+        tuner experiment run thesis-default --quick
+        tuner experiment run papers --quick
+        tuner experiment run linkedin-producers --bootstrap broker1:9092,broker2:9092,broker3:9092
+        tuner experiment run mine.yaml --rounds 10
+    """
+    names = paper_experiments() if named == PAPERS else [named]
+    read = [read_experiment(name, quick=quick) for name in names]
+    planned = [(_with_options(spec, bootstrap, command_config, ray_address, rounds), text) for spec, text in read]
+    silent = quiet or as_json
+    if not silent:
+        seconds, most = sum(spec.planned_s for spec, _ in planned), sum(spec.most_bytes for spec, _ in planned)
+        count = sum(spec.measurements for spec, _ in planned)
+        searching = "the searches and " if any(spec.searches for spec, _ in planned) else ""
+        say(f"{searching}{count} measurements take about {duration(seconds)} and send at most {most / 1e9:,.0f} GB")
+    found = []
+    for spec, text in planned:
+        found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
+        if not as_json:
+            _print(found[-1])
+    if as_json:
+        print_json(_json(found))
+    elif len(found) > 1:
+        OUT.show(*overview_lines(found))
+
+
+@app.command()
+def report(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|papers",
+            help=f"Name of an experiment that was run; {PAPERS} and {PAPERS}{QUICK_SUFFIX} stand for those of "
+            "published papers.",
+        ),
+    ],
+    form: Annotated[ReportForm, typer.Option("--format", help="Form of the report.")] = ReportForm.TEXT,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Report an experiment: its rows with the paper's values, and whether each finding of the paper holds here.
+
+    With papers, the report begins with all findings of the experiments that were run.
+
+    \b
+    Examples:
+        tuner experiment report thesis-default-quick
+        tuner experiment report thesis-default --format markdown -o thesis-default.md
+        tuner experiment report thesis-default --format html -o thesis-default.html
+        tuner experiment report thesis-default --format png -o thesis-default.png
+        tuner experiment report thesis-default --csv > measurements.csv
+        tuner experiment report papers-quick --format markdown
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    chosen = ReportForm.JSON if as_json else ReportForm.CSV if as_csv else form
+    if chosen is ReportForm.PNG and output is None:
+        raise typer.BadParameter("a picture is a file: name it with --output")
+    (check_picture if chosen is ReportForm.PNG else check_output)(output, force=force)
+    found = _stored_results(name)
+    match chosen:
+        case ReportForm.TEXT:
+            head = [*overview_lines(found), ""] if len(found) > 1 else []
+            text = "\n".join([*head, *(line for each in found for line in (*experiment_lines(each), ""))])
+        case ReportForm.MARKDOWN:
+            text = experiment_markdown(found[0]) if len(found) == 1 else experiments_markdown(found)
+        case ReportForm.CSV:
+            text = experiments_csv(found)
+        case ReportForm.JSON:
+            text = json.dumps(_json(found), indent=2) + "\n"
+        case ReportForm.HTML:
+            from tuner.present.report.page import experiment_page  # it imports plotly
+
+            text = experiment_page(_only(found, name, "a page"))
+        case ReportForm.PNG:
+            assert output is not None, "it was checked above"
+            from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
+
+            write_picture(output, partial(draw_experiment, _only(found, name, "a picture")), force=force)
+            say(f"wrote {output}")
+            return
+    if output is None:
+        OUT.show(text, end="")
+    else:
+        write_output(output, text, force=force)
+        say(f"wrote {output}")
+
+
+def _only(found: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
+    """Return the only experiment, for a form that shows one."""
+    if len(found) > 1:
+        raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(found)}; name one of them")
+    return found[0]
+
+
+def _json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
+    return experiment_json(found[0]) if len(found) == 1 else experiments_json(found)
+
+
+def _stored_results(name: str) -> list[ExperimentResults]:
+    """Return the results of an experiment, or of all of published papers that were run."""
+    form = name.removeprefix(PAPERS)
+    if form not in ("", QUICK_SUFFIX):
+        return [load_experiment(find_study(name))]
+    found = []
+    for each in paper_experiments():
+        with suppress(StudyNotFound):
+            found.append(load_experiment(find_study(each + form)))
+    if not found:
+        flag = " --quick" if form else ""
+        raise StudyNotFound(f"no experiment of the papers has results here; run `tuner experiment run papers{flag}`")
+    return found
+
+
+def _with_options(
+    spec: ExperimentSpec,
+    bootstrap: str | None,
+    command_config: Path | None,
+    ray_address: str | None,
+    rounds: int | None,
+) -> ExperimentSpec:
+    """Return an experiment with the cluster, the Ray cluster and the number of rounds of the command line.
+
+    Rows that need a link, which only brokers of the tuner have, are left out on a cluster of the user's.
+    """
+    if bootstrap is None:
+        options.target_of(None, command_config)  # it refuses connection settings without an address
+    else:
+        if spec.target.link is not None:
+            here = tuple(row for row in spec.rows if row.setup.same_zone)
+            if spec.row(spec.control) not in here:
+                raise typer.BadParameter(
+                    f"the control of {spec.name} needs brokers that the tuner starts, because it has a link "
+                    "(target.zone_delay, target.zone_bandwidth); leave --bootstrap out"
+                )
+            if left_out := ", ".join(row.name for row in spec.rows if row not in here):
+                warn(f"left out, because only brokers that the tuner starts have a link: {left_out}")
+            spec = replace(spec, rows=here)
+        searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
+        target = options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
+        spec = replace(spec, target=target, searches=searches)
+    if ray_address is not None:
+        searches = tuple(on_ray(each, ray_address) for each in spec.searches)
+        spec = replace(spec, ray=replace(spec.ray, address=ray_address), searches=searches)
+    return spec if rounds is None else replace(spec, rounds=rounds)
+
+
+def _print(results: ExperimentResults) -> None:
+    OUT.show(*experiment_lines(results))

@@ -1,0 +1,39 @@
+"""`tuner explain` shows why a config is recommended."""
+
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.recommend_options import ExplainOptions
+from tuner.cli.printing import print_json
+from tuner.cli.shown.warnings import warn_about_explanations
+from tuner.present.console import OUT
+from tuner.present.export.recommendation_json import explanations_json
+from tuner.present.why import print_explanations
+from tuner.results.explanation import explain as explanation
+from tuner.results.explanation import knob_importance
+from tuner.results.recommend import recommend_each
+
+
+@with_options(ExplainOptions)
+def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
+    """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
+
+    For each changed property, the study measured the config alternating with a copy in which only this property has the
+    baseline's value.
+
+    \b
+    Examples:
+        tuner explain overnight
+        tuner explain overnight --record-bytes 1000 --goal latency --json
+    """
+    loaded = load_study(study)
+    results = loaded.results
+    recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
+    found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
+    if as_json:
+        print_json(explanations_json(results.name, found))
+    else:
+        print_explanations(found, OUT)
+    warn_about_explanations(recommended, finished=results.finished)
+    if missing:
+        raise missing

@@ -1,0 +1,43 @@
+"""`tuner front` shows the Pareto front of a study."""
+
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.options.study_arguments import ShownSize
+from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.shown.warnings import warn_about_front
+from tuner.present.console import OUT
+from tuner.present.front_table import front_csv, fronts_json
+from tuner.present.front_view import print_front
+
+
+def front(
+    study: options.Study,
+    record_bytes: ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Show the Pareto front of a study: the configs that no other config dominates.
+
+    Each config is shown with its ratio to the baseline, its guarantee and its verdict. If no config keeps every
+    constraint, the command shows how near the trials came to each constraint.
+
+    \b
+    Examples:
+        tuner front overnight
+        tuner front overnight --record-bytes 1000 --json
+        tuner front overnight --csv > front.csv
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    loaded = load_study(study)
+    results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
+    record = fronts_json(results, sizes)
+    if as_json:
+        print_json(record)
+        return
+    if as_csv:
+        print_csv(front_csv(*sizes))
+    else:
+        for size in sizes:
+            print_front(results, size, OUT)
+    fronts = [] if as_csv else record["fronts"]
+    warn_about_front(fronts, simulated=results.simulated, finished=results.finished)

@@ -1,0 +1,41 @@
+"""`tuner grid` shows the tables of a grid search."""
+
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.options.study_arguments import ShownSize
+from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.shown.warnings import warn_about_grid
+from tuner.present.console import OUT
+from tuner.present.grid_view import grid_csv, grid_json, print_grid
+from tuner.results.grid_tables import grid_tables
+
+
+def grid(
+    study: options.Study,
+    record_bytes: ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Show the tables of a grid search: each metric by the values of two knobs.
+
+    There is a table for each pair of knobs. If the grid has more than two knobs, each cell is the mean over the values
+    of the other knobs. In a terminal, better cells are greener.
+
+    \b
+    Examples:
+        tuner grid lingers
+        tuner grid lingers --record-bytes 1000 --csv > grid.csv
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    loaded = load_study(study)
+    results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
+    tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
+    record = grid_json(results.name, tables, simulated=results.simulated)
+    if as_json:
+        print_json(record)
+    elif as_csv:
+        print_csv(grid_csv(tables))
+    else:
+        for size, found in tables.items():
+            print_grid(results.name, size, found, OUT)
+    warn_about_grid(record)

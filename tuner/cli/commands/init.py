@@ -1,0 +1,35 @@
+"""`tuner init` writes a new study file."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuner.cli.options import common_options as options
+from tuner.cli.output import write_output
+from tuner.cli.printing import print_written
+from tuner.present.console import say
+from tuner.study_file import starter_text
+
+
+def init(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("study.yaml"),
+    bootstrap: options.ClusterBootstrap = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write a new study file that lists the settings with their defaults and explains them.
+
+    \b
+    Examples:
+        tuner init
+        tuner init overnight.yaml --bootstrap broker:9092
+    """
+    if bootstrap is not None:
+        options.check_bootstrap(bootstrap)
+    if path.exists():
+        raise typer.BadParameter(f"the file must be new, but {path} is there already; name another file")
+    write_output(path, starter_text(bootstrap, str(path)))
+    say(f"wrote {path}; next: tuner plan {shlex.quote(str(path))}")
+    if as_json:
+        print_written(path, as_json=True)

@@ -1,0 +1,224 @@
+"""`tuner inspect` reads some record batches of a topic, or of all, and says what their producers do."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import typer
+
+from runners.clusters.stored_topics import StoredTopic, StoredTopics
+from runners.errors import WorkloadRefused
+from runners.inspection.batch_reader import BatchReader
+from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
+from runners.reporting import counted
+from tuner.cli.options import common_options as options
+from tuner.cli.printing import print_json
+from tuner.inspection.topic_savings import Inspection, inspected, ranked
+from tuner.model.errors import NothingToTell
+from tuner.present.advice_view import advice_json, advice_lines
+from tuner.present.console import OUT, say, warn
+from tuner.present.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
+from tuner.results.reasons import SIMULATED
+from tuner.storage.home import find_study
+
+if TYPE_CHECKING:
+    from tuner.prediction.advice import Advice
+    from tuner.prediction.calibration import Calibration
+
+_PERIOD_S: Final = 24 * 60 * 60
+_BATCHES: Final = 1_000
+_BATCHES_OF_EACH: Final = 50
+_TOP: Final = 20
+
+
+class _Calibrated(NamedTuple):
+    """The performance model, what calibrates it, and whether that was measured on Kafka."""
+
+    calibration: "Calibration"
+    study: str | None
+    simulated: bool
+
+
+def inspect(
+    topic: Annotated[
+        str | None, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.", show_default=False)
+    ] = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all", help="Inspect all topics, and rank them by what they could save.")
+    ] = False,
+    bootstrap: options.TopicBootstrap = None,
+    command_config: options.CommandConfig = None,
+    batches: Annotated[
+        int | None,
+        typer.Option(
+            min=10,
+            max=100_000,
+            help="About how many of the newest record batches of a topic to read.",
+            show_default=f"{_BATCHES}, with --all {_BATCHES_OF_EACH}",
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str, typer.Option(metavar="SIZE", help="The highest number of bytes to read, over all topics; at least 1MB.")
+    ] = "20MB",
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With --all: how many topics to print.", show_default=f"{_TOP}, with --json all of them"
+        ),
+    ] = None,
+    advise: Annotated[
+        bool,
+        typer.Option(
+            "--advise", help="Also estimate what other settings would do: batches, bytes, CPU of the brokers, latency."
+        ),
+    ] = False,
+    calibrated_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STUDY",
+            help="With --advise: study or calibration on the same cluster, which makes the intervals narrower.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Read some of a topic's newest record batches, and say how its producers batch and compress today.
+
+    Shows records and bytes per batch, linger.ms and batch.size as far as the batches tell them, codec, idempotence and
+    transactions, and what larger batches and each codec would bring. It needs no producer and no config, and makes no
+    load. No key and no value is stored or shown. Nothing is written to the cluster. This needs the right Read on the
+    topic, which includes Describe.
+
+    With --all, topics are ranked by what would be saved in the last 24 hours if each producer waited up to 20 ms for
+    batches of up to 64 KiB, and used the best codec. The rank comes from the mean of two shares: the saved batches
+    divided by the batches of all topics, and the saved bytes divided by the bytes of all topics. Topics that you may
+    not read, and internal ones, are left out.
+
+    \b
+    Examples:
+        tuner inspect orders --bootstrap broker:9092
+        tuner inspect orders --bootstrap broker:9092 --command-config client.properties --json
+        tuner inspect orders --bootstrap broker:9092 --advise
+        tuner inspect --all --bootstrap broker:9092 --max-bytes 20MB
+    """
+    if bootstrap is None:
+        raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
+    if (topic is None) is not all_topics:
+        raise typer.BadParameter("name one topic to inspect, such as orders, or give --all to inspect all of them")
+    if (advise and all_topics) or (calibrated_by and not advise):
+        raise typer.BadParameter("--advise is for one topic, and --calibrated-by is for --advise")
+    if top is not None and not all_topics:
+        raise typer.BadParameter("--top is for --all, which ranks all topics")
+    model = _calibrated(calibrated_by) if advise else None
+    if model is not None and model.simulated:
+        warn(SIMULATED)
+    limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
+    if limits.most_bytes < LEAST_BYTES:
+        raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
+    target = options.target_of(bootstrap, command_config)
+    since_ms = int((time.time() - _PERIOD_S) * 1e3)
+    with ExitStack() as stack:
+        cluster = target.cluster()
+        stack.callback(cluster.stop)
+        connection = cluster.start().connection
+        stored = StoredTopics(connection)
+        if topic is not None:
+            _inspect_one(connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
+        else:
+            found, refused = stored.readable(since_ms)
+            _inspect_all(connection, found, refused, limits, top, as_json=as_json)
+
+
+def _calibrated(study: str | None) -> _Calibrated:
+    """Return the performance model with the constants that a study calibrates, or with those of another cluster."""
+    # Imported here, because they import scipy.
+    from runners.performance_model.constants import REMOTE
+    from tuner.prediction.calibration import uncalibrated
+    from tuner.prediction.source import source_in
+
+    if study is None:
+        return _Calibrated(uncalibrated(REMOTE), None, simulated=False)
+    source = source_in(find_study(study))
+    return _Calibrated(source.calibrated(), study, source.simulated)
+
+
+def _advice(found: Inspection, calibration: "Calibration", replication: int) -> "Advice":
+    from tuner.prediction.advice import advice
+
+    told = advice(found, calibration, _PERIOD_S, replication)
+    if told is None:
+        raise NothingToTell(
+            f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
+        )
+    return told
+
+
+def _inspect_one(
+    connection: Mapping[str, str],
+    topic: StoredTopic,
+    limits: SampleLimits,
+    model: _Calibrated | None,
+    *,
+    as_json: bool,
+) -> None:
+    if not topic.records:
+        raise typer.BadParameter(f"a topic that is inspected must have records, but {topic.name} is empty")
+    say(f"reading about {limits.batches:,} of the newest batches of {topic.name}")
+    (sample,), received_bytes = _sampled(connection, [topic], limits)
+    found = inspected(sample)
+    if found is None:
+        reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
+        raise WorkloadRefused(
+            f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
+        )
+    if as_json:
+        record = inspection_json(found, sample, received_bytes)
+        try:
+            if model is not None:
+                told = _advice(found, model.calibration, topic.replication)
+                record["advice"] = advice_json(told, topic.name, model.study, simulated=model.simulated)
+        finally:
+            print_json(record)  # what was read is shown, even if no advice follows from it
+        return
+    print_inspection(found, sample, received_bytes)
+    if model is not None:
+        told = _advice(found, model.calibration, topic.replication)
+        OUT.print()
+        OUT.show(*advice_lines(told, topic.name, model.study))
+
+
+def _inspect_all(
+    connection: Mapping[str, str],
+    topics: Sequence[StoredTopic],
+    refused: Sequence[str],
+    limits: SampleLimits,
+    top: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    unread = dict.fromkeys(refused, "the right Read is missing")
+    unread |= {each.name: "no record in the last 24 hours" for each in topics if not each.recent}
+    written = [each for each in topics if each.recent]
+    if written:
+        say(f"reading about {limits.batches:,} of the newest batches of each of {counted(len(written), 'topic')}")
+    samples, received_bytes = _sampled(connection, written, limits) if written else ([], 0)
+    inspections = []
+    for sample in samples:
+        if (found := inspected(sample)) is not None:
+            inspections.append(found)
+        else:
+            unread[sample.topic.name] = next(iter(sample.unread.values()), "no batch of it tells anything")
+    rows = ranked(inspections)
+    if as_json:
+        print_json(ranking_json(rows[:top], unread, received_bytes, _PERIOD_S))
+    else:
+        print_ranking(rows, unread, received_bytes, top or _TOP)
+
+
+def _sampled(
+    connection: Mapping[str, str], topics: Sequence[StoredTopic], limits: SampleLimits
+) -> tuple[list[BatchSample], int]:
+    brokers = {each.leader for topic in topics for each in topic.partitions}
+    with BatchReader(connection, brokers, limits.most_response_bytes, say) as reader:
+        return sample_batches(reader, topics, limits), reader.received_bytes

@@ -1,0 +1,91 @@
+"""`tuner recommend` shows the config to use, in a form to paste."""
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, form_asked
+from tuner.cli.shown.recommendations import show_found
+from tuner.model.errors import NoFeasibleConfig
+from tuner.present.console import say
+from tuner.present.export import Format, recommendation_of
+from tuner.results.recommend import preferred, recommend_each
+from tuner.results.recommendation import Recommendation
+
+
+@with_options(RecommendOptions)
+def recommend(
+    study: options.Study,
+    asked: RecommendOptions,
+    tracking_uri: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="Read the recommendation from this MLflow server instead of from the study's results, such as "
+            "http://mlflow:5000.",
+        ),
+    ] = None,
+) -> None:
+    """Show the config to use for each record size, with its measured gain, ready to paste.
+
+    Properties that have the client's default value are left out, unless --all is given or the baseline sets another
+    value. The forms for the Java client hold the whole config. Some programs, such as Quarkus, have other defaults than
+    the client; their forms also set these properties. The forms java and spring of a study of librdkafka are
+    translations, which were not measured.
+
+    \b
+    Examples:
+        tuner recommend overnight --record-bytes 1000 --goal throughput
+        tuner recommend overnight --record-bytes 1000 --goal throughput --max-p99-ms 10 --format properties
+        tuner recommend overnight --record-bytes 1000 --goal balanced --allow-loss 0.2
+        tuner recommend overnight --json
+        tuner recommend overnight --record-bytes 1000 --format java --output tuned.properties
+        tuner recommend java-overnight --record-bytes 1000 --format quarkus
+        tuner recommend java-overnight --record-bytes 1000 --format strimzi-connector --output patch.yaml
+        tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
+    """
+    form = form_asked(asked.form, as_json=asked.as_json)
+    if tracking_uri is not None:
+        if asked.allow_loss is not None:
+            raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
+        found, missing = [_from_mlflow(tracking_uri, study, asked)], None
+    else:
+        found, missing = recommend_each(load_study(study).results, asked.record_bytes, asked.goal, asked.conditions)
+    show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+    if tracking_uri is None and asked.output is None and form is Format.TABLE:
+        say(f"why: {_explain_command(study, asked)}")
+    if missing:
+        raise missing
+
+
+def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendation:
+    record_bytes, goal, conditions = asked.record_bytes, asked.goal, asked.conditions
+    if record_bytes is None:
+        raise typer.BadParameter("--tracking-uri needs --record-bytes, because MLflow has one run per record size")
+    # Imported here, because importing MLflow takes seconds.
+    from tuner.tracking import recommend_from_tracking, recommendations_from_tracking
+
+    if goal is None:
+        records = recommendations_from_tracking(uri, study, record_bytes)
+    else:
+        records = [recommend_from_tracking(uri, study, record_bytes, goal)]
+    found = [each for record in records if conditions.kept_by((each := recommendation_of(record)).metrics)]
+    if not found:
+        which = "any goal" if goal is None else f"goal {goal}"
+        raise NoFeasibleConfig(
+            f"a config must keep --max-p99-ms and --min-mb-per-s, but MLflow has no such config of {study} for records "
+            f"of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
+            "consider the whole front"
+        )
+    return preferred(found)
+
+
+def _explain_command(study: str, asked: ExplainOptions) -> str:
+    """Return the `tuner explain` command for a recommendation that was made with the same options."""
+    named = (("--record-bytes", asked.record_bytes), ("--goal", asked.goal))
+    given = [word for option, value in named if value is not None for word in (option, str(value))]
+    return shlex.join(["tuner", "explain", study, *given, *asked.conditions.options])

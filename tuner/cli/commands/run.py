@@ -1,0 +1,121 @@
+"""`tuner run` searches for the best configs. It can be resumed."""
+
+from contextlib import suppress
+
+from runners.reporting import counted, duration
+from tuner.cli.options import common_options as options
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.study_from_options import StudyFromOptions
+from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
+from tuner.course import estimate
+from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.spec import Executor, StudySpec, TrackingSpec
+from tuner.model.study_files import REPORT_FILE
+from tuner.model.trial import Kind
+from tuner.present.console import say, warn
+from tuner.present.export import pasted_values
+from tuner.present.recommendation_words import chance_of_wrong_claim, not_advice
+from tuner.results.reasons import none_keeps_constraints
+from tuner.results.recommend import recommendations
+from tuner.results.study_results import StudyResults
+from tuner.storage.home import storage_at, study_folder
+
+
+@with_options(StudyFromOptions)
+def run(
+    asked: StudyFromOptions,
+    mlflow: Mlflow = True,
+    mix_environments: options.MixEnvironments = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Search for the best producer configs, and confirm the winners against your current config.
+
+    The results are kept in studies/NAME below the working folder; KAFKA_TUNER_STUDIES names another place. You can
+    stop the command at any time: the same command resumes the study where it stopped.
+
+    \b
+    Examples:
+        tuner run --quick                             try it: Kafka on this machine, 100 and 1000 B records
+        tuner run overnight.yaml --until 07:00
+        tuner run --record-bytes 100,1000 --bootstrap broker:9092 --command-config client.properties --hours 8
+        tuner run --record-bytes 1000 --bootstrap broker:9092 --current producer.properties --trials 40
+        tuner run --record-bytes 500 --trials 20 --goal latency --rounds 6 --max-rounds 10
+        tuner run --record-bytes 1000 --knob linger.ms=0..20 --knob compression.type=lz4,zstd --seed 7
+        tuner run --method grid --knob linger.ms=0,5,20 --knob batch.size=16384,262144 --repeats 3 --rounds 0
+    """
+    silent = quiet or as_json
+    spec, text = asked.new_or_same_study(None if silent else say)
+    folder = study_folder(spec.name)
+    if not storage_at().has(folder):
+        asked.check_limits(spec)
+        if not silent and spec.executor is not Executor.SIMULATED:
+            _say_time(spec, quick=asked.quick)
+    study = run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
+    found = recommendations(study.results, tell=warn)
+    print_found(study.results, found, as_json=as_json)
+    if not found and all(size.baseline is None for size in study.results.sizes):
+        raise StudyError(_nothing_measured(spec))
+    if not as_json and not quiet:
+        say(f"report: {folder / REPORT_FILE}")
+        if asked.quick:
+            say(
+                f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "
+                f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
+                "prove smaller gains; `tuner plan` with the same options shows how long it takes"
+            )
+        if any(each.proven for each in found) and (told := chance_of_wrong_claim(len(study.results.sizes))):
+            say(told)
+        if proven := [each for each in found if not not_advice(each) and pasted_values(each)]:
+            size = proven[0].record_bytes
+            say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
+        say(f"the whole front: tuner front {spec.name}")
+        if mlflow and spec.tracking.enabled:
+            _say_links(study.results, spec.tracking)
+    if not found:
+        raise NoFeasibleConfig(none_keeps_constraints(spec.name))
+
+
+def _say_time(spec: StudySpec, *, quick: bool) -> None:
+    """Print how long a new study takes, which is the time that `tuner plan` shows; nothing if it is not known."""
+    seconds = estimate.planned_s(spec, spec.spaces.values())
+    if seconds is None:
+        return
+    less = ", and less if few rounds are needed" if spec.confirm.rounds else ""
+    shorter = "" if quick else "; --quick takes less"
+    say(f"this study takes about {duration(seconds)}{less}{shorter}")
+
+
+def _nothing_measured(spec: StudySpec) -> str:
+    """Return why a study has measured nothing, and what to do."""
+    advice = "give the same command a higher limit (`tuner plan` shows the least)"
+    if spec.executor is Executor.SIMULATED:
+        # `tuner plan` refuses no limit of a simulated study.
+        advice = (
+            "the limits of a simulated study count as those of a real one, although it takes little time; give the "
+            "same command no limit in time and bytes, or a higher one"
+        )
+    return f"{spec.name} measured nothing: its limits left too little time or too few bytes for a trial; {advice}"
+
+
+def _rounds_text(results: StudyResults) -> str:
+    """Return how many rounds the confirmations had; empty if no config was confirmed."""
+    found = {
+        len({trial.round for trial in size.trials if trial.kind is Kind.CONFIRM} - {None}) for size in results.sizes
+    }
+    most = max(found, default=0)
+    if not most:
+        return ""
+    return f", and its confirmation had {'' if len(found) == 1 else 'at most '}{counted(most, 'round')}"
+
+
+def _say_links(results: StudyResults, tracking: TrackingSpec) -> None:
+    """Print links to the study's fronts on an MLflow server, or the command that starts a server and prints links."""
+    from tuner.tracking import TrackingError, TrackingLocation, links_of
+
+    location = TrackingLocation.of(tracking, results.folder.parent)
+    if location.is_web:
+        with suppress(TrackingError):  # the end of the study has told why MLflow is behind
+            for name, link in links_of(results, location).items():
+                say(f"{name}, in MLflow: {link}")
+    say(f"the study in MLflow: tuner ui {results.name}")

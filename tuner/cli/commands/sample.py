@@ -1,0 +1,75 @@
+"""`tuner sample` reads some records of a topic, and says what a study's records must be like."""
+
+import os
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runners.clusters.stored_topics import StoredTopics
+from runners.clusters.topic_reader import newest_records
+from runners.inspection.topic_sample import SampleCount
+from tuner.cli.options import common_options as options
+from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.printing import print_json
+from tuner.present.console import say
+from tuner.present.sample_view import print_sample, sample_json, sampled_study
+from tuner.study_file import name_line
+
+
+def sample(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.")],
+    bootstrap: options.TopicBootstrap = None,
+    command_config: options.CommandConfig = None,
+    records: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="How many of the newest records to read, over all partitions.")
+    ] = 10_000,
+    max_bytes: Annotated[str, typer.Option(metavar="SIZE", help="The highest number of bytes to read.")] = "20MB",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write a study file with such records, for `tuner run`."),
+    ] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.
+
+    Only statistics are kept; no key and no value is stored or shown. Nothing is written to the cluster. This needs the
+    right Read on the topic.
+
+    \b
+    Examples:
+        tuner sample orders --bootstrap broker:9092
+        tuner sample orders --bootstrap broker:9092 --command-config client.properties -o orders.yaml
+        tuner sample orders --bootstrap broker:9092 --records 100000 --max-bytes 200MB --json
+    """
+    if bootstrap is None:
+        raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
+    largest_bytes = options.parse_size(max_bytes)
+    check_output(output, force=force)
+    target = options.target_of(bootstrap, command_config)
+    with ExitStack() as stack:
+        cluster = target.cluster()
+        stack.callback(cluster.stop)
+        connection = cluster.start().connection
+        stored = StoredTopics(connection).one(topic)
+        if not stored.records:
+            raise typer.BadParameter(f"a topic that is sampled must have records, but {topic} is empty")
+        say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
+        counted = SampleCount()
+        counted.add(newest_records(connection, stored, records), largest_bytes)
+    found = counted.result(len(stored.partitions))
+    if as_json:
+        print_json(sample_json(topic, found))
+    else:
+        print_sample(topic, found)
+    if output is None:
+        return
+    if not found.sizes:
+        raise typer.BadParameter(f"a study needs records with values, but all records of {topic} are tombstones")
+    beside = None if command_config is None else os.path.relpath(command_config, output.parent)
+    text = name_line(str(output)) + sampled_study(topic, found, bootstrap, beside)
+    write_output(output, text, force=force)
+    say(f"wrote {output}; next: tuner plan {shlex.quote(str(output))}")

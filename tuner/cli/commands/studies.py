@@ -1,0 +1,17 @@
+"""`tuner studies` lists the studies."""
+
+from tuner.cli.options import common_options as options
+from tuner.cli.printing import check_one_form
+from tuner.cli.shown.studies import print_studies_here
+
+
+def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
+    """List your studies, newest first. Each line shows the state, the trials and the best proven gain.
+
+    \b
+    Examples:
+        tuner studies
+        tuner studies --csv > studies.csv
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    print_studies_here(as_json=as_json, as_csv=as_csv)

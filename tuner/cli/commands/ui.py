@@ -1,0 +1,143 @@
+"""`tuner ui` opens MLflow's pages."""
+
+import os
+import socket
+import sys
+from typing import Annotated
+
+import typer
+
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.printing import print_json
+from tuner.model.document import document
+from tuner.model.errors import StudyNotFound
+from tuner.model.spec import TrackingSpec
+from tuner.present.console import OUT, say
+from tuner.results.study_results import StudyResults
+from tuner.storage.home import studies_root
+from tuner.tracking import TrackingError, TrackingLocation, links_of, tracking_of
+from tuner.tracking.connection import QUIET
+
+
+def ui(
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STUDY",
+            help="Name of a study, or its folder. The command prints links to its front, trials and charts in MLflow.",
+            show_default="the MLflow of the studies folder",
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port to listen on. If it is taken, a free port is used.")
+    ] = 5000,
+    host: Annotated[
+        str,
+        typer.Option(help="Address to listen on. Everybody who can reach it sees the studies, without a password."),
+    ] = "127.0.0.1",
+    tracking_uri: options.TrackingUri = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show your studies in the MLflow UI, on this machine, until Ctrl-C.
+
+    If the studies are written to an MLflow server, the command only prints the address of that server. With --json, the
+    address and the links are printed as one JSON document before MLflow starts.
+
+    \b
+    Examples:
+        tuner ui
+        tuner ui overnight
+        tuner ui overnight --port 8080
+    """
+    results = load_study(study).results if study is not None else None
+    place = _tracking_location(results, tracking_uri)
+    if place.is_web:
+        if as_json:
+            _print_address(results, place, None)
+        elif results is None:
+            OUT.show(place.shown)
+        else:
+            _print_links(results, place, None)
+        return
+    if place.sqlite_file is not None and not place.sqlite_file.is_file():
+        raise StudyNotFound(
+            f"MLflow's database must exist, but there is no {place.sqlite_file}; `tuner run` or `tuner sync` creates it"
+        )
+    chosen = _free_port(host, port)
+    if chosen != port:
+        say(f"port {port} is taken, so MLflow listens on {chosen}")
+    address = f"http://{host}:{chosen}"
+    if as_json:
+        _print_address(results, place, address)
+    else:
+        OUT.show(f"MLflow at {address} shows {place.shown}; Ctrl-C stops it")
+        if results is not None:
+            _print_links(results, place, address)
+    _serve(place, host, chosen)
+
+
+def _print_links(results: StudyResults, place: TrackingLocation, address: str | None) -> None:
+    """Print one line for each view of a study in MLflow, or why there are none."""
+    try:
+        links = links_of(results, place, address)
+    except TrackingError as error:
+        say(f"no links to the study: {error}")
+        OUT.show(address or place.shown)
+        return
+    OUT.show(*(f"{name}: {link}" for name, link in links.items()))
+
+
+def _print_address(results: StudyResults | None, place: TrackingLocation, address: str | None) -> None:
+    """Print the address of MLflow, and the links to a study's views there, as one JSON document."""
+    links: dict[str, str] = {}
+    if results is not None:
+        try:
+            links = dict(links_of(results, place, address))
+        except TrackingError as error:
+            say(f"no links to the study: {error}")
+    study = None if results is None else results.name
+    shown = {"study": study, "address": address or place.shown, "shows": place.shown, "links": links}
+    print_json(document("ui", **shown))
+
+
+def _tracking_location(results: StudyResults | None, uri: str | None) -> TrackingLocation:
+    if results is None:
+        return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
+    return TrackingLocation.of(tracking_of(results.facts, uri), results.folder.parent)
+
+
+def _free_port(host: str, port: int) -> int:
+    """Return `port`, or a free port if another program already listens on `port`.
+
+    Raises:
+        typer.BadParameter: No port can be opened at this address.
+    """
+    for wanted in (port, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, wanted))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise typer.BadParameter(f"--host must be an address of this machine, but got {host}")
+
+
+def _serve(place: TrackingLocation, host: str, port: int) -> None:
+    """Replace this process with an MLflow server."""
+    settings = {
+        **QUIET,
+        # The URI may hold a password, and every user of the machine can read the command line.
+        "MLFLOW_BACKEND_STORE_URI": place.uri,
+        "PYTHONWARNINGS": "ignore",
+        # MLflow's background jobs are for language models. Without this, their processes would be started for nothing.
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    words = [
+        *("server", "--host", host, "--port", str(port), "--workers", "1"),
+        # With uvicorn's lifespan, Ctrl-C prints a traceback. MLflow needs it only for its assistant.
+        *("--artifacts-destination", str(place.artifacts), "--uvicorn-opts", "--log-level warning --lifespan off"),
+    ]
+    OUT.file.flush()
+    os.execve(sys.executable, [sys.executable, "-m", "mlflow", *words], {**os.environ, **settings})

@@ -1,0 +1,158 @@
+"""`tuner verify` finds out whether a config is worse than the baseline, for scripts and pipelines."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from search_spaces.producer_file import read_producer_file
+from search_spaces.properties_file import named_file
+from tuner.api import load_study
+from tuner.cli.options import common_options as options
+from tuner.cli.options import verify_options
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.verify_options import VerifyOptions
+from tuner.cli.printing import print_json
+from tuner.cli.running.kept_study import kept_study
+from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
+from tuner.cli.shown.judgement import end_unless_passed, print_judgement
+from tuner.course.verifying import judgement_before, measuring_like
+from tuner.model.errors import StudyError
+from tuner.model.spec import Executor, StudySpec
+from tuner.present.console import say, warn
+from tuner.present.verification_view import verification_lines
+from tuner.results.judgement import Terms
+from tuner.results.reasons import SIMULATED
+from tuner.storage.home import storage_at, verification_stem
+from tuner.study_file import drop_used_secrets
+
+
+@with_options(VerifyOptions)
+def verify(
+    asked: VerifyOptions,
+    bootstrap: options.Bootstrap = None,
+    command_config: options.CommandConfig = None,
+    container: options.Container = None,
+    executor: Annotated[Executor | None, options.executor(default="local, or as --study")] = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure a properties file alternating with the baseline, and end with exit code 99 if the file is worse.
+
+    Two numbers are compared: the throughput when records are sent as fast as the client takes them, and the p99
+    latency at 30 % of the baseline's throughput. With --study, each objective of the study is compared, too. A number
+    is worse if the whole 95 % confidence interval of its ratio to the baseline is on the worse side of 1.
+
+    The exit code is also 99 if records were lost, if the fixed rate for the latency was not reached, or if a constraint
+    of --study is broken. It is 99 without any measurement if the file promises less than the baseline (or than the
+    durability of --study), or if the latencies can't be compared because one side uses acks=0.
+
+    The exit code is 98 if an interval is too wide to tell: it contains the threshold, and its upper end is more than
+    twice its lower end. The threshold is 1, or 1 - T with --tolerance-ratio T. With --min-gain G, the interval must
+    contain both 1 and G.
+
+    The rounds end early if records are lost, or if a number is certainly worse than allowed. They also end early if all
+    numbers are certainly good enough, except that constraints of --study need all rounds.
+
+    Before the rounds, burn-in runs (measurements that do not count) bring the brokers to a steady state. All
+    measurements are kept as a study.
+
+    \b
+    Examples:
+        tuner verify producer.properties --record-bytes 1000 --bootstrap broker:9092
+        tuner verify new.properties --against old.properties --record-bytes 100,1000 --json
+        tuner verify new.properties --min-gain 1.1          both numbers must be at least 10 % better
+        tuner verify new.properties --tolerance-ratio 0.05  both numbers may be up to 5 % worse
+        tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
+        tuner verify best.properties --study overnight      does a recommendation of that study still hold?
+    """
+    verify_options.check_gain(asked)
+    fewest, most = verify_options.rounds_asked(asked.rounds, asked.max_rounds)
+    storage, stem = storage_at(), verification_stem(str(asked.file))
+    name = free_name(stem, storage)
+    if asked.study is None:
+        spec, text = study_of_options(
+            name,
+            asked.record_bytes or "1000",
+            client=asked.client,
+            baseline=asked.against,
+            bootstrap=bootstrap,
+            command_config=command_config,
+            container=container,
+            seconds=asked.seconds,
+            warmup=asked.warmup,
+            executor=executor,
+        )
+        rates: dict[str, float] = {}
+    else:
+        fixed: dict[str, object] = {
+            "--client": asked.client,
+            "--against": asked.against,
+            "--bootstrap": bootstrap,
+            "--command-config": command_config,
+            "--container": container,
+            "--seconds": asked.seconds,
+            "--warmup": asked.warmup,
+            "--executor": executor,
+        }
+        if given := [option for option, value in fixed.items() if value is not None]:
+            raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
+        spec, text, rates = _study_like(asked.study, name, asked.record_bytes)
+    with named_file(asked.file):
+        given_file = read_producer_file(asked.file, asked.file_client, spec.client, advice=verify_options.FILE_CLIENT)
+        config = given_file.config
+    for note in () if quiet or as_json else given_file.notes:
+        say(note)
+    terms = Terms(
+        config=config,
+        rounds=fewest,
+        max_rounds=most,
+        width_ratio=asked.width_ratio,
+        min_gain=asked.min_gain,
+        tolerance_ratio=asked.tolerance_ratio,
+        allow_weaker=asked.allow_weaker,
+        # The study made above has `durability: any`, so that a weaker file can be measured with --allow-weaker.
+        keeps_floor=asked.study is not None,
+    )
+    baseline = str(asked.against or ("the study's baseline" if asked.study else "the client's defaults"))
+    with options.refused_as_usage():
+        judgement = judgement_before(spec, terms, str(asked.file), baseline)
+    spec = terms.study(spec)
+    if judgement.refused:
+        if as_json:
+            print_json(judgement.as_json())
+        end_unless_passed(judgement.as_json())
+    results = run_own_study(spec, text, stem, storage, silent=quiet or as_json, rates=rates)
+    judgement = judgement.after(results, replace(spec, name=results.name), terms)
+    print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
+    if results.simulated:
+        warn(SIMULATED)
+    if judgement.unmeasured:
+        raise StudyError(judgement.unmeasured)
+    end_unless_passed(judgement.as_json())
+
+
+def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
+    """Return a new study that measures in the same way as an existing study.
+
+    Args:
+        study: Name, folder or file of the existing study.
+        name: Name of the new study.
+        record_bytes: Record sizes of the existing study that are measured again; None for all of them.
+
+    Returns:
+        The new study, the text of its study file, and the fixed rate of each record size in records per second.
+
+    Raises:
+        typer.BadParameter: The existing study did not measure one of the sizes, or one is named twice.
+    """
+    results = load_study(study).results
+    _, text = kept_study(study, results, searched=False)
+    with options.refused_as_usage():
+        text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
+    beside = Path(study).parent if Path(study).is_file() else Path.cwd()
+    spec = study_without_search(text, name, beside, f"the study file of {study}")
+    drop_used_secrets(text, os.environ)
+    return spec, text, rates

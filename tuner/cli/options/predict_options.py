@@ -1,0 +1,131 @@
+"""The options of `tuner predict` that it has with and without a service."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runners.workload import MOST_RATE_RECORDS_PER_S
+from tuner.cli.options import common_options as options
+from tuner.cli.options import workload_options
+from tuner.prediction.retention import Retention
+
+Pairs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-X",
+        "--what-if",
+        metavar="KEY=VALUE",
+        help="A producer property to change, such as linger.ms=20. It may be repeated.",
+    ),
+]
+RecordBytes = Annotated[str | None, workload_options.record_sizes(default="the first of the study")]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        min=1,
+        max=MOST_RATE_RECORDS_PER_S,
+        metavar="N",
+        help="Records per second, for the latency and the stored bytes.",
+        show_default="that of the study",
+    ),
+]
+Partitions = Annotated[int | None, typer.Option(min=1, metavar="N", help="Partitions of the topic.")]
+Replication = Annotated[int | None, typer.Option(min=1, metavar="N", help="Replicas of each partition.")]
+Producers = Annotated[int | None, typer.Option(min=1, metavar="N", help="Producers that share the load.")]
+Compressibility = Annotated[
+    float | None,
+    typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression can remove."),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Properties file of a producer.",
+        show_default="the recommended config of the study, else its baseline; the control of an experiment",
+    ),
+]
+SweepText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SETTING=VALUES",
+        help="Predict for each value of a property or of a load option: linger.ms=0,5,20 or partitions=1..24.",
+    ),
+]
+DiskSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SIZE",
+        parser=options.parse_size,
+        help="Size of a broker's disk, such as 2TB, to learn after how long it is full.",
+    ),
+]
+Brokers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="With --disk or a retention limit: number of brokers that share the replicas.",
+        show_default="the number of replicas",
+    ),
+]
+
+
+def _retention_s(text: str) -> float:
+    """Return the seconds of a retention time.
+
+    A number without a unit is refused: `retention.ms` counts milliseconds, and a duration without a unit is in seconds.
+
+    Raises:
+        typer.BadParameter: The text is not a duration, or has no unit.
+    """
+    seconds: float = options.parse_duration(text)
+    if text.strip()[-1:].isdigit():
+        raise typer.BadParameter(f"a retention time must have a unit, as in 7d, 12h or 604800s, but got {text!r}")
+    return seconds
+
+
+RetentionTime = Annotated[
+    float | None,
+    typer.Option(
+        metavar="TIME", parser=_retention_s, help="The topic's retention.ms, as a time with its unit: 12h or 7d."
+    ),
+]
+RetentionBytes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SIZE", parser=options.parse_size, help="The topic's retention.bytes, of each partition, such as 10GB."
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions:
+    """The options of `tuner predict` that it has with and without a service."""
+
+    pairs: Pairs = None
+    config: ConfigFile = None
+    record_bytes: RecordBytes = None
+    rate: Rate = None
+    partitions: Partitions = None
+    replication: Replication = None
+    producers: Producers = None
+    compressibility: Compressibility = None
+    sweep: SweepText = None
+    disk: DiskSize = None
+    brokers: Brokers = None
+    retention: RetentionTime = None
+    retention_bytes: RetentionBytes = None
+
+    def limits(self) -> Retention | None:
+        """Return what the options say of retention and disks; None if they say nothing.
+
+        Raises:
+            typer.BadParameter: A value is too small, or options need or exclude each other.
+        """
+        swept = self.sweep is not None
+        try:
+            return Retention.asked(self.retention, self.retention_bytes, self.disk, self.brokers, swept=swept)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None

@@ -1,0 +1,123 @@
+"""The options of `tuner recommend` and `tuner explain`, with and without a service.
+
+`tuner cost` and `tuner export` have some of them, too.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuner.cli.options import common_options as options
+from tuner.cli.output import Force
+from tuner.model.spec import Goal
+from tuner.present.export import Format
+from tuner.results.recommendation import Conditions
+
+RecordBytes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|N:W,...",
+        help="Record size, such as 1000, or mix of sizes, such as 100:70,1000:30.",
+        show_default="all of the study",
+    ),
+]
+AskedGoal = Annotated[
+    Goal | None,
+    typer.Option(
+        help="What the config should be best at.",
+        show_default="balanced if it is proven, else the proven config with the greatest mean gain",
+    ),
+]
+MaxP99Ms = Annotated[
+    float | None,
+    typer.Option(
+        "--max-p99-ms",
+        min=0,
+        metavar="X",
+        help="Consider only configs whose p99 latency is at most this many milliseconds, such as 10.",
+    ),
+]
+MinMbPerS = Annotated[
+    float | None,
+    typer.Option(
+        "--min-mb-per-s",
+        min=0,
+        metavar="Y",
+        help="Consider only configs whose throughput is at least this many megabytes per second, such as 50.",
+    ),
+]
+AllowLoss = Annotated[
+    float | None,
+    typer.Option(
+        "--allow-loss",
+        min=0,
+        max=1,
+        metavar="RATIO",
+        help="The part of any objective that a balanced config may give up: 0.1 is 10 %. The output calls a "
+        "metric outside the goal 'not worse' or 'at most N % worse' if its loss is at most RATIO.",
+        show_default="confirm.allow_loss of the study file",
+    ),
+]
+
+
+Everything = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Also print the properties of the config that have the client's default value. The forms for the Java "
+        "client always print them.",
+    ),
+]
+FormOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="Form of the output. For people: table. For programs: properties, env, json. For clients built on "
+        "librdkafka: librdkafka (JSON). For the Java client: java (properties) and spring; if the study measured that "
+        "client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions:
+    """The options that say which recommendation is meant, with and without a service."""
+
+    record_bytes: RecordBytes = None
+    goal: AskedGoal = None
+    max_p99_ms: MaxP99Ms = None
+    min_mb_per_s: MinMbPerS = None
+    allow_loss: AllowLoss = None
+
+    @property
+    def conditions(self) -> Conditions:
+        """What was asked of the config, in addition to the study's own constraints."""
+        return Conditions(self.max_p99_ms, self.min_mb_per_s, self.allow_loss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendOptions(ExplainOptions):
+    """The options of `tuner recommend` that it has with and without a service."""
+
+    form: FormOption = Format.TABLE
+    as_json: options.Json = False
+    everything: Everything = False
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
+    ] = None
+    force: Force = False
+
+
+def form_asked(form: Format, *, as_json: bool) -> Format:
+    """Return the form of the output: `--json` is short for `--format json`.
+
+    Raises:
+        typer.BadParameter: Both options were given, and they differ.
+    """
+    if not as_json:
+        return form
+    if form not in (Format.TABLE, Format.JSON):
+        raise typer.BadParameter(f"--json means --format json, but got --format {form}; leave one of them out")
+    return Format.JSON

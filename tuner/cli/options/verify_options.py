@@ -1,0 +1,124 @@
+"""The options of `tuner verify`, with and without a service."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from search_spaces.producer_file import FileClient
+from tuner.cli.options import common_options as options
+from tuner.cli.options import confirm_options, workload_options
+from tuner.results.judgement import check_gain_asked, verification_rounds
+
+FILE_CLIENT: Final = "give --file-client java"
+"""How the user says that FILE is for the Java producer, in words."""
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Properties file of the baseline.",
+        show_default="the client's defaults, or the baseline of --study",
+    ),
+]
+LikeStudy = Annotated[
+    str | None,
+    typer.Option(
+        "--study",
+        metavar="STUDY",
+        help="Measure as this study did, with its target, workload, phases, fixed rates and baseline.",
+    ),
+]
+RecordBytes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N[,N...]",
+        help="Record sizes, such as 100,1000. The comparison is made for each size separately.",
+        show_default="1000, or all of --study",
+    ),
+]
+MeasuredClient = Annotated[
+    str | None,
+    workload_options.client("that is measured, with both configs", default="librdkafka, or as --study"),
+]
+ForClient = Annotated[
+    FileClient,
+    typer.Option(
+        help="The client that FILE is written for. If it is not --client, FILE is translated. auto: the client that "
+        "the properties in FILE show, or else --client."
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        show_default="8, or less with a lower --max-rounds",
+        help="Number of first rounds. The command stops earlier only if the outcome is already certain. One round "
+        "measures the baseline and the file once.",
+    ),
+]
+MaxRounds = Annotated[int | None, confirm_options.max_rounds(2, "20", uncertain="result")]
+WidthRatio = Annotated[float, confirm_options.width_ratio(True, example="0.1")]
+MinGain = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1. Not with "
+        "--tolerance-ratio.",
+    ),
+]
+ToleranceRatio = Annotated[
+    float,
+    typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 for 5 percent."),
+]
+AllowWeaker = Annotated[
+    bool,
+    typer.Option(
+        "--allow-weaker",
+        help="Only warn, and do not fail, if the file gives a weaker guarantee than the baseline, or if acks=0 on "
+        "one side means that latencies can't be compared.",
+    ),
+]
+Seconds = Annotated[float | None, workload_options.seconds(twice=True, default="10, or as --study")]
+Warmup = Annotated[float | None, workload_options.warmup(twice=True, default="2, or as --study")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """The arguments and options of `tuner verify` that it has with and without a service."""
+
+    file: File
+    against: Against = None
+    study: LikeStudy = None
+    record_bytes: RecordBytes = None
+    client: MeasuredClient = None
+    file_client: ForClient = FileClient.AUTO
+    rounds: Rounds = None
+    max_rounds: MaxRounds = None
+    width_ratio: WidthRatio = 0.1
+    min_gain: MinGain = None
+    tolerance_ratio: ToleranceRatio = 0.0
+    allow_weaker: AllowWeaker = False
+    seconds: Seconds = None
+    warmup: Warmup = None
+
+
+def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
+    """Return the fewest and the most rounds that `--rounds` and `--max-rounds` ask for; None is an option left out.
+
+    Raises:
+        typer.BadParameter: The maximum is below the number of rounds.
+    """
+    with options.refused_as_usage():
+        return verification_rounds(rounds, max_rounds, options.ROUNDS)
+
+
+def check_gain(asked: VerifyOptions) -> None:
+    """Check `--min-gain` and `--tolerance-ratio`.
+
+    Raises:
+        typer.BadParameter: A number is out of its range, or both options were given.
+    """
+    with options.refused_as_usage():
+        check_gain_asked(asked.min_gain, asked.tolerance_ratio, ("--min-gain", "--tolerance-ratio"))

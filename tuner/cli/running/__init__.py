@@ -1,0 +1,1 @@
+"""How commands run studies and experiments that this host keeps."""

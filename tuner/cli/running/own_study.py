@@ -1,0 +1,163 @@
+"""The studies that keep what `tuner verify`, `compare-clients` and `calibrate` measure; each call has its own."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.cli.interruption import interruption_of
+from tuner.cli.options.study_from_options import naming_options
+from tuner.course.run import measure_study
+from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
+from tuner.model.spec import Executor, StudySpec
+from tuner.model.trial import Kind
+from tuner.present.console import say
+from tuner.present.study_view import StudyView
+from tuner.results.study_results import StudyResults
+from tuner.storage.home import numbered_name, studies_root, study_folder
+from tuner.storage.protocols import Storage
+from tuner.study_file import BASELINE_CLIENT, measuring_text, parse_study, same_measurement
+
+
+def free_name(stem: str, storage: Storage) -> str:
+    """Return `STEM-1`, or the name with the next number for which there is no study and no folder yet."""
+    root = studies_root()
+    return numbered_name(stem, (*storage.names(root), *(path.name for path in root.glob("*"))))
+
+
+def study_of_options(
+    name: str,
+    record_bytes: str,
+    *,
+    client: str | None = None,
+    baseline: Path | None = None,
+    bootstrap: str | None = None,
+    command_config: Path | None = None,
+    container: str | None = None,
+    seconds: float | None = None,
+    warmup: float | None = None,
+    executor: Executor | None = None,
+) -> tuple[StudySpec, str]:
+    """Return a study that measures as the options of the command say, and the text of its study file.
+
+    Args:
+        name: The study's name.
+        record_bytes: The record sizes.
+        client: The client that is measured; None for librdkafka.
+        baseline: The properties file of the baseline; None for the client's defaults.
+        bootstrap: Address of the user's cluster; None to start a broker on this machine.
+        command_config: File with the connection settings of that cluster.
+        container: Image to start the broker from.
+        seconds: Seconds of load that are measured, in each phase; None for 10.
+        warmup: Seconds of load before that; None for 2.
+        executor: Where the benchmarks run; None for this host without Ray.
+
+    Raises:
+        typer.BadParameter: An option has a value that a study file can't have. The message names the option.
+    """
+    text = measuring_text(
+        name,
+        record_bytes,
+        target={"bootstrap": bootstrap, "command_config": command_config, "container": container},
+        client=client,
+        baseline=baseline,
+        measured_s=seconds,
+        warmup_s=warmup,
+        executor=executor or Executor.LOCAL,
+    )
+    with naming_options("--against"):
+        return study_without_search(text, name, Path.cwd(), "the command line", advice=""), text
+
+
+def study_without_search(text: str, name: str, folder: Path, origin: str, advice: str = BASELINE_CLIENT) -> StudySpec:
+    """Return the study of a study file that does not search.
+
+    Args:
+        text: The text of the study file.
+        name: The study's name.
+        folder: The folder to which paths in the study file are relative.
+        origin: Where the text is from, for messages.
+        advice: How the user can say that the baseline's file is for Java, for a note; empty if there is no way.
+
+    Raises:
+        StudyFileError: The text is no valid study file.
+    """
+    return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False, advice=advice)
+
+
+@contextlib.contextmanager
+def new_study(stem: str, storage: Storage, *, silent: bool) -> Iterator[str]:
+    """Create a study or an experiment with a free name, and remove it if the block ends before anything was measured.
+
+    On Ctrl-C, the user is told what is kept, and that the same command does not go on with it.
+
+    Args:
+        stem: What the name begins with.
+        storage: Where the study is kept.
+        silent: Whether to say nothing if an error ends the block.
+
+    Yields:
+        The name.
+    """
+    # Another process, maybe on another host, may have just taken the name.
+    while not storage.create(folder := study_folder(free_name(stem, storage))):
+        pass
+    name = folder.name
+    try:
+        yield name
+    except BaseException as error:
+        kept = _kept(storage, folder)
+        if (interruption := interruption_of(error)) is not None:
+            also = " and deletes what is left" if isinstance(error, EXPECTED) else ""  # the clean-up failed
+            interruption.args = (
+                f"what was measured is kept as {name}; the same command starts over{also}, and `tuner rm {name}` "
+                "removes what is kept"
+                if kept
+                else f"nothing that counts was measured yet, so {name} is not kept; the same command starts over{also}",
+            )
+        elif not kept and not silent:
+            say(f"{name} is not kept, because nothing that counts was measured")
+        raise
+
+
+def _kept(storage: Storage, folder: Path) -> bool:
+    """Return whether a study has a measurement that counts, or one that failed; if it has none, remove it."""
+    with contextlib.suppress(StudyError):  # the error that ended the study tells the user more
+        try:
+            with contextlib.closing(storage.read(folder)) as store:
+                if any(trial.kind is not Kind.BURN_IN or trial.error for _, trial in store.trials()):
+                    return True
+            storage.remove(folder, folder.name, say)
+        except StudyNotFound:  # its results were not opened yet
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        return False
+    return True
+
+
+def run_own_study(
+    spec: StudySpec,
+    text: str,
+    stem: str,
+    storage: Storage,
+    *,
+    silent: bool,
+    rates: Mapping[str, float] | None = None,
+) -> StudyResults:
+    """Run a study that has a free name, and return its results.
+
+    Args:
+        spec: The study, with a name from `free_name`.
+        text: The text of its study file.
+        stem: What the name begins with. If another process takes the name first, the study gets the next one.
+        storage: Where the study is kept.
+        silent: Whether to show no progress.
+        rates: As for `measure_study`.
+    """
+    with new_study(stem, storage, silent=silent) as name:
+        if name != spec.name:
+            spec = replace(spec, name=name)
+            text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
+        with StudyView(quiet=silent) as view:
+            return measure_study(spec, text, study_folder(name), view, rates=rates, storage=storage)

@@ -1,0 +1,1 @@
+"""The commands of `tuner --server URL`, and what they share (`at_service.py`)."""

@@ -1,0 +1,343 @@
+"""Commands that show results of a service: `tuner --server URL status`, `front`, `recommend`, `report` and others.
+
+A command that also exists without a service, such as `front`, prints the same with and without a service.
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from runners.reporting import printable
+from search_spaces.client import client_of
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties_file import parse_pairs
+from tuner.cli.options import common_options as options
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.predict_options import PredictOptions
+from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, form_asked
+from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named
+from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
+from tuner.cli.service_commands.at_service import Study, recommendations, service
+from tuner.cli.shown.recommendations import show_found
+from tuner.cli.shown.studies import print_studies
+from tuner.cli.shown.trials import Parquet, check_trials_output, show_trials
+from tuner.cli.shown.warnings import warn_about_explanations, warn_about_front, warn_about_grid
+from tuner.client import Client, ServiceRefused
+from tuner.model.document import document
+from tuner.model.errors import NothingToTell
+from tuner.model.progress import StudyState
+from tuner.present.comparison_view import comparison_csv
+from tuner.present.console import say, warn
+from tuner.present.study_list import ListedStudy, listed_study, newest_first
+from tuner.results.reasons import SIMULATED
+from tuner.service.queue.job import AT_WORK, JobState
+
+_WATCH_S: Final = 2.0
+_FINISHED: Final = (StudyState.FINISHED, JobState.COMPLETE)
+
+
+def status(
+    study: StudyOrAll = None,
+    watch: Watch = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show the progress of a study on the service.
+
+    Without a study, the command lists all studies, as `tuner studies` does.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example status
+        tuner --server https://tuner.example status orders
+        tuner --server https://tuner.example status orders --watch
+    """
+    if study is None:
+        check_named(watch=watch)
+        studies(as_json=as_json)
+        return
+    with service() as client:
+        shown = None
+        while True:
+            view = client.study(study)
+            if view["progress"] is None:
+                text = json.dumps(view, indent=2) if as_json else f"{study}: {view['state']}"
+            elif as_json:
+                text = json.dumps(client.status(study), indent=None if watch else 2)
+            else:
+                text = client.text(study, "status").rstrip("\n")
+            if text != shown:
+                typer.echo(printable(text))
+                if view["note"]:
+                    warn(f"{view['state']}: {view['note']}")
+            shown = text
+            if not watch or view["state"] not in AT_WORK:
+                return
+            time.sleep(_WATCH_S)
+
+
+def front(
+    study: Study,
+    record_bytes: ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Show the Pareto front of a study on the service.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example front orders --record-bytes 1000
+        tuner --server https://tuner.example front orders --csv > front.csv
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    with service() as client:
+        fronts = []
+        if as_csv:
+            print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
+        else:
+            record = client.front(study, record_bytes)
+            if as_json:
+                print_json(record)
+                return
+            fronts = record["fronts"]
+            typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
+        now = client.status(study)
+    warn_about_front(fronts, simulated=now["simulated"], finished=now["state"] in _FINISHED)
+
+
+def grid(
+    study: Study,
+    record_bytes: ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Show the tables of a grid search on the service.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example grid lingers
+        tuner --server https://tuner.example grid lingers --csv > grid.csv
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    with service() as client:
+        found = client.grid(study, record_bytes)
+        if as_json:
+            print_json(found)
+        elif as_csv:
+            print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
+        else:
+            typer.echo(printable(client.text(study, "grid", record_bytes=record_bytes)), nl=False)
+    warn_about_grid(found)
+
+
+def trials(
+    study: Study,
+    record_bytes: ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+    parquet: Parquet = None,
+    force: Force = False,
+) -> None:
+    """Show the trials of a study on the service: kind, metrics and config of each.
+
+    With --csv, --json and --parquet, each trial has all metrics, and one column for each property that any config sets.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example trials orders --record-bytes 1000
+        tuner --server https://tuner.example trials orders --csv > trials.csv
+    """
+    check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
+    with service() as client:
+        record = json.loads(client.text(study, "trials", form="table", record_bytes=record_bytes))
+    # Imported here, because it imports pandas.
+    from tuner.present.frames import frame_of
+
+    # An earlier service names no objectives, and does not say whether the study is simulated.
+    show_trials(
+        record["study"],
+        frame_of(record["trials"]),
+        record.get("objectives", ()),
+        parquet,
+        simulated=record.get("simulated", False),
+        as_json=as_json,
+        as_csv=as_csv,
+        force=force,
+    )
+
+
+@with_options(RecommendOptions)
+def recommend(study: Study, asked: RecommendOptions) -> None:
+    """Show the config to use, from a study on the service, ready to paste.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example recommend orders --record-bytes 1000
+        tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
+        tuner --server https://tuner.example recommend orders --record-bytes 1000 --format spring
+    """
+    form = form_asked(asked.form, as_json=asked.as_json)
+    with service() as client:
+        found = recommendations(client, study, asked.record_bytes, asked.goal, asked.conditions)
+    show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+
+
+def report(
+    study: Study,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="STUDY.html")
+    ] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write the report of a study on the service as one HTML file.
+
+    \b
+    Example:
+        tuner --server https://tuner.example report orders --output orders.html
+    """
+    path = output or Path(f"{study}.html")
+    check_output(path, force=force)
+    with service() as client:
+        page = client.text(study, "report")
+    write_output(path, page, force=force)
+    print_written(path, as_json=as_json)
+
+
+def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
+    """List the studies on the service, newest first, with their state, their trials and the best gain that is proven.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example studies
+        tuner --server https://tuner.example studies --csv > studies.csv
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    with service() as client:
+        views = list(client.studies())
+        found = {view["name"]: _listed(client, view) for view in views}
+    if as_json:
+        # The service says more about a study than the list shows.
+        shown = [{**view, **found[view["name"]].as_json(), "state": view["state"]} for view in views]
+        print_json(document("studies", studies=shown))
+    else:
+        print_studies(newest_first([*found.values()]), as_json=False, as_csv=as_csv)
+
+
+def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
+    summary, progress = view["summary"] or {}, None
+    if summary:
+        with contextlib.suppress(ServiceRefused):  # a study that has just begun has no status yet
+            progress = client.status(view["name"])
+    target = "simulated" if summary.get("simulated") else ", ".join(view["targets"]) or summary.get("target")
+    facts = {**summary, "target": target}
+    # A study that was not submitted to the service has no state in the service's queue.
+    state = None if view["state"] == "recorded" and progress is not None else view["state"]
+    found = listed_study(view["name"], facts, progress, state)
+    return found if found.updated_at else replace(found, updated_at=view["changed_at"] or "")
+
+
+@with_options(ExplainOptions)
+def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
+    """Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.
+
+    \b
+    Example:
+        tuner --server https://tuner.example explain orders --record-bytes 1000 --goal latency
+    """
+    query = {**asdict(asked), "goal": asked.goal and str(asked.goal)}
+    with service() as client:
+        text = client.text(study, "explanation", form="json" if as_json else "text", **query)
+        found = recommendations(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        finished = client.status(study)["state"] in _FINISHED
+    if as_json:
+        print_json(json.loads(text))
+    else:
+        typer.echo(printable(text), nl=False)
+    warn_about_explanations(found, finished=finished)
+
+
+@with_options(PredictOptions)
+def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) -> None:
+    """Predict what a config would do, from what a study on the service has measured, without sending anything.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example predict orders -X linger.ms=20 --partitions 6
+        tuner --server https://tuner.example predict orders --sweep linger.ms=0,1,5,20,100
+    """
+    asked.limits()
+    request: dict[str, Any] = {
+        "begin": "study" if asked.config is None else "defaults",
+        "record_bytes": asked.record_bytes,
+        "rate": asked.rate,
+        "partitions": asked.partitions,
+        "replication": asked.replication,
+        "producers": asked.producers,
+        "compressibility": asked.compressibility,
+        "sweep": asked.sweep,
+        "disk_bytes": asked.disk,
+        "brokers": asked.brokers,
+        "retention_s": asked.retention,
+        "retention_bytes": asked.retention_bytes,
+    }
+    with service() as client:
+        properties = parse_pairs(asked.pairs or [])
+        if asked.config is not None:
+            kind = json.loads(client.text(study, "prediction", form="json"))["client"]
+            begin = ProducerConfig.parse(options.config_values(asked.config, [], client_of(kind)), client_of(kind))
+            properties = begin.recoded(properties).values
+        request["set"] = [f"{name}={value}" for name, value in properties.items()]
+        record = json.loads(client.text(study, "prediction", form="json", **request))
+        reasons = [each.get("outside", "") for each in record["predictions"].values()]
+        if all(reasons) or (asked.sweep is None and reasons[-1]):
+            raise NothingToTell(f"{study} can't predict this: {reasons[-1]}")
+        if as_json:
+            if record["simulated"]:
+                warn(SIMULATED)
+            if record["assumed"]:
+                warn(record["assumed"])
+            print_json(record)
+        else:
+            typer.echo(printable(client.text(study, "prediction", **request)), nl=False)
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="Name of the first study.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Name of the second study.")],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write an HTML page that shows both fronts.")
+    ] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Compare two studies on the service: the fronts, and the best configs for each record size and goal.
+
+    \b
+    Example:
+        tuner --server https://tuner.example compare before after --html fronts.html
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    check_output(html, force=force)
+    with service() as client:
+        found = client.comparison(first, second)
+        if as_json:
+            print_json(found)
+        elif as_csv:
+            print_csv(comparison_csv(found))
+        else:
+            typer.echo(printable(client.comparison_text(first, second)), nl=False)
+        if found.get("simulated"):  # an earlier service does not say it
+            warn(SIMULATED)
+        for difference in found["differences"]:
+            warn(difference)
+        if html is not None:
+            write_output(html, client.comparison_text(first, second, "html"), force=force)
+            say(f"page written to {html}")

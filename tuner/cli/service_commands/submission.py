@@ -1,0 +1,185 @@
+"""Commands that submit studies to a service, and control them: `tuner --server URL run`, `plan`, `pause` and others.
+
+They take the options of the commands without a service, except those about the target: a service has its own clusters.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any, Final
+
+import typer
+
+from runners.reporting import printable
+from tuner.cli.interruption import Interrupted
+from tuner.cli.options import common_options as options
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.study_arguments import MbPerS
+from tuner.cli.options.study_from_options import StudyFromOptions, option_of
+from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.service_commands.at_service import (
+    Detach,
+    Study,
+    Target,
+    check_ended,
+    follow,
+    left_at,
+    media_type,
+    service,
+    show_recommendations,
+)
+from tuner.client import Client, ServiceRefused
+from tuner.present.console import say, warn
+from tuner.present.plan_view import plan_csv
+from tuner.study_file import changed_text
+
+_OF_A_CLUSTER: Final = frozenset(
+    {"bootstrap", "command_config", "container", "brokers", "topic", "like", "ray_address"}
+)
+"""The options of a study that a service does not take, because its operator decides them."""
+
+
+@with_options(StudyFromOptions, without=_OF_A_CLUSTER)
+def run(
+    asked: StudyFromOptions,
+    target: Target = None,
+    detach: Detach = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Submit a study to the service, and follow it until it ends.
+
+    Ctrl-C only stops this command: the study keeps running on the service. The same command follows the study again.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example run orders.yaml
+        tuner --server https://tuner.example run orders.yaml --detach
+        tuner --server https://tuner.example run --quick --record-bytes 500 --target lab
+    """
+    text = asked.text_for_service(target)
+    with service() as client:
+        silent = quiet or as_json
+        left = f"the service may have received the study; `tuner --server {client.url} studies` lists its studies"
+        try:
+            view = _submitted(client, asked, text, target)
+        except Interrupted:
+            raise Interrupted(left) from None
+        name = view["name"]
+        with left_at(client, name):
+            if not silent:
+                for change in view.get("limited", ()):
+                    warn(f"{change['key']} {change['detail']}")
+                say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
+            if detach:
+                typer.echo(json.dumps(view, indent=2) if as_json else name)
+                return
+            check_ended(client, name, follow(client, name, silent=silent))
+        show_recommendations(client, name, as_json=as_json)
+
+
+def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str | None) -> dict[str, Any]:
+    """Submit a study, and return it as the service shows it.
+
+    A name that the program has made gets the end `-2`, or a higher number, if the service has a study of this name with
+    other settings.
+    """
+    first: str | None = None
+    for number in count(2):
+        try:
+            with _naming_options(asked):
+                return client.submit(text, media_type(asked.study_file, text))
+        except ServiceRefused as error:
+            fixed = asked.name is not None or asked.study_file is not None
+            if fixed or error.kind not in ("settings-changed", "name-taken"):
+                raise
+            first = first or asked.default_name(target)
+            text = changed_text(text, {"study": {"name": f"{first}-{number}"}})
+            say(f"the service has a study {first} with other settings, so this study is {first}-{number}")
+    raise AssertionError("the names do not end")
+
+
+@with_options(StudyFromOptions, without=_OF_A_CLUSTER)
+def plan(
+    asked: StudyFromOptions,
+    target: Target = None,
+    mb_per_s: MbPerS = 200.0,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Show what a study would do on the service, without any traffic: trials, time, bytes, search space.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example plan orders.yaml
+        tuner --server https://tuner.example plan --quick --record-bytes 500 --target lab
+    """
+    check_one_form(json=as_json, csv=as_csv)
+    text = asked.text_for_service(target)
+    kind = media_type(asked.study_file, text)
+    with service() as client, _naming_options(asked):
+        record = client.plan(text, mb_per_s, kind)
+        warnings = record.pop("warnings")
+        if as_json:
+            print_json(record)
+        elif as_csv:
+            print_csv(plan_csv(record))
+        else:
+            typer.echo(printable(client.plan_text(text, mb_per_s, kind)), nl=False)
+        for warning in () if as_json else warnings:
+            warn(warning)
+
+
+def pause(study: Study, as_json: options.Json = False) -> None:
+    """Stop a study on the service until you resume it.
+
+    \b
+    Example:
+        tuner --server https://tuner.example pause orders
+    """
+    with service() as client:
+        _print_state(client.pause(study), as_json=as_json)
+
+
+def resume(study: Study, as_json: options.Json = False) -> None:
+    """Continue a study on the service that was paused or that failed.
+
+    \b
+    Example:
+        tuner --server https://tuner.example resume orders
+    """
+    with service() as client:
+        _print_state(client.resume(study), as_json=as_json)
+
+
+def cancel(study: Study, as_json: options.Json = False) -> None:
+    """Stop a study on the service for good; its results are kept.
+
+    If the study is being confirmed again or copied to MLflow, only the confirmation or the copy stops.
+
+    \b
+    Example:
+        tuner --server https://tuner.example cancel orders
+    """
+    with service() as client:
+        _print_state(client.cancel(study), as_json=as_json)
+
+
+def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(view)
+    else:
+        typer.echo(view["state"])
+
+
+@contextlib.contextmanager
+def _naming_options(asked: StudyFromOptions) -> Iterator[None]:
+    """Name the options instead of keys and lines if the study file was made of options."""
+    try:
+        yield
+    except ServiceRefused as error:
+        told = error.problem.get("errors", ())
+        if asked.study_file is not None or error.kind not in ("study-file", "limit-too-low") or not told:
+            raise
+        raise typer.BadParameter("; ".join(f"{option_of(each['key'])}: {each['detail']}" for each in told)) from None

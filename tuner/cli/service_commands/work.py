@@ -1,0 +1,239 @@
+"""Commands that have a service work on its studies: `tuner --server URL confirm`, `verify`, `fork`, `rm`, `sync`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from runners.reporting import printable
+from search_spaces.client import Client as ProducerClient
+from search_spaces.client import client_of
+from search_spaces.producer_file import FileClient, read_producer_file
+from search_spaces.properties_file import named_file
+from tuner.cli.asking import agreed
+from tuner.cli.options import common_options as options
+from tuner.cli.options import verify_options
+from tuner.cli.options.confirm_options import ConfirmOptions
+from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.study_arguments import NewName, NewStudyFile, Yes
+from tuner.cli.options.study_from_options import StudyFromOptions
+from tuner.cli.options.verify_options import VerifyOptions
+from tuner.cli.printing import print_json
+from tuner.cli.service_commands.at_service import (
+    Detach,
+    Study,
+    Target,
+    check_ended,
+    follow,
+    left_at,
+    media_type,
+    service,
+    show_recommendations,
+)
+from tuner.cli.shown.judgement import end_unless_passed, print_judgement
+from tuner.model.document import document
+from tuner.model.errors import StudyError
+from tuner.present.console import OUT, say, warn
+from tuner.results.reasons import SIMULATED
+from tuner.service.queue.job import AT_REST, JobState
+
+_NO_TRIAL: Final = 10**14
+"""A sequence number above that of any trial, to follow a study without being sent its trials."""
+
+
+@with_options(ConfirmOptions)
+def confirm(
+    study: Study,
+    asked: ConfirmOptions,
+    detach: Detach = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Have the service measure the best configs of a study again, alternating with the baseline.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example confirm orders
+        tuner --server https://tuner.example confirm orders --goal throughput --max-rounds 40
+    """
+    options.check_round_options(asked.rounds, asked.max_rounds)
+    with service() as client:
+        before = client.study(study)["state"]
+        # A study that runs may have no trials yet, and is refused below.
+        trials = client.trials(study) if before in AT_REST else ()
+        seen = max((trial["sequence"] for trial in trials), default=0)
+        view = client.confirm(
+            study,
+            goals=[str(goal) for goal in asked.goals or ()],
+            rounds=asked.rounds,
+            max_rounds=asked.max_rounds,
+            width_ratio=asked.width_ratio,
+            ablation_rounds=asked.ablation_rounds,
+        )
+        if detach:
+            typer.echo(json.dumps(view, indent=2) if as_json else study)
+            return
+        with left_at(client, study):
+            ended = follow(client, study, silent=quiet or as_json, after=seen)
+        check_ended(client, study, ended, *_states_after(before))
+        show_recommendations(client, study, as_json=as_json)
+
+
+@with_options(VerifyOptions)
+def verify(
+    asked: VerifyOptions,
+    target: Target = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.
+
+    What is compared, and the exit codes 99 and 98, are those of `tuner verify` without a service. The measurements are
+    a study of the service.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example verify producer.properties --record-bytes 1000 --target lab
+        tuner --server https://tuner.example verify best.properties --study orders
+    """
+    options.check_round_options(asked.rounds, asked.max_rounds)
+    verify_options.check_gain(asked)
+    silent = quiet or as_json
+    measured = _measured(asked.client, asked.study)
+    request = {
+        "file": str(asked.file),
+        "client": asked.client,
+        "config": _values(asked.file, asked.file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT),
+        "baseline": None if asked.against is None else _values(asked.against, FileClient.AUTO, measured, silent=silent),
+        "study": asked.study,
+        "target": target,
+        "record_bytes": asked.record_bytes,
+        "rounds": asked.rounds,
+        "max_rounds": asked.max_rounds,
+        "width_ratio": asked.width_ratio,
+        "min_gain": asked.min_gain,
+        "tolerance_ratio": asked.tolerance_ratio,
+        "allow_weaker": asked.allow_weaker,
+        "seconds": asked.seconds,
+        "warmup": asked.warmup,
+    }
+    with service() as at:
+        view = at.verify({key: value for key, value in request.items() if value is not None})
+        if view["kind"] == "verification":
+            if as_json:
+                print_json(view)
+            end_unless_passed(view)
+        name = view["name"]
+        if not silent:
+            say(f"study {name} is {view['state']} at {at.url}; Ctrl-C stops this command, not the study")
+        with left_at(at, name):
+            check_ended(at, name, follow(at, name, silent=silent))
+        record, text = at.verification(name), at.text(name, "verification").rstrip("\n")
+    unmeasured, simulated = record.pop("unmeasured"), record.pop("simulated")
+    print_judgement(record, printable(text), as_json=as_json, quiet=quiet)
+    if simulated:
+        warn(SIMULATED)
+    if unmeasured:
+        raise StudyError(unmeasured)
+    end_unless_passed(record)
+
+
+def fork(
+    study: Study,
+    name: NewName,
+    study_file: NewStudyFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Have the service begin a new study with those trials of another study that fit the new settings.
+
+    The new study is paused. `tuner resume` continues it.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example fork orders low-latency low-latency.yaml
+        tuner --server https://tuner.example fork orders orders-2
+    """
+    asked = StudyFromOptions(study_file=study_file)
+    text = None if study_file is None else asked.text_for_service(None)
+    with service() as client:
+        made = client.fork(study, name, text, media_type(asked.study_file, text or ""))
+        say(f"{name}: {made['trials_taken_over']} of {made['trials_there']} trials of {study} taken over")
+        say(f"to continue: tuner --server {client.url} resume {name}")
+    if as_json:
+        print_json(made)
+
+
+def rm(
+    names: Annotated[list[str], typer.Argument(metavar="STUDY", help="Names of studies on the service.")],
+    yes: Yes = False,
+    as_json: options.Json = False,
+) -> None:
+    """Remove studies from the service for good. The command asks before it removes anything.
+
+    A study that waits or runs is not removed: cancel it first. What MLflow shows of a study stays there.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example rm orders
+        tuner --server https://tuner.example rm before after --yes
+    """
+    chosen = list(dict.fromkeys(names))
+    with service() as client:
+        for name in chosen:
+            client.study(name)
+        shown = ", ".join(chosen)
+        if not yes and not agreed(f"remove for good from {client.url}: {shown}?", f"rm asks before it removes {shown}"):
+            raise typer.Abort
+        for name in chosen:
+            client.remove(name)
+            say(f"removed {name}")
+    if as_json:
+        print_json(document("removed", removed=chosen))
+
+
+def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = False) -> None:
+    """Have the service bring MLflow up to date with a study, for example after the MLflow server was down.
+
+    \b
+    Example:
+        tuner --server https://tuner.example sync orders
+    """
+    with service() as client:
+        before = client.study(study)["state"]
+        client.sync(study)
+        with left_at(client, study):
+            ended = follow(client, study, silent=True, after=_NO_TRIAL)
+        check_ended(client, study, ended, *_states_after(before))
+    if as_json:
+        print_json(document("sync", study=study, state=ended))
+    elif not quiet:
+        OUT.show(f"the MLflow of the service is up to date with {study}")
+
+
+def _states_after(before: str) -> tuple[str, ...]:
+    """Return the states that a study may have after a task, by its state before. Only the service knows which one.
+
+    A complete study is complete again. Any other may have been complete before a task that failed.
+    """
+    return (JobState.COMPLETE,) if before == JobState.COMPLETE else (JobState.COMPLETE, JobState.PAUSED)
+
+
+def _measured(client: str | None, study: str | None) -> ProducerClient:
+    """Return the client that is measured: the one that the user names, or that of the study to measure like."""
+    of_study = None
+    if client is None and study is not None:
+        with service() as at:
+            of_study = next((trial["client"] for trial in at.trials(study)), None)
+    return client_of(client or of_study or "librdkafka")
+
+
+def _values(
+    file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool, advice: str = ""
+) -> dict[str, str]:
+    """Return the producer properties in a file of the user, and say how the file was understood."""
+    with named_file(file):
+        found = read_producer_file(file, written_for, measured, advice=advice)
+    for note in () if silent else found.notes:
+        say(note)
+    return dict(found.config.values)
