@@ -17,7 +17,7 @@ from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import SCATTER, calibrate, value_of
+from tuner.prediction.calibration import NOISE_SD_LOG, calibrate, value_of
 from tuner.prediction.modelled import Interval
 from tuner.prediction.observations import BATCHES, FULL_SPEED_METRICS, RATE_METRICS, Observation
 from tuner.prediction.predicting import predict, reasons_not_covered
@@ -228,7 +228,7 @@ def test_probes_differ_in_what_matters(client: Client) -> None:
 
 
 def test_each_metric_that_is_fitted_has_a_scatter() -> None:
-    assert set(SCATTER) == {*FULL_SPEED_METRICS, BATCHES, *RATE_METRICS}
+    assert set(NOISE_SD_LOG) == {*FULL_SPEED_METRICS, BATCHES, *RATE_METRICS}
 
 
 def test_a_cluster_of_the_user_may_have_replicas() -> None:

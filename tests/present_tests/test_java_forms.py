@@ -17,7 +17,7 @@ from search_spaces.properties_file import parse_properties
 from tests.helpers.stored_studies import study
 from tests.present_tests.java_recommendation import entries_of, of_java
 from tuner.model.spec import Goal
-from tuner.present.export import SUFFIXES, Format, export, export_all, forms, is_translated, offered
+from tuner.present.export import SUFFIXES, Format, export, export_all, formats, is_translated, offered
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Recommendation
 
@@ -148,7 +148,7 @@ def test_another_form_of_librdkafka_holds_librdkafkas_properties_in_its_layout(
 ) -> None:
     plain = json.loads(export(of_librdkafka, Format.LIBRDKAFKA))
     form = Form("librdkafka", layout, key="producer.{}")
-    monkeypatch.setattr(forms, "_FORMS", {**forms._FORMS, Format.LIBRDKAFKA: form})
+    monkeypatch.setattr(formats, "_FORMS", {**formats._FORMS, Format.LIBRDKAFKA: form})
     text = export(of_librdkafka, Format.LIBRDKAFKA)
     found = parse_properties(text) if layout is FileLayout.PROPERTIES else yaml.safe_load(text)  # YAML includes JSON.
     assert found == {f"producer.{name}": value for name, value in plain.items()}

@@ -28,9 +28,9 @@ from tuner.model.facts import (
     TRIALS_PER_SIZE,
 )
 from tuner.model.identity import check_unchanged, study_identity
+from tuner.model.secrets_in_urls import secrets_in
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.target import Target
-from tuner.model.url import secrets_in
 from tuner.storage.protocols import ResultsStore
 
 

@@ -142,7 +142,7 @@ class Bench:
 
     def start_anew(self) -> None:
         """Stop the brokers that the next trial will use, and start new ones. No trial may be running."""
-        self._give_back(0)
+        self._release_topic(0)
         self.targets[0].start_anew()
 
     def close(self) -> None:
@@ -156,9 +156,9 @@ class Bench:
                 if trial.sending:
                     trial.count_sent(None, phase[1])
                 interrupted.append(trial.done)
-            self._leave(index)
+            self._end_trial(index)
         for index in list(self._ended):
-            self._give_back(index)
+            self._release_topic(index)
         if self.on_interrupted is not None and interrupted:
             self.on_interrupted(interrupted)
 
@@ -168,7 +168,7 @@ class Bench:
         while self._stopped:
             index = self._stopped.pop()
             stopped = self._under_way[index].done
-            self._leave(index)
+            self._end_trial(index)
             self._begin(index, stopped.anew(stopped.attempts))
 
     def _begin(self, index: int, done: TrialDone, tries: int = 1) -> None:
@@ -190,7 +190,7 @@ class Bench:
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.
-        self._give_back(index)
+        self._release_topic(index)
         self._under_way[index] = _RunningTrial(done, stack, topic, done.sent_bytes)
         del self._beginning[index]
         done.sent_bytes += topic.filled_bytes
@@ -246,28 +246,28 @@ class Bench:
                     # busy with the old topic for a while.
                     done.replaced.append(done.measurements.pop(PACED))
                     del done.stops[PACED]
-                    self._leave(index)
+                    self._end_trial(index)
                     self._begin(index, done)
                     return None
             case BrokerLost() | TargetUnreachable() if done.attempts < 2:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
                 self.targets[index].mend()
-                self._leave(index)
+                self._end_trial(index)
                 self._begin(index, done.anew(attempts=2))
                 return None
             case other:
                 done.error = other
-        self._leave(index)
+        self._end_trial(index)
         return done
 
-    def _leave(self, index: int) -> None:
+    def _end_trial(self, index: int) -> None:
         left = self._under_way.pop(index)
         self._ended[index] = left.stack
         if left.broker_killed:  # the next trial needs a whole cluster
-            self._give_back(index)
+            self._release_topic(index)
             self.targets[index].start_anew()
 
-    def _give_back(self, index: int) -> None:
+    def _release_topic(self, index: int) -> None:
         ended = self._ended.pop(index, None)
         # If the topic can't be deleted now, it is deleted when the target is closed, or by the next run.
         with suppress(TargetError):

@@ -7,7 +7,7 @@ from search_spaces.producer_config import same_effect
 from tuner.model.errors import RequestRefused
 from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import StudySpec
-from tuner.results.judgement import Judgement, Terms
+from tuner.results.verification import Judgement, Terms
 from tuner.study_file import same_measurement, sizes_in
 
 

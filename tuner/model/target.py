@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from runners.zones.link import Link
-from tuner.model.url import MASK
+from tuner.model.secrets_in_urls import MASK
 
 if TYPE_CHECKING:
     from runners.clusters.cluster import Cluster

@@ -1,8 +1,8 @@
 """Fits the constants of the performance model to measurements, and says how uncertain they are.
 
 The constants are fitted on their logarithms, by least squares. Each begins at the value of a host that is as
-similar as possible (`similar_host`), and may differ from it as far as hosts differ (`SPREAD`): this prior counts as one
-more measurement of the constant. So a dozen measurements are enough, and a constant that they say nothing
+similar as possible (`similar_host`), and may differ from it as far as hosts differ (`PRIOR_SD_LOG`): this prior counts
+as one more measurement of the constant. So a dozen measurements are enough, and a constant that they say nothing
 about keeps its value and its uncertainty.
 
 A measurement that a stall has spoilt must not bend the fit. So far-off values count by their distance and not by its
@@ -27,7 +27,7 @@ from runners.workload import Workload
 from tuner.prediction.correction import Correction, corrections, without_outliers
 from tuner.prediction.observations import BATCHES, CONSUMERS, CPU, Observation
 
-SPREAD: Final[Mapping[str, float]] = MappingProxyType(
+PRIOR_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
     {
         "client_cores": 0.4,
         "sender_s_per_record": 0.7,
@@ -61,7 +61,7 @@ SPREAD: Final[Mapping[str, float]] = MappingProxyType(
     }
 )
 """The constants that are fitted, with the standard deviation of each logarithm among hosts; 0.7 is a factor of 2."""
-SCATTER: Final[Mapping[str, float]] = MappingProxyType(
+NOISE_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
     {
         "records_per_s": 0.10,
         "wire_bytes_per_value_byte": 0.02,
@@ -73,7 +73,7 @@ SCATTER: Final[Mapping[str, float]] = MappingProxyType(
 """How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
 FACTORED: Final = (*CPU, *CONSUMERS)
 """Metrics for which the model's value is multiplied by one factor, instead of fitting its constants."""
-_FACTORED_SCATTER: Final = 0.2
+_FACTORED_NOISE_SD_LOG: Final = 0.2
 """How far these lie from the model's value times its factor, as the standard deviation of their logarithm."""
 STEP: Final = 1e-4
 """By how much a logarithm is raised to find a slope."""
@@ -115,7 +115,7 @@ class Calibration:
     def undetermined(self) -> tuple[str, ...]:
         """The constants that the measurements say little about: less than half of their uncertainty is gone."""
         spreads = np.sqrt(np.diag(self.covariance))
-        return tuple(name for name, sd in zip(self.names, spreads, strict=True) if sd > SPREAD[name] / 2)
+        return tuple(name for name, sd in zip(self.names, spreads, strict=True) if sd > PRIOR_SD_LOG[name] / 2)
 
 
 def similar_host(bootstrap: str | None) -> ClusterConstants:
@@ -129,9 +129,9 @@ def similar_host(bootstrap: str | None) -> ClusterConstants:
 
 def uncalibrated(start: ClusterConstants) -> Calibration:
     """Return the constants of a host without any measurement, with the uncertainty that this has."""
-    names = tuple(name for name in SPREAD if getattr(start, name) > 0)
-    covariance = np.diag([SPREAD[name] ** 2 for name in names])
-    return Calibration(start, names, covariance, SCATTER, ())
+    names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
+    covariance = np.diag([PRIOR_SD_LOG[name] ** 2 for name in names])
+    return Calibration(start, names, covariance, NOISE_SD_LOG, ())
 
 
 def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMBEDDED) -> Calibration:
@@ -141,8 +141,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         observations: What was measured; at least one observation.
         start: The constants of a host that is as similar as possible.
     """
-    names = tuple(name for name in SPREAD if getattr(start, name) > 0)
-    spreads = np.array([SPREAD[name] for name in names])
+    names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
+    spreads = np.array([PRIOR_SD_LOG[name] for name in names])
     data = _Data.of(observations)
 
     steps = STEP * np.eye(len(names))
@@ -184,7 +184,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         if ratios:
             middle = float(np.median(ratios))
             factors[name] = exp(middle)
-            scatter[name] = _FACTORED_SCATTER * _typical((np.array(ratios) - middle) / _FACTORED_SCATTER)
+            scatter[name] = _FACTORED_NOISE_SD_LOG * _typical((np.array(ratios) - middle) / _FACTORED_NOISE_SD_LOG)
     return Calibration(constants, names, bare * wider, scatter, tuple(observations), factors)
 
 
@@ -212,7 +212,7 @@ class _Data:
             (place, name, log(value))
             for place, each in enumerate(observations)
             for name, value in each.values.items()
-            if name in SCATTER
+            if name in NOISE_SD_LOG
         ]
         places, metrics, logs = zip(*values, strict=True)
         return cls(
@@ -220,7 +220,7 @@ class _Data:
             np.array(places),
             np.array(metrics),
             np.array(logs),
-            {name: SCATTER[name] for name in dict.fromkeys(metrics)},
+            {name: NOISE_SD_LOG[name] for name in dict.fromkeys(metrics)},
         )
 
     def off(self, constants: Sequence[ClusterConstants]) -> NDArray[np.float64]:

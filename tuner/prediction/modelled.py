@@ -14,12 +14,12 @@ from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
 from runners.workload import Workload
-from tuner.prediction.calibration import SCATTER, STEP, Calibration, moved, value_of
+from tuner.prediction.calibration import NOISE_SD_LOG, STEP, Calibration, moved, value_of
 from tuner.prediction.observations import BATCHES, RATE_METRICS
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
 """Predicted metrics that a study measures in another unit, with the name of the measured metric."""
-_UNMEASURED_SCATTER: Final[Mapping[str, float]] = {BATCHES: 0.3}
+_UNMEASURED_NOISE_SD_LOG: Final[Mapping[str, float]] = {BATCHES: 0.3}
 """How far measurements may lie from a metric that was not measured, if not 0.1. A study does not measure batches."""
 _WIRE: Final = "wire_bytes_per_value_byte"
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -94,7 +94,7 @@ class Modelled:
                 missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
                 value *= exp(missing)
             else:
-                usual = SCATTER.get(measured, _UNMEASURED_SCATTER.get(measured, 0.1))
+                usual = NOISE_SD_LOG.get(measured, _UNMEASURED_NOISE_SD_LOG.get(measured, 0.1))
                 scatter = calibration.scatter.get(measured, usual)
             value *= calibration.factors.get(measured, 1.0)
             down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])

@@ -28,7 +28,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
-from tuner.prediction.calibration import SCATTER, SPREAD, moved, value_of
+from tuner.prediction.calibration import NOISE_SD_LOG, PRIOR_SD_LOG, moved, value_of
 from tuner.prediction.correction import distances, point
 from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS
 
@@ -69,7 +69,7 @@ def chosen_probes(
         start: The constants at which the sensitivity of the model is computed.
     """
     slopes = {config: _slopes(config, load, start) for config in configs}
-    known = np.diag([SPREAD[name] ** -2.0 for name in SPREAD])
+    known = np.diag([PRIOR_SD_LOG[name] ** -2.0 for name in PRIOR_SD_LOG])
     chosen: list[ProducerConfig] = []
     count = min(count, len(configs))
     for _ in range(ceil(count * _TELLING_RATIO)):
@@ -96,7 +96,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     The shape is (values, constants). A config that does not hold the rate has no values of the paced load.
     """
     rows = []
-    names = tuple(SPREAD)
+    names = tuple(PRIOR_SD_LOG)
     for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, RATE_METRICS)):
         settings = Settings.of(config, each)
         steps = [moved(start, names, step) for step in _STEP * np.eye(len(names))]
@@ -104,7 +104,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
         if here.falling_behind_ratio:
             continue
         rows += [
-            [log(value_of(told, name) / value_of(here, name)) / _STEP / SCATTER[name] for told in there]
+            [log(value_of(told, name) / value_of(here, name)) / _STEP / NOISE_SD_LOG[name] for told in there]
             for name in metrics
         ]
     return np.array(rows)

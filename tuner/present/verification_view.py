@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tuner.present.number_text import number, one_more_round, title
-from tuner.results.judgement import Judgement
+from tuner.results.verification import Judgement
 
 
 def verification_lines(judgement: Judgement) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Whether a config that a user supplies is worse than the baseline for one record size.
 
-Intervals from measurements in turn decide. `tuner.results.judgement` is about all record sizes together.
+Intervals from measurements in turn decide. `tuner.results.verification` is about all record sizes together.
 """
 
 from collections.abc import Iterable, Mapping

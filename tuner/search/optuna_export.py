@@ -14,8 +14,8 @@ from runners.reporting import first_line
 from search_spaces.space import SearchSpace
 from tuner.model.errors import StorageMisnamed, StorageUnreachable, StudyError
 from tuner.model.facts import STUDY_ID, TARGET
+from tuner.model.secrets_in_urls import masked_url
 from tuner.model.trial import Kind, State, Trial
-from tuner.model.url import masked_url
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search.knob_space import KnobSpace, optuna_trial
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field, ValidationError
 
 from tuner.model.reserved_names import TOKENS_FILE
+from tuner.model.secrets_in_urls import secrets_in
 from tuner.model.target import Target
-from tuner.model.url import secrets_in
 from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
 from tuner.study_file import fields

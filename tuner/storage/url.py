@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from tuner.model.errors import StorageMisnamed
-from tuner.model.url import MASK, SECRETS, URL, masked_url
+from tuner.model.secrets_in_urls import MASK, SECRETS, URL, masked_url
 
 _FORM: Final = "postgresql://USER@HOST:PORT/DATABASE"
 _SCHEMES: Final = ("postgresql", "postgres", "postgresql+psycopg")

@@ -19,7 +19,7 @@ from typing import Any, Final
 import yaml
 
 from search_spaces.roles import is_secret
-from tuner.model.url import secrets_in
+from tuner.model.secrets_in_urls import secrets_in
 from tuner.study_file.errors import KeyPath, Problems
 
 MAX_BYTES: Final = 250_000

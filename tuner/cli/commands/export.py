@@ -10,7 +10,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.recommend_options import RecordBytes
 from tuner.cli.printing import print_json
 from tuner.model.document import document
-from tuner.model.url import masked_url
+from tuner.model.secrets_in_urls import masked_url
 from tuner.present.console import OUT
 
 

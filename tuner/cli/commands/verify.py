@@ -23,8 +23,8 @@ from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import say, warn
 from tuner.present.verification_view import verification_lines
-from tuner.results.judgement import Terms
 from tuner.results.reasons import SIMULATED
+from tuner.results.verification import Terms
 from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets
 

@@ -42,7 +42,6 @@ from tuner.results.grid_tables import grid_tables
 from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.service.cache.kept_results import KeptResults, no_study
 from tuner.service.cache.query import (
     CSV,
     EVERY_RECOMMENDATION,
@@ -55,6 +54,7 @@ from tuner.service.cache.query import (
     Responses,
     ResultQuery,
 )
+from tuner.service.cache.results_cache import ResultsCache, no_study
 from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -72,7 +72,7 @@ class Responder:
     """
 
     def __init__(self, storage: Storage, root: Path) -> None:
-        self._kept = KeptResults(storage, root)
+        self._kept = ResultsCache(storage, root)
 
     def responses(self, query: ResultQuery) -> Responses:
         """Return the response to a query.
@@ -130,7 +130,7 @@ def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
     ]
 
 
-def _recommendation(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _recommendation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     results = kept.results(study, store)
     form = Format(given.get("form", Format.JSON))
     found, missing = _recommended(results, given)
@@ -148,7 +148,7 @@ def _recommended(
     return recommend_each(results, given.get("record_bytes"), goal, conditions)
 
 
-def _explanation(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _explanation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.export.recommendation_json import explanations_json
     from tuner.present.why import print_explanations
     from tuner.results.explanation import explain, knob_importance
@@ -165,7 +165,7 @@ def _explanation(kept: KeptResults, study: str, store: ResultsStore, given: Mapp
     return CachedResponse.of(explanations_json(results.name, found))
 
 
-def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of
@@ -203,7 +203,7 @@ def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
     return CachedResponse.of(prediction_json(source, calibration, told, retention, setting=setting))
 
 
-def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _front(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.front_table import front_csv, fronts_json
 
     results = kept.results(study, store)
@@ -220,7 +220,7 @@ def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
             return CachedResponse.of(fronts_json(results, sizes))
 
 
-def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _grid(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.grid_view import grid_csv, grid_json, print_grid
 
     results = kept.results(study, store)
@@ -236,7 +236,7 @@ def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str
             return CachedResponse.of(grid_json(results.name, tables, simulated=results.simulated))
 
 
-def _status(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _status(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     found = status_of(kept.results(study, store), store.progress(), datetime.now(UTC))
     if state := given.get("state"):
         found = found.in_queue(state)
@@ -247,7 +247,7 @@ def _status(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
     return CachedResponse.of(found.as_json())
 
 
-def _summary(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the values that the list of studies shows for one study.
 
     What a running study is doing, how long it still takes, and the best gain need all results of the study. So the
@@ -274,7 +274,7 @@ def _summary(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[
     )
 
 
-def _trials(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
     found = store.trials(after, limit)
     # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
@@ -295,7 +295,7 @@ def _trials(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
     return CachedResponse.of(page)
 
 
-def _trials_table(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _trials_table(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     # Imported here, because it imports pandas.
     from tuner.present.frames import trials_csv, trials_frame, trials_json
 
@@ -307,13 +307,13 @@ def _trials_table(kept: KeptResults, study: str, store: ResultsStore, given: Map
     return CachedResponse.of(trials_json(results.name, frame, objectives, simulated=results.simulated))
 
 
-def _report(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _report(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.page import report_page
 
     return CachedResponse.of(report_page(kept.results(study, store)), HTML)
 
 
-def _comparison(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _comparison(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     found_in = (kept.results(study, store), kept.other_results(given["second"]))
     # The names of the folders: two studies that are called the same would be shown with their paths on this host.
     found = replace(compare(*found_in), names=(study, given["second"]))
@@ -332,13 +332,13 @@ def _comparison(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
             return CachedResponse.of(found.as_json())
 
 
-def _newest(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _newest(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     facts = store.facts()
     rows = newest_trials(kept.results(study, store)) if OBJECTIVES in facts else []
     return CachedResponse.of({"last": kept.extent(study, store, facts).last, "trials": rows})
 
 
-def _picture(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _picture(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.pictures import draw_front
     from tuner.results.by_goal import labels, recommendations_by_goal
 
@@ -350,7 +350,7 @@ def _picture(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[
         return CachedResponse.of(path.read_bytes(), PNG)
 
 
-def _figure(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _figure(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.interactive import figure_json, front_figure
     from tuner.results.by_goal import labels, recommendations_by_goal
 
@@ -359,7 +359,7 @@ def _figure(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
     return CachedResponse.of(figure_json(front_figure(size, labels(recommendations_by_goal(results, size)))), JSON)
 
 
-def _mlflow_views(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _mlflow_views(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
     from tuner.tracking.views import SavedView, views_of
 
@@ -370,7 +370,7 @@ def _mlflow_views(kept: KeptResults, study: str, store: ResultsStore, given: Map
     return CachedResponse.of({each.name: link(each) for each in views_of(kept.results(study, store))})
 
 
-def _verification(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _verification(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     stored = store.facts().get(VERIFICATION)
     if stored is None:
         raise Problem(404, "not-found", f"{study} verifies no config, or has not ended yet")
@@ -379,7 +379,7 @@ def _verification(kept: KeptResults, study: str, store: ResultsStore, given: Map
     return CachedResponse.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})
 
 
-def _stamp(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _stamp(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     return CachedResponse.of(repr(kept.stamp(study, store)), TEXT)
 
 
@@ -396,7 +396,7 @@ def _as_text(show: Callable[[Unwrapped], None]) -> str:
     return text.getvalue()
 
 
-_Respond = Callable[[KeptResults, str, ResultsStore, Mapping[str, Any]], CachedResponse]
+_Respond = Callable[[ResultsCache, str, ResultsStore, Mapping[str, Any]], CachedResponse]
 RESPONSES: Final[Mapping[str, _Respond]] = {
     "recommendation": _recommendation,
     "front": _front,

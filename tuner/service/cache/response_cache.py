@@ -11,9 +11,9 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from tuner.model.study_files import RESULTS_FILE
+from tuner.service.cache.brief_cache import BriefCache
 from tuner.service.cache.query import EVERY_RECOMMENDATION, CachedResponse, Responses, ResultQuery
 from tuner.service.cache.reading_process import ReadingProcess
-from tuner.service.cache.shared_reading import SharedReading
 
 _SLOW: Final = frozenset({"comparison", "explanation", "figure", "picture", "report"})
 """Queries that take seconds. A second process answers the slow queries, so that quick queries do not have to wait."""
@@ -51,7 +51,7 @@ class ResponseCache:
         self._slow = ReadingProcess(root)
         self._kept: LRUCache[ResultQuery, tuple[Any, CachedResponse]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
         """The response to each query, with the value that `_stamp` returned for the study before it was computed."""
-        self._stamps = SharedReading(lambda study: self.fresh(ResultQuery.of(study, "stamp")), _FRESH_S)
+        self._stamps = BriefCache(lambda study: self.fresh(ResultQuery.of(study, "stamp")), _FRESH_S)
         self._asking: dict[ResultQuery, asyncio.Task[Responses]] = {}
         # The process is started now, because its imports take seconds and no client should wait for them.
         self._quick.ask(ResultQuery.of("", "stamp"))

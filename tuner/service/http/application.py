@@ -60,8 +60,8 @@ def application(
         tokens: The token file.
         stopping: An event that is set when the service stops.
     """
-    answers = ResponseCache(config.root, shared=storage_at().is_shared)
-    studies = Studies(config, queue, answers, supervisor)
+    cached = ResponseCache(config.root, shared=storage_at().is_shared)
+    studies = Studies(config, queue, cached, supervisor)
     requests = Requests()
     warmed = asyncio.Event()
 
@@ -70,7 +70,7 @@ def application(
         warming = asyncio.create_task(_warm(studies, warmed))
         yield
         warming.cancel()
-        answers.close()
+        cached.close()
 
     app = FastAPI(
         title="kafka-tuner",
@@ -84,7 +84,7 @@ def application(
     for router in _routers(studies, streams):
         app.include_router(router, dependencies=[Depends(only_known_parameters)])
     _add_pages(app, studies)
-    _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, streams, requests))
+    _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, cached, streams, requests))
     _add_problems(app)
     _add_schema(app)
     return AccessControl(app, config, tokens, requests)
@@ -129,7 +129,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
     async def what_if_page(request: Request, study: Study) -> Response:
         # Each field of the form is a producer property, such as linger.ms, or a setting of the load, such as the rate.
         changes = dict(request.query_params)
-        found = await studies.answers.get(prediction_query(study, changes, "page"))
+        found = await studies.responses.get(prediction_query(study, changes, "page"))
         if found.status != 200:
             return Response(found.body, found.status, media_type=found.media_type)
         page = pages.what_if_page(study, json.loads(found.body))
@@ -161,7 +161,7 @@ async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
     try:
         async with asyncio.timeout(_WARM_S):
             names = await run_in_threadpool(lambda: storage_at().names(studies.config.root))
-            await studies.answers.warm(names)
+            await studies.responses.warm(names)
     except (OSError, StudyError):  # also TimeoutError
         pass
     finally:
@@ -207,7 +207,7 @@ def _add_health(
 
 
 def _metrics(
-    queue: JobQueue, supervisor: Supervisor, answers: ResponseCache, streams: EventStreams, requests: Requests
+    queue: JobQueue, supervisor: Supervisor, cached: ResponseCache, streams: EventStreams, requests: Requests
 ) -> Iterator[str]:
     """Yield the lines of the metrics, in the text format of Prometheus."""
     counts = queue.counts().items()
@@ -217,9 +217,9 @@ def _metrics(
         ("study_processes", "gauge", "Processes that are running a study.", supervisor.running),
         ("study_starts_total", "counter", "Processes that were started to run a study.", supervisor.started),
         ("study_crashes_total", "counter", "Processes that ended before their study did.", supervisor.crashed),
-        ("answers_kept_total", "counter", "Queries answered from the cache.", answers.hits),
-        ("answers_made_total", "counter", "Queries for which a study was read.", answers.misses),
-        ("answers_bytes", "gauge", "Size of the cached responses in bytes.", answers.kept_bytes),
+        ("answers_kept_total", "counter", "Queries answered from the cache.", cached.hits),
+        ("answers_made_total", "counter", "Queries for which a study was read.", cached.misses),
+        ("answers_bytes", "gauge", "Size of the cached responses in bytes.", cached.kept_bytes),
         ("event_streams", "gauge", "Open event streams.", streams.open),
         (
             "resident_bytes",

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, Final
 
+from tuner.service.cache.brief_cache import BriefCache
 from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.http.studies import Studies
 from tuner.service.queue.job import AT_WORK
 
@@ -38,7 +38,7 @@ class EventStreams:
     def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
         self._studies = studies
         self._stopping = stopping
-        self._shown = SharedReading(studies.show, _POLL_S)
+        self._shown = BriefCache(studies.show, _POLL_S)
         self.open = 0
 
     async def follow(self, study: str, after: int = 0) -> AsyncGenerator[str, None]:
@@ -55,7 +55,7 @@ class EventStreams:
             while True:
                 now = await self._shown.of(study)
                 ended = now["state"] not in AT_WORK
-                read = self._studies.answers.fresh if ended else self._studies.answers.get
+                read = self._studies.responses.fresh if ended else self._studies.responses.get
                 told = False
                 while True:
                     query = ResultQuery.of(study, "trials", after=after, limit=_TRIALS_AT_ONCE)

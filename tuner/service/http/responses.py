@@ -17,7 +17,7 @@ def json_response(body: dict[str, Any], status: int = 200, headers: dict[str, st
 
 async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
     """Return the response to a query, or status 304 if the client has this response already."""
-    answer = await studies.answers.get(query)
+    answer = await studies.responses.get(query)
     if answer.status != 200:
         return response_of(answer)
     # Caches may store the response, but must ask each time whether it is still valid.

@@ -224,7 +224,7 @@ def _add_comparison(api: APIRouter, studies: Studies) -> None:
         """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
         if first == second:
             raise Problem(422, "bad-request", f"second must be another study than first, but both are {first}")
-        answer = await studies.answers.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
+        answer = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
         return response_of(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
 
 

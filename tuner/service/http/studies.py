@@ -39,13 +39,13 @@ class Studies:
     Attributes:
         config: The configuration of the service.
         queue: The queue, which holds the states of the studies.
-        answers: The cache of responses, which reads the results of the studies.
+        responses: The cache of responses, which reads the results of the studies.
         supervisor: The thread that works through the queue. The thread is woken when a client changes a study's state.
     """
 
     config: ServiceConfig
     queue: JobQueue
-    answers: ResponseCache
+    responses: ResponseCache
     supervisor: Supervisor
 
     async def submit(self, submission: Submission) -> tuple[dict[str, Any], bool]:
@@ -118,7 +118,7 @@ class Studies:
         try:
             job = await run_in_threadpool(self.queue.find, name)
         except JobNotFound:
-            recorded = await self.answers.get(ResultQuery.of(name, "summary"))
+            recorded = await self.responses.get(ResultQuery.of(name, "summary"))
             if recorded.status != 200:
                 raise
             return await self._view(name, None)
@@ -133,11 +133,11 @@ class Studies:
             form: `json` or `text`.
         """
         in_queue = None if state == RECORDED else state
-        return await self.answers.fresh(ResultQuery.of(name, "status", form=form, state=in_queue))
+        return await self.responses.fresh(ResultQuery.of(name, "status", form=form, state=in_queue))
 
     async def newest(self, name: str) -> dict[str, Any]:
         """Return the newest trials of a study as the rows of a table; an empty mapping if it has none yet."""
-        found = await self.answers.get(ResultQuery.of(name, "newest"))
+        found = await self.responses.get(ResultQuery.of(name, "newest"))
         return dict(json.loads(found.body)) if found.status == 200 else {}
 
     async def mlflow_views(self, name: str) -> dict[str, str]:
@@ -145,7 +145,7 @@ class Studies:
         if self.config.mlflow_url is None:
             return {}
         address = urlsplit(self.config.mlflow_url)._replace(query="", fragment="").geturl().rstrip("/")
-        found = await self.answers.get(ResultQuery.of(name, "mlflow_views", address=address))
+        found = await self.responses.get(ResultQuery.of(name, "mlflow_views", address=address))
         return dict(json.loads(found.body)) if found.status == 200 else {}
 
     async def listed(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
@@ -207,9 +207,9 @@ class Studies:
     async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         if job is not None and job.active:
             # What a running study is doing changes even while its results do not.
-            found = await self.answers.fresh(ResultQuery.of(name, "summary", at_work=True))
+            found = await self.responses.fresh(ResultQuery.of(name, "summary", at_work=True))
         else:
-            found = await self.answers.get(ResultQuery.of(name, "summary"))
+            found = await self.responses.get(ResultQuery.of(name, "summary"))
         return {**self._head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
 
     def _head(self, name: str, job: QueuedJob | None) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from tuner.model.spec import Goal, check_rounds
 from tuner.model.study_files import SERVICE_FILES
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_json, plan_warning, print_plan
-from tuner.results.judgement import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
-from tuner.service.cache.kept_results import no_study
+from tuner.results.verification import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
+from tuner.service.cache.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem

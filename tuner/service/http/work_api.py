@@ -130,7 +130,7 @@ def _add_verification(api: APIRouter, work: Work, studies: Studies) -> None:
         form: JsonOrText = "json",
     ) -> Response:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
-        found = await studies.answers.fresh(ResultQuery.of(study, "verification", form=form))
+        found = await studies.responses.fresh(ResultQuery.of(study, "verification", form=form))
         return Response(found.body, found.status, None, found.media_type)
 
 

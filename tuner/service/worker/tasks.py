@@ -13,9 +13,9 @@ from tuner.model.spec import Goal, StudySpec
 from tuner.present.report import write_all_artifacts
 from tuner.present.study_view import StudyView
 from tuner.present.verification_view import verification_lines
-from tuner.results.judgement import Judgement, Terms
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
+from tuner.results.verification import Judgement, Terms
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task, TaskKind
 from tuner.service.submission import spec_of

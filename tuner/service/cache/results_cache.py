@@ -33,7 +33,7 @@ class _Extent:
     search_trials: int = 0
 
 
-class KeptResults:
+class ResultsCache:
     """The results of the studies in one folder. They are read again only if they have changed.
 
     Args:

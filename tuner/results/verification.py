@@ -1,4 +1,4 @@
-"""The judgement of a config that was measured alternating with the baseline: whether it passes for all sizes."""
+"""Whether a verified config, measured alternating with the baseline, passes for all sizes; its exit code."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

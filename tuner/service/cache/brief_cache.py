@@ -11,7 +11,7 @@ _MOST_STUDIES: Final = 1_000
 """The largest number of studies whose values are kept."""
 
 
-class SharedReading(Generic[Read]):
+class BriefCache(Generic[Read]):
     """A cache of values that are read for each study, at most once per study in a given time.
 
     Use an instance in one event loop only.

@@ -63,29 +63,29 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
         Format.PROPERTIES: ".properties",
         Format.JSON: ".json",
         Format.ENV: ".env",
-        **{form: f".{found.name}.{found.layout}" for form, found in _FORMS.items()},
+        **{each: f".{form.name}.{form.layout}" for each, form in _FORMS.items()},
     }
 )
 """The suffix of the file name for each format. The file name begins with the goal: `balanced.properties`."""
 _NO_FOLDING: Final = 10_000
 
 
-def is_translated(form: Format, client: Client) -> bool:
+def is_translated(format_: Format, client: Client) -> bool:
     """Return whether a format is for another client than the one that was measured."""
-    return form in _CLIENTS and _CLIENTS[form] is not client.kind
+    return format_ in _CLIENTS and _CLIENTS[format_] is not client.kind
 
 
 def offered(client: Client) -> tuple[Format, ...]:
     """Return the formats in which a recommendation for a client can be written."""
-    return tuple(form for form in Format if not is_translated(form, client) or form in _TRANSLATED[client.kind])
+    return tuple(each for each in Format if not is_translated(each, client) or each in _TRANSLATED[client.kind])
 
 
-def export(recommendation: Recommendation, form: Format, *, everything: bool = False) -> str:
+def export(recommendation: Recommendation, format_: Format, *, everything: bool = False) -> str:
     """Return the text of a recommendation in the given format, with a line feed at the end.
 
     Args:
         recommendation: The recommendation.
-        form: The format.
+        format_: The format.
         everything: Whether formats to paste also hold the properties that have the client's default value. The forms of
             the Java client hold the whole config in any case.
 
@@ -93,17 +93,17 @@ def export(recommendation: Recommendation, form: Format, *, everything: bool = F
         FormNotOffered: The format is for another client than the one that was measured, and there is no translation.
     """
     client = recommendation.config.client
-    if form not in offered(client):
-        raise FormNotOffered(form, _CLIENTS[form], client.label, offered(client))
-    if form is Format.JSON:
+    if format_ not in offered(client):
+        raise FormNotOffered(format_, _CLIENTS[format_], client.label, offered(client))
+    if format_ is Format.JSON:
         return _dumped(recommendation_json(recommendation))
-    if form in _FORMS:
-        values = _entries(recommendation, form, everything=everything)
-        return _dumped(values) if _is_json(form) else _commented(recommendation, form, values)
-    return _FOR_EVERYBODY[form](recommendation, pasted_values(recommendation, everything=everything))
+    if format_ in _FORMS:
+        values = _entries(recommendation, format_, everything=everything)
+        return _dumped(values) if _is_json(format_) else _commented(recommendation, format_, values)
+    return _FOR_EVERYBODY[format_](recommendation, pasted_values(recommendation, everything=everything))
 
 
-def export_all(recommendations: Sequence[Recommendation], form: Format, *, everything: bool = False) -> str:
+def export_all(recommendations: Sequence[Recommendation], format_: Format, *, everything: bool = False) -> str:
     """Return the recommendations for several record sizes as one text.
 
     The JSON formats hold one entry per record size. In the other formats the recommendations follow each other, each
@@ -113,26 +113,26 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
         FormNotOffered: As `export` does.
     """
     if len(recommendations) == 1:
-        return export(recommendations[0], form, everything=everything)
-    if form is Format.JSON:
+        return export(recommendations[0], format_, everything=everything)
+    if format_ is Format.JSON:
         records = [recommendation_json(recommendation) for recommendation in recommendations]
         return _dumped(document("recommendations", recommendations=records))
-    if _is_json(form):
-        return _dumped({each.record_bytes: _entries(each, form, everything=everything) for each in recommendations})
-    between = "---\n" if form in _FORMS and _FORMS[form].layout is FileLayout.YAML else "\n"
-    return between.join(export(each, form, everything=everything) for each in recommendations)
+    if _is_json(format_):
+        return _dumped({each.record_bytes: _entries(each, format_, everything=everything) for each in recommendations})
+    between = "---\n" if format_ in _FORMS and _FORMS[format_].layout is FileLayout.YAML else "\n"
+    return between.join(export(each, format_, everything=everything) for each in recommendations)
 
 
-def _is_json(form: Format) -> bool:
-    return form in _FORMS and _FORMS[form].layout is FileLayout.JSON
+def _is_json(format_: Format) -> bool:
+    return format_ in _FORMS and _FORMS[format_].layout is FileLayout.JSON
 
 
-def _entries(recommendation: Recommendation, form: Format, *, everything: bool) -> dict[str, str]:
+def _entries(recommendation: Recommendation, format_: Format, *, everything: bool) -> dict[str, str]:
     """Return the properties that a form for the users of one client has, under the names that the form gives them.
 
     A form for the Java client has the whole config; one for librdkafka has it only if `everything` is set.
     """
-    config, found, kind = recommendation.config, _FORMS[form], _CLIENTS[form]
+    config, found, kind = recommendation.config, _FORMS[format_], _CLIENTS[format_]
     own = {name: shown_value(name, config.effective(name)) for name in found.own_defaults}
     whole = everything or kind is ClientKind.JAVA
     properties = {**own, **pasted_values(recommendation, kind, everything=whole)}
@@ -158,10 +158,10 @@ def _variable(name: str) -> str:
     return "KAFKA_" + name.replace("_", "__").replace(".", "_").upper()
 
 
-def _commented(recommendation: Recommendation, form: Format, values: Mapping[str, str]) -> str:
+def _commented(recommendation: Recommendation, format_: Format, values: Mapping[str, str]) -> str:
     """Return a form of one client's users as properties or YAML, below a comment that says where it comes from."""
-    found, entries = _FORMS[form], dict(sorted(values.items()))
-    origin = _translated(recommendation) if _CLIENTS[form] is ClientKind.JAVA else _origin(recommendation)
+    found, entries = _FORMS[format_], dict(sorted(values.items()))
+    origin = _translated(recommendation) if _CLIENTS[format_] is ClientKind.JAVA else _origin(recommendation)
     head = _comment([*origin, *([f"to use it: {found.usage}"] if found.usage else [])])
     if found.layout is FileLayout.YAML:
         return format_properties({}, comment=head) + _yaml(found, entries)
