@@ -30,7 +30,7 @@ class ShownIn(Enum):
     """A place where metrics are shown. Each has its list of metrics, and also shows the objectives of the study."""
 
     MEASUREMENT = "the JSON record of a single measurement"
-    COMPARISONS = "gains over the baseline: confirmations, verifications, explanations, the table of the front"
+    FRONT = "the table of the front, the tables of a grid, and lists of trials"
     TABLES = "tables of a config's numbers"
     MLFLOW = "metrics of a trial's run in MLflow"
 
@@ -83,7 +83,7 @@ class Metric:
         return self.read(measurement)
 
 
-_ALL_BUT_COMPARISONS: Final = frozenset(ShownIn) - {ShownIn.COMPARISONS}
+_ALL_BUT_FRONT: Final = frozenset(ShownIn) - {ShownIn.FRONT}
 _MEASUREMENT: Final = frozenset({ShownIn.MEASUREMENT})
 _MLFLOW: Final = frozenset({ShownIn.MLFLOW})
 
@@ -196,7 +196,7 @@ _ALL: Final = (
         "records acknowledged per second, sent as fast as the client takes them",
         lambda measurement: measurement.records_per_s,
         lambda window: window.records_per_s,
-        shown=_ALL_BUT_COMPARISONS,
+        shown=_ALL_BUT_FRONT,
     ),
     Metric(
         "wire_bytes_per_value_byte",
@@ -226,11 +226,11 @@ _ALL: Final = (
         shown=_MEASUREMENT,
     ),
     *_latencies("mean", _mean_latency),
-    *_latencies("p50", _percentile(0.5), shown=_ALL_BUT_COMPARISONS),
+    *_latencies("p50", _percentile(0.5), shown=_ALL_BUT_FRONT),
     *_latencies("p90", _percentile(0.9)),
     *_latencies("p95", _percentile(0.95)),
     *_latencies("p99", _percentile(0.99), shown=frozenset(ShownIn), shown_saturated=_MLFLOW),
-    *_latencies("p999", _percentile(0.999), shown=_ALL_BUT_COMPARISONS),
+    *_latencies("p999", _percentile(0.999), shown=_ALL_BUT_FRONT),
     # Windows are left out, because the maximum of a part of a phase is lower than that of the whole phase.
     *_latencies("max", _percentile(1.0), in_windows=False),
     _end_to_end("mean", lambda seen: seen.latency.mean_us / 1e3 if seen.latency.count else None),
@@ -292,8 +292,12 @@ def shown_in(where: ShownIn) -> tuple[str, ...]:
     return tuple(name for name, metric in OUTCOME_METRICS.items() if where in metric.shown)
 
 
-COMPARED: Final = shown_in(ShownIn.COMPARISONS)
-"""The metrics in which every config is compared with the baseline, even if the study does not optimise them."""
+COMPARED_WITH_BASELINE: Final = ("mb_per_s", "latency_p99_ms")
+"""The metrics in which every config is compared with the baseline, even if the study does not optimise them.
+
+Each confirmation computes their gains, and `tuner verify` fails if a config is worse in one of them. What is only shown
+is not in this list, but has a place in `Metric.shown`.
+"""
 
 
 def metrics_of(saturated: Measurement | None, paced: Measurement | None) -> dict[str, float]:

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from objectives import outcome
+from objectives.outcome import OUTCOME_METRICS, ShownIn
 from search_spaces.client import librdkafka
 from tests.helpers.stored_studies import WINNER, study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Trial
 from tuner.present.export import SUFFIXES, offered
-from tuner.present.front_table import front_csv, front_json, front_markdown, front_rows, in_turn_rows
+from tuner.present.front_table import front_csv, front_json, front_markdown, front_metrics, front_rows, in_turn_rows
 from tuner.present.report import bundle
 from tuner.present.report.bundle import write_artifacts, write_study
 
@@ -80,6 +82,19 @@ def test_the_front_starts_with_the_baseline(tmp_path: Path) -> None:
     values = [row.metrics["mb_per_s"] for row in rows[1:]]
     assert values == sorted(values, reverse=True)
     assert {row.trial.number for row in rows[1:]} | {0} == set(size.front) | {0}
+
+
+def test_a_metric_that_the_front_also_shows_gets_a_column_and_no_gain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p50 = OUTCOME_METRICS["latency_p50_ms"]
+    shown = {**OUTCOME_METRICS, p50.name: replace(p50, shown=p50.shown | {ShownIn.FRONT})}
+    monkeypatch.setattr(outcome, "OUTCOME_METRICS", shown)
+    (size,) = study(tmp_path).sizes
+    assert p50.name in front_metrics(size, front_rows(size))
+    gains = [row.gains for row in front_rows(size) if row.gains]
+    assert gains
+    assert not any(p50.name in each for each in gains)
 
 
 def test_a_gain_is_told_apart_from_the_ratio_of_one_trial(tmp_path: Path) -> None:

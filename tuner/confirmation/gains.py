@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.outcome import COMPARED, OUTCOME_METRICS, TOLD_OF_CONSUMERS
+from objectives.outcome import COMPARED_WITH_BASELINE, OUTCOME_METRICS, TOLD_OF_CONSUMERS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
@@ -265,7 +265,7 @@ def _confirmation(
     untested, own = claim_level(by_goal.claims, plan.error_rate), by_goal.decisions
     together = goal_metrics(Goal.BALANCED, objectives)
     levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
-    metrics = dict.fromkeys((*COMPARED, *together))
+    metrics = dict.fromkeys((*COMPARED_WITH_BASELINE, *together))
     gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
     proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.proven}
     gains_without_stall = {

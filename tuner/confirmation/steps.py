@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from objectives.outcome import COMPARED
+from objectives.outcome import COMPARED_WITH_BASELINE
 from objectives.ratios import claim_level, ratio_of, rounds_needed
 from objectives.scoring import Constraint, Objective
 from objectives.stalls import rounds_to_survive, stall_allowance
@@ -131,7 +131,7 @@ def _is_decided(
     """Return whether the outcome of a winner's rounds is certain; see `_are_decided`."""
     if any(trial.lost_records for trial in rounds.ours):
         return True
-    metrics = dict.fromkeys((*COMPARED, *(each.metric for each in objectives)))
+    metrics = dict.fromkeys((*COMPARED_WITH_BASELINE, *(each.metric for each in objectives)))
     measured = [each for each in metrics if any(each in trial.metrics for trial in (*rounds.ours, *rounds.theirs))]
     gains = {metric: rounds.gain([metric], _CERTAIN) for metric in measured}
     if any(gain is not None and gain.high < decides_at for gain in gains.values()):

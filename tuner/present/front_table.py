@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from objectives.outcome import COMPARED, Direction
+from objectives.outcome import Direction, ShownIn, shown_in
 from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
 from runners.reporting import counted, percent
@@ -101,8 +101,8 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
 
 
 def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
-    """Return the metrics of the front's table: throughput, p99 and the objectives, as far as any row has them."""
-    wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
+    """Return the metrics of the front's table: those always shown there and the objectives, if any row has them."""
+    wanted = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
 
 

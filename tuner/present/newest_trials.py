@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from objectives.outcome import COMPARED
+from objectives.outcome import ShownIn, shown_in
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
@@ -20,7 +20,7 @@ def newest_trials(study: StudyResults) -> list[dict[str, Any]]:
     newest = study.newest.record_bytes if study.newest is not None else ""
     sizes = sorted(study.sizes, key=lambda size: size.record_bytes != newest)
     rows = [(size, trial) for size in sizes for trial in reversed(size.trials)][:SHOWN_TRIALS]
-    asked = dict.fromkeys((*COMPARED, *(objective.metric for objective in study.objectives)))
+    asked = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in study.objectives)))
     return [
         {
             "record_bytes": size.record_bytes,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.dominance import dominated_by
-from objectives.outcome import COMPARED, Direction
+from objectives.outcome import COMPARED_WITH_BASELINE, Direction
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
@@ -112,7 +112,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
     size = study.size(found.record_bytes)
     assert size is not None, "a recommendation is for one of the study's record sizes"
     asked = goal_metrics(found.goal, size.objectives)
-    metrics = tuple(dict.fromkeys((*asked, *COMPARED, *goal_metrics(Goal.BALANCED, size.objectives))))
+    metrics = tuple(dict.fromkeys((*asked, *COMPARED_WITH_BASELINE, *goal_metrics(Goal.BALANCED, size.objectives))))
     effects = effects_of(size.trials, found.config, found.baseline.config(), metrics, _plan(study, size, found))
     strongest = sorted(effects.each, key=lambda each: _strength(each, asked), reverse=True)
     return Explanation(

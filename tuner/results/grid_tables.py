@@ -7,7 +7,7 @@ from itertools import combinations
 from math import log
 from statistics import fmean, geometric_mean
 
-from objectives.outcome import COMPARED, OUTCOME_METRICS, Direction
+from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from tuner.model.facts import BASELINE_IN_GRID, METHOD
 from tuner.model.spec import Method
@@ -87,7 +87,7 @@ def grid_tables(study: StudyResults, size: SizeResults) -> list[GridTable]:
     configs = _configs(size, with_baseline=study.facts.get(BASELINE_IN_GRID, {}).get(size.record_bytes, False))
     texts = _texts(configs)
     knobs = [name for name in texts if len(set(texts[name])) > 1]
-    wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
+    wanted = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in size.objectives)))
     numbers = [size.baseline_means if each[0].kind is Kind.BASELINE else size.metrics_of(each[0]) for each in configs]
     metrics = [name for name in wanted if any(each.get(name, 0.0) > 0 for each in numbers)]
     pairs = list(combinations(knobs, 2)) or [(name, "") for name in knobs]

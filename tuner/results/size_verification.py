@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import ceil, inf, log
 from typing import Final
 
-from objectives.outcome import COMPARED, OUTCOME_METRICS
+from objectives.outcome import COMPARED_WITH_BASELINE, OUTCOME_METRICS
 from objectives.ratios import Ratio
 from objectives.scoring import HELD_RATE, Constraint
 from search_spaces.guarantee import Guarantee
@@ -246,8 +246,8 @@ def _verified(spec: StudySpec) -> ProducerConfig:
 
 
 def _judged(spec: StudySpec) -> list[str]:
-    """Return the metrics that must have a gain: throughput, p99 and the objectives, if the study measures them."""
-    names = dict.fromkeys((*COMPARED, *(objective.metric for objective in spec.objectives)))
+    """Return the metrics that must have a gain: those of every comparison, and the objectives, if they are measured."""
+    names = dict.fromkeys((*COMPARED_WITH_BASELINE, *(objective.metric for objective in spec.objectives)))
     return [name for name in names if spec.paced or not OUTCOME_METRICS[name].paced]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from objectives.outcome import COMPARED
+from objectives.outcome import COMPARED_WITH_BASELINE
 from objectives.scoring import Constraint, Objective
 from runners.workload import RecordSizes
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
@@ -374,9 +374,8 @@ def size_results(
     limits = _constraints_of(trials)
     asked = [*(objective.metric for objective in objectives), *(each.metric for each in limits.values())]
     as_warm = [each for each in trials if not any(plan.may_be_colder(each) for plan in plans)]
-    estimates = Estimates.of(
-        [*warm, *as_warm], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
-    )
+    metrics = list(dict.fromkeys((*COMPARED_WITH_BASELINE, *asked)))
+    estimates = Estimates.of([*warm, *as_warm], metrics, baseline.fingerprint if baseline else None, asked)
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
     medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
     again = baseline_again(trials, plans, objectives, constraints)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from objectives.outcome import COMPARED
+from objectives.outcome import ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
 from tuner.cli.output import check_output, write_output
@@ -64,7 +64,7 @@ def show_trials(
     elif as_csv:
         print_csv(trials_csv(frame))
     else:
-        metrics = [name for name in objectives or COMPARED if name in frame]
+        metrics = [name for name in objectives or shown_in(ShownIn.FRONT) if name in frame]
         OUT.show(*_trial_lines(frame, metrics))
         if any(_missed_rate(row, name) for _, row in frame.iterrows() for name in metrics):
             say(NO_LATENCY)
