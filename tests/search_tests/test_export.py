@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import optuna
 import pytest
@@ -16,6 +17,7 @@ from tuner.course.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State
 from tuner.results.study_results import StudyResults
+from tuner.search import optuna_export
 from tuner.search.optuna_export import NotThisStudy, OptunaStorageUnusable, export, open_storage
 
 TOPIC_MAX = 1_048_588
@@ -115,3 +117,13 @@ def test_an_unusable_address_is_reported_without_its_password(address: str) -> N
     with pytest.raises(OptunaStorageUnusable, match=r"for example sqlite:///optuna\.db, but ") as refused:
         open_storage(address)
     assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize("quoted", ["hid%2Fden", "hid/den"])
+def test_a_drivers_error_is_quoted_without_the_password(quoted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> NoReturn:
+        raise ImportError(f"login of u with {quoted} failed\nat host")
+
+    monkeypatch.setattr(optuna_export, "get_storage", refuse)
+    with pytest.raises(OptunaStorageUnusable, match=r"can't be used: login of u with \*\*\* failed$"):
+        open_storage("oracle://u:hid%2Fden@host/db")

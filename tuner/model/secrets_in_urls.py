@@ -1,6 +1,7 @@
-"""Secrets in addresses: which part of a URL is a password, and the URL without it."""
+"""Secrets in addresses: which part of a URL is a password, and the URL, or a library's error text, without it."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote
 
@@ -24,6 +25,16 @@ def secrets_in(url: str) -> tuple[str, ...]:
         return ()
     secrets = [match["password"] or "", *(value for _, value in _SECRET_PAIR.findall(url))]
     return tuple(dict.fromkeys(each for secret in secrets if secret for each in (secret, unquote(secret))))
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Return a text, such as that of a library's error, with `***` in place of each secret.
+
+    A text that is to be cut must be masked before, because a part of a secret would not be found.
+    """
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
 
 
 def masked_url(url: str) -> str:

@@ -14,7 +14,7 @@ from runners.reporting import first_line
 from search_spaces.space import SearchSpace
 from tuner.model.errors import StorageMisnamed, StorageUnreachable, StudyError
 from tuner.model.facts import STUDY_ID, TARGET
-from tuner.model.secrets_in_urls import masked_url
+from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search.knob_space import KnobSpace, optuna_trial
@@ -41,10 +41,11 @@ def open_storage(url: str) -> BaseStorage:
     try:
         return get_storage(url)
     except (SQLAlchemyError, ImportError, ValueError) as error:
+        text = masked(str(error), secrets_in(url)) or type(error).__name__
         of_server = isinstance(error, OperationalError) and not url.startswith("sqlite")
         raise (StorageUnreachable if of_server else OptunaStorageUnusable)(
             "Optuna needs a database URL at which it can store studies, for example sqlite:///optuna.db, but "
-            f"{masked_url(url)} can't be used: {first_line(error)}"
+            f"{masked_url(url)} can't be used: {first_line(Exception(text))}"
         ) from None
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from tuner.model.errors import StorageMisnamed
-from tuner.model.secrets_in_urls import MASK, SECRETS, URL, masked_url
+from tuner.model.secrets_in_urls import SECRETS, URL, masked, masked_url
 
 _FORM: Final = "postgresql://USER@HOST:PORT/DATABASE"
 _SCHEMES: Final = ("postgresql", "postgres", "postgresql+psycopg")
@@ -64,10 +64,7 @@ class StorageUrl:
 
     def masked(self, text: str) -> str:
         """Return a text in which every secret of this address is replaced by `***`."""
-        for name, value in self.parameters.items():
-            if name in SECRETS and value:
-                text = text.replace(value, MASK)
-        return text
+        return masked(text, (value for name, value in self.parameters.items() if name in SECRETS))
 
 
 def _hosts(text: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 from tuner.model.errors import StudyError
 from tuner.model.facts import TRACKING
 from tuner.model.reserved_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
-from tuner.model.secrets_in_urls import MASK, secrets_in
+from tuner.model.secrets_in_urls import masked, secrets_in
 from tuner.model.spec import TrackingSpec
 
 if TYPE_CHECKING:
@@ -97,9 +97,7 @@ class TrackingLocation:
 
     def masked(self, text: str) -> str:
         """Return the text with the URI's password masked."""
-        for secret in secrets_in(self.uri):
-            text = text.replace(secret, MASK)
-        return text
+        return masked(text, secrets_in(self.uri))
 
 
 def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpec:
@@ -247,6 +245,5 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
         if isinstance(cause, NoConnection | Timeout):
             return "the server does not answer"
         cause = cause.__cause__ or cause.__context__
-    # Masked before it is cut, because half a password would not be found.
     first_line = location.masked((str(error).splitlines() or [""])[0])[:_REASON_CHARACTERS]
     return first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}"
