@@ -2,7 +2,7 @@
 
 Run it when the pinned version of confluent-kafka changes, and review the difference:
 
-    python scripts/make_catalogue.py
+    python scripts/make_librdkafka_catalogue.py
 
 The library prints its properties as a Markdown table, which this script parses. The table does not list the values of
 `partitioner`, so the script tries to set each candidate.
@@ -19,7 +19,7 @@ from typing import Any
 import confluent_kafka
 import confluent_kafka.cimpl
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+TARGET = Path(__file__).resolve().parents[1] / "search_spaces" / "librdkafka" / "properties.json"
 
 # The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue.
 _TYPES = {
@@ -37,11 +37,6 @@ _TYPES = {
 def librdkafka() -> ctypes.CDLL:
     """Return librdkafka as it is linked into confluent-kafka's extension module."""
     return ctypes.CDLL(confluent_kafka.cimpl.__file__)
-
-
-def catalogue_path(version: str) -> Path:
-    """Return the path of the catalogue for a version of librdkafka, such as "2.16.0"."""
-    return REPOSITORY / "search_spaces" / "librdkafka" / f"{'_'.join(version.split('.')[:2])}.json"
 
 
 def property_table() -> str:
@@ -142,9 +137,8 @@ def _short(description: str) -> str:
 def main() -> None:
     """Write the catalogue of the loaded library to its file."""
     catalogue = describe()
-    path = catalogue_path(catalogue["version"])
-    path.write_text(as_json(catalogue), encoding="utf-8")
-    print(f"{path.name}: {len(catalogue['properties'])} properties of librdkafka {catalogue['version']}")
+    TARGET.write_text(as_json(catalogue), encoding="utf-8")
+    print(f"{TARGET.name}: {len(catalogue['properties'])} properties of librdkafka {catalogue['version']}")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,8 @@ class Property:
         any_case: Whether the client ignores the case of the words in `choices`.
         lowers: Whether the client also takes larger numbers than `high`, and lowers them to `high` without a word.
 
-    Source: `scripts/make_catalogue.py` and `scripts/make_java_catalogue.py`, which ask the clients themselves.
+    Source: `scripts/make_librdkafka_catalogue.py` and `scripts/make_java_catalogue.py`, which ask the clients
+    themselves.
     """
 
     name: str

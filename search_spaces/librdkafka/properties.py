@@ -44,7 +44,8 @@ def _alias_of(name: str, alias_of: str | None) -> str | None:
 
 def load_catalogue() -> Catalogue:
     """Return the catalogue of librdkafka."""
-    data = json.loads(resources.files("search_spaces.librdkafka").joinpath("2_16.json").read_text(encoding="utf-8"))
+    text = resources.files("search_spaces.librdkafka").joinpath("properties.json").read_text(encoding="utf-8")
+    data = json.loads(text)
     properties: dict[str, Property] = {}
     for row in data["properties"]:
         alias_of = _alias_of(row["name"], row["alias_of"])

@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Iterable, Mapping
 
-from scripts.make_catalogue import librdkafka
+from scripts.make_librdkafka_catalogue import librdkafka
 
 _TEXT_BYTES = 4096
 

@@ -1,17 +1,25 @@
 """Tests of the shipped catalogue against the library, of the roles, and of finding names."""
 
+import json
+
 import pytest
 
-from scripts.make_catalogue import as_json, catalogue_path, describe
+from scripts.make_librdkafka_catalogue import TARGET, as_json, describe
 from search_spaces import MisplacedProperty, Role, UnknownProperty, is_secret, librdkafka
 
 CATALOGUE = librdkafka().catalogue
 
 
 def test_the_shipped_catalogue_equals_that_of_the_loaded_library() -> None:
-    loaded = describe()
-    path = catalogue_path(loaded["version"])
-    assert path.read_text(encoding="utf-8") == as_json(loaded), "run scripts/make_catalogue.py and read the diff"
+    shipped = TARGET.read_text(encoding="utf-8")
+    assert shipped == as_json(describe()), "run scripts/make_librdkafka_catalogue.py and read the diff"
+
+
+def test_the_program_loads_the_file_that_the_script_writes() -> None:
+    assert list(TARGET.parent.glob("*.json")) == [TARGET]
+    written = json.loads(TARGET.read_text(encoding="utf-8"))
+    assert CATALOGUE.version == written["version"]
+    assert all(row["name"] in CATALOGUE for row in written["properties"])
 
 
 def test_aliases_resolve_to_the_canonical_entry() -> None:
