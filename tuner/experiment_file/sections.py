@@ -118,11 +118,11 @@ def _numbers(value: object) -> Mapping[str, float]:
 
 
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
-SomeSettings = Annotated[Settings, fields.Reads(_settings, _OBJECT)]
-Searches = Annotated[Mapping[str, Mapping[str, Any]], fields.Reads(_searches, _OBJECT)]
-Varied = Annotated[Mapping[str, list[RowValue]], fields.Reads(_varied, _OBJECT)]
+SomeSettings = Annotated[Settings, fields.ValueReader(_settings, _OBJECT)]
+Searches = Annotated[Mapping[str, Mapping[str, Any]], fields.ValueReader(_searches, _OBJECT)]
+Varied = Annotated[Mapping[str, list[RowValue]], fields.ValueReader(_varied, _OBJECT)]
 Combinations = Annotated[list[Varied], Field(max_length=_MOST_ROWS)]
-Numbers = Annotated[Mapping[str, float], fields.Reads(_numbers, _OBJECT)]
+Numbers = Annotated[Mapping[str, float], fields.ValueReader(_numbers, _OBJECT)]
 MetricName = Annotated[str, fields.word(ROW_METRICS)]
 Sentence = Annotated[str, fields.text()]
 Positive = Annotated[float, fields.number(0, 1e15, above=True)]
@@ -276,7 +276,7 @@ class PaperSection(Section):
 class QuickSection(Section):
     """What `--quick` changes, so that the experiment takes minutes."""
 
-    load: Annotated[Settings, fields.Reads(_settings, _OBJECT)] = Field(
+    load: Annotated[Settings, fields.ValueReader(_settings, _OBJECT)] = Field(
         default_factory=lambda: {"warmup": "1s", "measured": "2s"}
     )
     """Settings of the load that replace those of the section load."""
@@ -320,7 +320,7 @@ class ExperimentFile(Section):
         default_factory=librdkafka
     )
     """The client that is measured: librdkafka, java, or {kind: java, version: "3.9.1"}."""
-    config: Annotated[Settings, fields.Reads(lambda value: _settings(value) if value else {}, _OBJECT)] = Field(
+    config: Annotated[Settings, fields.ValueReader(lambda value: _settings(value) if value else {}, _OBJECT)] = Field(
         default_factory=dict
     )
     """Producer properties of all rows, which override the client's defaults."""

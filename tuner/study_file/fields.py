@@ -31,7 +31,7 @@ _NUMBER_TYPES: Final = ("integer", "number")
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # `typing` hashes readers, but a schema has no hash
-class Reads:
+class ValueReader:
     """A reader of one value of a study file. As a pydantic annotation, it replaces pydantic's own rules and messages.
 
     Attributes:
@@ -56,7 +56,7 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReadsFor:
+class ClientValueReader:
     """A reader of a value whose meaning depends on the study's client.
 
     Attributes:
@@ -89,18 +89,18 @@ def check_length(value: object) -> None:
         raise refused(f"a text here must have at most {LONGEST_TEXT} characters", advice=f"it has {len(value)}")
 
 
-def whole(low: int, high: int) -> Reads:
+def whole(low: int, high: int) -> ValueReader:
     """Return a reader that accepts whole numbers from `low` to `high`."""
-    return Reads(lambda value: int(_number(value, low, high, whole=True)), _range_schema("integer", low, high))
+    return ValueReader(lambda value: int(_number(value, low, high, whole=True)), _range_schema("integer", low, high))
 
 
-def number(low: float, high: float, *, above: bool = False, below: bool = False) -> Reads:
+def number(low: float, high: float, *, above: bool = False, below: bool = False) -> ValueReader:
     """Return a reader that accepts numbers from `low` to `high`; `above` excludes `low`, `below` excludes `high`."""
     schema = _range_schema("number", low, high, above=above, below=below)
-    return Reads(lambda value: float(_number(value, low, high, above=above, below=below)), schema)
+    return ValueReader(lambda value: float(_number(value, low, high, above=above, below=below)), schema)
 
 
-def seconds(low: float, high: float, *, above: bool = False) -> Reads:
+def seconds(low: float, high: float, *, above: bool = False) -> ValueReader:
     """Return a reader that turns a duration, such as `30s` or `5m`, into seconds; `above` excludes `low` itself."""
 
     def read(value: object) -> float:
@@ -113,20 +113,20 @@ def seconds(low: float, high: float, *, above: bool = False) -> Reads:
             raise refused(DURATION_RULE)
         return float(_number(value, low, high, above=above, unit=" seconds"))
 
-    return Reads(
+    return ValueReader(
         read, _or_text(_range_schema("number", low, high, above=above), "Seconds, or a text such as 30s, 5m, 2h")
     )
 
 
-def size(low: int, high: int) -> Reads:
+def size(low: int, high: int) -> ValueReader:
     """Return a reader that turns a size, such as `64KiB` or `50GB`, into bytes."""
-    return Reads(
+    return ValueReader(
         lambda value: _size(value, low, high),
         _or_text(_range_schema("integer", low, high), "Bytes, or a text such as 64KiB, 50GB"),
     )
 
 
-def clock() -> Reads:
+def clock() -> ValueReader:
     """Return a reader that accepts a local time, as `clock_time` does."""
 
     def read(value: object) -> str:
@@ -135,28 +135,28 @@ def clock() -> Reads:
         except ValueError:
             raise refused(CLOCK_RULE, advice="put it in quotes") from None
 
-    return Reads(
+    return ValueReader(
         read,
         {"type": "string", "description": "A time of day, such as 07:00, or with its date, such as 2026-11-25 07:00"},
     )
 
 
-def flag() -> Reads:
+def flag() -> ValueReader:
     """Return a reader that accepts true and false."""
-    return Reads(lambda value: _flag(value, "must be true or false"), {"type": "boolean"})
+    return ValueReader(lambda value: _flag(value, "must be true or false"), {"type": "boolean"})
 
 
-def switch() -> Reads:
+def switch() -> ValueReader:
     """Return a reader that accepts on and off, and also true and false."""
     words = {"on": True, "off": False}
 
     def read(value: object) -> bool:
         return _flag(words.get(value, value) if isinstance(value, str) else value, "must be on or off")
 
-    return Reads(read, {"enum": [*words, True, False]})
+    return ValueReader(read, {"enum": [*words, True, False]})
 
 
-def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> Reads:
+def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> ValueReader:
     """Return a reader that accepts texts of one line.
 
     Args:
@@ -172,10 +172,10 @@ def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> Reads:
             raise refused(rule)
         return value
 
-    return Reads(read, {"type": "string"})
+    return ValueReader(read, {"type": "string"})
 
 
-def addresses() -> Reads:
+def addresses() -> ValueReader:
     """Return a reader that accepts the addresses of brokers, each with a host and a port."""
     plain = text(ADDRESS_RULE)
 
@@ -186,10 +186,10 @@ def addresses() -> Reads:
         except ValueError:
             raise refused(ADDRESS_RULE) from None
 
-    return Reads(read, {"type": "string"})
+    return ValueReader(read, {"type": "string"})
 
 
-def word(names: Iterable[str]) -> Reads:
+def word(names: Iterable[str]) -> ValueReader:
     """Return a reader that accepts only the given words."""
     known = list(names)
 
@@ -198,16 +198,16 @@ def word(names: Iterable[str]) -> Reads:
             raise refused(f"must be one of {', '.join(known)}", advice=did_you_mean(value, known))
         return value
 
-    return Reads(read, {"enum": known})
+    return ValueReader(read, {"enum": known})
 
 
-def one_of(kind: type[StrEnum]) -> Reads:
+def one_of(kind: type[StrEnum]) -> ValueReader:
     """Return a reader that accepts the values of an enumeration, and returns the matching member."""
     words = word(member.value for member in kind)
-    return Reads(lambda value: kind(str(words.read(value))), words.schema)
+    return ValueReader(lambda value: kind(str(words.read(value))), words.schema)
 
 
-def record_sizes() -> Reads:
+def record_sizes() -> ValueReader:
     """Return a reader that accepts one record size, or a mix of sizes with weights such as `100:70,1000:30`."""
     rule = "a record size must read like 1000 or 64KiB, and a mix of sizes like 100:70,1000:30 (size:weight)"
 
@@ -221,7 +221,7 @@ def record_sizes() -> Reads:
         except WorkloadRefused as error:
             raise refused(rule, detail=str(error)) from None
 
-    return Reads(
+    return ValueReader(
         read,
         _or_text(
             _range_schema("integer", 1, MAX_RECORD_BYTES),

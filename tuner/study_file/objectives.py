@@ -8,7 +8,7 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Constraint, Objective
 from tuner.model.spec import PRESETS, Goal
 from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
-from tuner.study_file.fields import Reads
+from tuner.study_file.fields import ValueReader
 
 _PRESET_NAMES: Final = [goal.value for goal in PRESETS]
 _METRIC_RULE: Final = f"a metric must be one of {', '.join(OUTCOME_METRICS)}"
@@ -21,7 +21,7 @@ _CONSTRAINT_RULE: Final = "a constraint must read like `latency_p99_ms <= 10` or
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedObjectives:
     """The objectives that the key `objectives` of a study file asks for, and the constraints that come with them.
 
     Attributes:
@@ -33,20 +33,20 @@ class Asked:
     constraints: tuple[Constraint, ...] = ()
 
 
-def preset(goal: Goal) -> Asked:
+def preset(goal: Goal) -> AskedObjectives:
     """Return the objectives and constraints that a study file gets when `objectives` is the name of this goal."""
-    return Asked(*PRESETS[goal])
+    return AskedObjectives(*PRESETS[goal])
 
 
-def goal_or_metrics() -> Reads:
+def goal_or_metrics() -> ValueReader:
     """Return a reader that accepts the name of a goal, one metric, or a list of metrics as objectives."""
 
-    def read(value: object) -> Asked:
+    def read(value: object) -> AskedObjectives:
         if isinstance(value, str) and value in _PRESET_NAMES:
             return preset(Goal(value))
         if not isinstance(value, list):
             if isinstance(value, str) and value in OUTCOME_METRICS:
-                return Asked((Objective(value),))
+                return AskedObjectives((Objective(value),))
             raise refused(_OBJECTIVES_RULE, advice=did_you_mean(value, (*_PRESET_NAMES, *OUTCOME_METRICS)))
         names: list[Any] = value
         if not names:
@@ -59,13 +59,15 @@ def goal_or_metrics() -> Reads:
                 refusals.append(Refusal("each objective must be listed only once", within=(position,)))
         if refusals:
             raise Refused(*refusals)
-        return Asked(tuple(Objective(name) for name in names))
+        return AskedObjectives(tuple(Objective(name) for name in names))
 
     metric = {"enum": list(OUTCOME_METRICS)}
-    return Reads(read, {"anyOf": [{"enum": _PRESET_NAMES}, metric, {"type": "array", "minItems": 1, "items": metric}]})
+    return ValueReader(
+        read, {"anyOf": [{"enum": _PRESET_NAMES}, metric, {"type": "array", "minItems": 1, "items": metric}]}
+    )
 
 
-def constraint() -> Reads:
+def constraint() -> ValueReader:
     """Return a reader that accepts one constraint, such as `latency_p99_ms <= 10`."""
 
     def read(value: object) -> Constraint:
@@ -83,4 +85,6 @@ def constraint() -> Reads:
         except ValueError:
             raise refused("the limit of a constraint must be a number above 0") from None
 
-    return Reads(read, {"type": "string", "description": "Such as latency_p99_ms <= 10 or mb_per_s >= 0.9 x baseline"})
+    return ValueReader(
+        read, {"type": "string", "description": "Such as latency_p99_ms <= 10 or mb_per_s >= 0.9 x baseline"}
+    )

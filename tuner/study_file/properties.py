@@ -20,7 +20,7 @@ from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
 from search_spaces.values import canonical_value
 from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, refused
-from tuner.study_file.fields import Reads, ReadsFor, flag, whole
+from tuner.study_file.fields import ClientValueReader, ValueReader, flag, whole
 
 BASELINE_CLIENT: Final = "set `baseline_client: java` in the study file"
 """How the user of a study file says that the baseline's file is for the Java producer, in words."""
@@ -29,7 +29,7 @@ _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
 _LOCAL: Final = re.compile(r"\.(location|keytab|cmd|file|stores|providers|engine\.id)$")
 
 
-def producer_properties() -> ReadsFor:
+def producer_properties() -> ClientValueReader:
     """Return a reader that accepts producer properties: `name: value` entries, or the path of a properties file."""
 
     def read(client: Client, value: object) -> str | Mapping[str, Value]:
@@ -38,10 +38,10 @@ def producer_properties() -> ReadsFor:
         return read_properties_of(client, value, Role.PRODUCER)
 
     described = "Path of a properties file, or producer properties as `name: value`; by default the client's defaults"
-    return ReadsFor(read, {"anyOf": [{"type": "string"}, _schema(Role.PRODUCER)], "description": described})
+    return ClientValueReader(read, {"anyOf": [{"type": "string"}, _schema(Role.PRODUCER)], "description": described})
 
 
-def study_client() -> Reads:
+def study_client() -> ValueReader:
     """Return a reader that accepts the client of a study."""
 
     def read(value: object) -> Client:
@@ -62,12 +62,12 @@ def study_client() -> Reads:
             },
         ]
     }
-    return Reads(read, schema)
+    return ValueReader(read, schema)
 
 
-def connection_properties() -> Reads:
+def connection_properties() -> ValueReader:
     """Return a reader that accepts connection properties as `name: value` entries."""
-    return Reads(lambda value: read_properties_of(librdkafka(), value, Role.CONNECTION), _schema(Role.CONNECTION))
+    return ValueReader(lambda value: read_properties_of(librdkafka(), value, Role.CONNECTION), _schema(Role.CONNECTION))
 
 
 def read_properties_of(client: Client, value: object, role: Role) -> dict[str, Value]:
@@ -250,9 +250,9 @@ _steps: Final = whole(1, _MAX_STEPS).read
 _flag: Final = flag().read
 
 
-def knob_changes() -> ReadsFor:
+def knob_changes() -> ClientValueReader:
     """Return a reader that accepts the section `space`, which changes how single knobs are searched."""
-    return ReadsFor(_read_knobs, _knob_schema())
+    return ClientValueReader(_read_knobs, _knob_schema())
 
 
 def _read_knobs(client: Client, value: object) -> Mapping[str, KnobChange]:

@@ -33,7 +33,7 @@ from tuner.model.spec import (
 )
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
-from tuner.study_file.objectives import Asked, constraint, goal_or_metrics, preset
+from tuner.study_file.objectives import AskedObjectives, constraint, goal_or_metrics, preset
 from tuner.study_file.properties import connection_properties, knob_changes, producer_properties, study_client
 
 _WORKLOAD: Final = WorkloadSpec(())
@@ -62,7 +62,7 @@ def _study_name(value: object) -> object:
     return name
 
 
-STUDY_NAME: Final = fields.Reads(_study_name, NAME.schema)
+STUDY_NAME: Final = fields.ValueReader(_study_name, NAME.schema)
 
 Name = Annotated[str, STUDY_NAME]
 Zone = Annotated[
@@ -361,9 +361,9 @@ class StudyFile(Section):
     """Knobs whose search you change: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The weakest guarantee that a config may give. baseline: no weaker than the baseline's."""
-    objectives: Annotated[Asked, goal_or_metrics(), Field(json_schema_extra={"default": Goal.BALANCED.value})] = preset(
-        Goal.BALANCED
-    )
+    objectives: Annotated[
+        AskedObjectives, goal_or_metrics(), Field(json_schema_extra={"default": Goal.BALANCED.value})
+    ] = preset(Goal.BALANCED)
     """balanced, throughput, latency, or a list of metrics. The goal latency uses the latency metric of this list."""
     constraints: Annotated[list[Annotated[Constraint, constraint()]], Field(max_length=100)] = Field(
         default_factory=list
