@@ -17,7 +17,7 @@ from runners.consumers.consumption import Consumption, FetchActivity, ReadOrigin
 from runners.consumers.fetch_account import FetchAccount
 from runners.consumers.reader import ReadWatch
 from runners.consumers.reading import OffsetRange, Reading
-from runners.consumers.source import ReadCut, RecordSource
+from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.errors import BrokerLost, TargetRefused
 from runners.host.probe import THIS_PROCESS, ClientProcess, HostProbe, HostReading, usage
 from runners.host.receiving import Receiving
@@ -197,18 +197,18 @@ class ReadingLoad:
         self.probe.threads = source.threads
         before, stopped = self.probe.read(), False
         self.watchdog.pulse.begin()  # `begin` may take seconds: a busy Java process reads the windows of a long load
-        previous = ReadCut(start_ns)
+        previous = ReadSnapshot(start_ns)
         for number in range(len(self.schedule.ends_ns)):
-            cut = self._next_cut()
-            window = self._window(number, start_ns, previous, cut)
-            previous = cut
+            snapshot = self._next_snapshot()
+            window = self._window(number, start_ns, previous, snapshot)
+            previous = snapshot
             warm: tuple[HostReading, FetchAccount] | None = None
-            if number == self.schedule.warm_windows - 1 and not cut.ended:
+            if number == self.schedule.warm_windows - 1 and not snapshot.ended:
                 warm = self.probe.read(), self._account.restarted()
             if watch(window) is WatchDecision.STOP:
                 stopped = True
                 break
-            if cut.ended:
+            if snapshot.ended:
                 break
             if warm:
                 # The values of the warm-up are used only if the load ends in the warm-up.
@@ -231,14 +231,14 @@ class ReadingLoad:
     def _activity(self) -> FetchActivity | None:
         return self._account.activity(self._receiving.ratio())
 
-    def _next_cut(self) -> ReadCut:
+    def _next_snapshot(self) -> ReadSnapshot:
         while True:
-            cut = self.source.next_cut(_LOOK_S)
+            snapshot = self.source.next_snapshot(_LOOK_S)
             self._listen()
             # A consumer always waits for an answer: without records, a broker answers after fetch.wait.max.ms.
             self.watchdog.look(self._progress, waiting=1)
-            if cut is not None:
-                return cut
+            if snapshot is not None:
+                return snapshot
             self._receiving.look(self._account.exchange_s)
 
     def _listen(self) -> None:
@@ -246,17 +246,17 @@ class ReadingLoad:
             self._account.add(report)
             self._progress.responses = report.responses
 
-    def _window(self, number: int, start_ns: int, previous: ReadCut, cut: ReadCut) -> ReadWindow:
-        duration_ns = max(cut.at_ns - previous.at_ns, 1)
+    def _window(self, number: int, start_ns: int, previous: ReadSnapshot, snapshot: ReadSnapshot) -> ReadWindow:
+        duration_ns = max(snapshot.at_ns - previous.at_ns, 1)
         window = ReadWindow(
             number=number,
             phase=self.schedule.kind(number),
-            at_s=(cut.at_ns - start_ns) / NS_PER_S,
+            at_s=(snapshot.at_ns - start_ns) / NS_PER_S,
             duration_s=duration_ns / NS_PER_S,
-            records=cut.records - previous.records,
-            value_bytes=cut.value_bytes - previous.value_bytes,
+            records=snapshot.records - previous.records,
+            value_bytes=snapshot.value_bytes - previous.value_bytes,
             total_windows=len(self.schedule.ends_ns),
-            waiting_ratio=min(1.0, (cut.waited_ns - previous.waited_ns) / duration_ns),
+            waiting_ratio=min(1.0, (snapshot.waited_ns - previous.waited_ns) / duration_ns),
         )
         self._series.append(window)
         return window
@@ -265,7 +265,7 @@ class ReadingLoad:
         """Wait for a report of the client that covers all records, and return how many it counts; None without one."""
         deadline_ns = (settled_ns := self.clock.now_ns()) + int(_LAST_REPORT_PATIENCE_S * NS_PER_S)
         while self.clock.now_ns() < deadline_ns:
-            self.source.next_cut(_POLL_S)
+            self.source.next_snapshot(_POLL_S)
             for report in self.source.reports():
                 self._account.last = self._account.last or report
                 if report.at_ns >= settled_ns:

@@ -10,8 +10,8 @@ from runners.consumers.fetch_account import FetchReport
 
 
 @dataclass(frozen=True, slots=True)
-class ReadCut:
-    """The counters at the end of a window. They begin with the load.
+class ReadSnapshot:
+    """The counters of a consumer at the end of a window. They begin with the load.
 
     Attributes:
         at_ns: Time on the benchmark's clock.
@@ -50,7 +50,7 @@ class RecordSource(Protocol):
     def begin(self, start_ns: int) -> None:
         """Take records from a moment on, given on the benchmark's clock."""
 
-    def next_cut(self, timeout_s: float) -> ReadCut | None:
+    def next_snapshot(self, timeout_s: float) -> ReadSnapshot | None:
         """Return the counters at the end of the next window; None if no window has ended in time.
 
         Raises:

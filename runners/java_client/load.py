@@ -24,7 +24,7 @@ from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.pulse import Counted, Pulse, count
 from runners.load.watchdog import Watchdog, check_delivered
-from runners.load.windows import Cut, Windows
+from runners.load.windows import CounterSnapshot, Windows
 from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
@@ -158,9 +158,9 @@ class JavaLoad:
 
     def _control(self, schedule: WindowSchedule, start_ns: int, watch: Watch) -> JavaResult:
         self._gauges.clear()
-        windows = Windows(schedule, start_ns, self.pool.mean_bytes, self._cut(Histogram.merge(()), start_ns))
+        windows = Windows(schedule, start_ns, self.pool.mean_bytes, self._snapshot(Histogram.merge(()), start_ns))
         (before, at_start), (after, at_end), stopped = windows.measure(
-            lambda: self._cut(histogram_of(self._await("window")["latency"])),
+            lambda: self._snapshot(histogram_of(self._await("window")["latency"])),
             lambda: (self.probe.read(), self._report()),
             self._gauges.clear,
             watch,
@@ -192,10 +192,10 @@ class JavaLoad:
             purged=self.watchdog.purged(self.progress),
         )
 
-    def _cut(self, latency: Histogram, at_ns: int | None = None) -> Cut:
+    def _snapshot(self, latency: Histogram, at_ns: int | None = None) -> CounterSnapshot:
         report = self._report()
-        full_ns = int(report.client.wait_ns)
-        return Cut(at_ns or report.at_ns, report.acknowledged, sum(report.failed.values()), full_ns, latency)
+        failed, full_ns = sum(report.failed.values()), int(report.client.wait_ns)
+        return CounterSnapshot(at_ns or report.at_ns, report.acknowledged, failed, full_ns, latency)
 
     def _report(self) -> JavaReport:
         assert self.progress.report is not None

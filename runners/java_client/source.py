@@ -12,7 +12,7 @@ from runners.clusters.cluster import CLIENT_ID
 from runners.consumers.consumption import Arrivals, ReadCounts
 from runners.consumers.fetch_account import FetchReport
 from runners.consumers.reading import OffsetRange, Reading
-from runners.consumers.source import ReadCut, RecordSource
+from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm, Message
@@ -131,7 +131,7 @@ class JavaSource(RecordSource):
         self._jvm.send({"do": "read", "start_ns": start_ns, "ends_ns": schedule.ends_ns})
 
     @override
-    def next_cut(self, timeout_s: float) -> ReadCut | None:
+    def next_snapshot(self, timeout_s: float) -> ReadSnapshot | None:
         message = self._jvm.next_message(timeout_s)
         if message is None:
             return None
@@ -142,7 +142,7 @@ class JavaSource(RecordSource):
         self._last = message
         if message["is"] != "window":
             return None
-        return ReadCut(
+        return ReadSnapshot(
             int(message["at_ns"]),
             int(message["taken"]),
             int(message["bytes"]),

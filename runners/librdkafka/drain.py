@@ -16,7 +16,7 @@ from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.sender import Sender
 from runners.librdkafka.tally import Tally
 from runners.load.latency_sampling import SAMPLES_PER_S
-from runners.load.windows import Cut
+from runners.load.windows import CounterSnapshot
 from runners.runner import WindowSchedule
 
 FILL_NS: Final = 10_000_000
@@ -72,7 +72,7 @@ class Drain:
             record is adapted to the rate.
         saturates: Whether to send records as fast as possible, and take deliveries in between. If not, another thread
             sends the records.
-        cuts: Queue that receives the counters at the end of each window.
+        snapshots: Queue that receives the counters at the end of each window.
         over: Set by another thread to end the drain.
         ended: Set by this object when it has taken its last event and `tally` is complete.
     """
@@ -84,7 +84,7 @@ class Drain:
     start_ns: int
     schedule: WindowSchedule
     saturates: bool = False
-    cuts: "queue.SimpleQueue[Cut]" = field(default_factory=queue.SimpleQueue)
+    snapshots: "queue.SimpleQueue[CounterSnapshot]" = field(default_factory=queue.SimpleQueue)
     over: Event = field(default_factory=Event)
     ended: Event = field(default_factory=Event)
     _wait: DrainWait = field(default_factory=DrainWait)
@@ -103,7 +103,7 @@ class Drain:
     def _loop(self) -> None:
         if self.saturates:
             self.clock.sleep_until(self.start_ns)
-        window, before = 0, self.cut()
+        window, before = 0, self.snapshot()
         while not self.over.is_set():
             left_ms = self._left_ms(window)
             if self.saturates and not self.sender.ended.is_set():
@@ -111,12 +111,12 @@ class Drain:
             else:
                 self.client.drain(min(_POLL_MS, max(0, left_ms)))
             if left_ms <= _POLL_MS and self._left_ms(window) <= 0:
-                cut = self.cut()
-                self.cuts.put(cut)
+                snapshot = self.snapshot()
+                self.snapshots.put(snapshot)
                 window += 1
                 if window == self.schedule.warm_windows:
-                    self._adapt_sampling(before, cut)
-                before = cut
+                    self._adapt_sampling(before, snapshot)
+                before = snapshot
 
     def _send_and_take(self, left_ms: int) -> None:
         """Send records until the client's queue is full, then let deliveries gather, and take them."""
@@ -135,15 +135,15 @@ class Drain:
         self._wait.adapt(self.tally.done - done, self.client.waiting())
         self.sender.full_ns += self.clock.now_ns() - full_from_ns
 
-    def cut(self) -> Cut:
+    def snapshot(self) -> CounterSnapshot:
         """Return the counters at this moment, and the latencies recorded since this method was last called."""
         latency = self.tally.roll()
         self.sender.settle_delays()
         failed = sum(self.tally.failed.values())
-        return Cut(self.clock.now_ns(), self.tally.acknowledged, failed, self.sender.full_ns, latency)
+        return CounterSnapshot(self.clock.now_ns(), self.tally.acknowledged, failed, self.sender.full_ns, latency)
 
-    def _adapt_sampling(self, before: Cut, cut: Cut) -> None:
-        rate = (cut.acknowledged - before.acknowledged) / (cut.at_ns - before.at_ns) * NS_PER_S
+    def _adapt_sampling(self, before: CounterSnapshot, snapshot: CounterSnapshot) -> None:
+        rate = (snapshot.acknowledged - before.acknowledged) / (snapshot.at_ns - before.at_ns) * NS_PER_S
         self.tally.resample(min(1.0, SAMPLES_PER_S / max(rate, 1.0)))
 
     def _left_ms(self, window: int) -> int:

@@ -22,7 +22,7 @@ from runners.load.pacing import Bursts, Schedule
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.watchdog import Watchdog, check_delivered
-from runners.load.windows import Cut, Windows
+from runners.load.windows import CounterSnapshot, Windows
 from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
@@ -148,10 +148,10 @@ class LibrdkafkaLoad:
     def _control(
         self, sender: Sender, drain: Drain, schedule: WindowSchedule, start_ns: int, watch: Watch
     ) -> LibrdkafkaResult:
-        origin = Cut(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
+        origin = CounterSnapshot(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
         windows = Windows(schedule, start_ns, self.pool.mean_bytes, origin)
         (before, at_start), (after, at_end), stopped = windows.measure(
-            lambda: self._next_cut(drain), lambda: (self.probe.read(), self._last), self._forget, watch
+            lambda: self._next_snapshot(drain), lambda: (self.probe.read(), self._last), self._forget, watch
         )
         flushed_from_ns = self.clock.now_ns()
         self._flush(sender)
@@ -180,13 +180,13 @@ class LibrdkafkaLoad:
             flush_s=flush_s,
         )
 
-    def _next_cut(self, drain: Drain) -> Cut:
+    def _next_snapshot(self, drain: Drain) -> CounterSnapshot:
         while True:
             with contextlib.suppress(queue.Empty):
-                cut = drain.cuts.get(timeout=_LOOK_S)
+                snapshot = drain.snapshots.get(timeout=_LOOK_S)
                 self._read_reports(self._account)
                 self._check()
-                return cut
+                return snapshot
             self._check()
             self.probe.sockets.look()
 

@@ -12,7 +12,7 @@ from runners.consumers.consumption import Arrivals, ReadCounts
 from runners.consumers.counting import ReadCounter
 from runners.consumers.fetch_account import FetchReport
 from runners.consumers.reading import OffsetRange, Reading, Start
-from runners.consumers.source import ReadCut, RecordSource
+from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.librdkafka.consumer import ConsumerClient
 from runners.librdkafka.fetch_statistics import fetch_report
 from runners.librdkafka.taker import REST_NS, Taker
@@ -75,10 +75,10 @@ class LibrdkafkaSource(RecordSource):
         self._thread.start()
 
     @override
-    def next_cut(self, timeout_s: float) -> ReadCut | None:
+    def next_snapshot(self, timeout_s: float) -> ReadSnapshot | None:
         with contextlib.suppress(queue.Empty):
-            found = self._taker.cuts.get(timeout=timeout_s)
-            if isinstance(found, ReadCut):
+            found = self._taker.snapshots.get(timeout=timeout_s)
+            if isinstance(found, ReadSnapshot):
                 return found
             raise found
         return None

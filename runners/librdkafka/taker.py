@@ -9,7 +9,7 @@ from typing import Final
 from runners.clock import NS_PER_MS, Clock
 from runners.consumers.counting import ReadCounter
 from runners.consumers.reading import OffsetRange
-from runners.consumers.source import ReadCut
+from runners.consumers.source import ReadSnapshot
 from runners.librdkafka.consumer import ConsumerClient
 from runners.runner import WindowSchedule
 
@@ -34,7 +34,7 @@ class Taker:
         schedule: The windows of the warm-up and of the measured phase.
         rest_ns: How long records may gather when there are none to take; 0 takes them as soon as they come.
         start_ns: Start of the load. The times in `schedule` are relative to this moment.
-        cuts: Queue that receives the counters at the end of each window, or the error that ended this thread.
+        snapshots: Queue that receives the counters at the end of each window, or the error that ended this thread.
         over: Set by another thread to end this one.
     """
 
@@ -45,7 +45,7 @@ class Taker:
     schedule: WindowSchedule
     rest_ns: int = 0
     start_ns: int = 0
-    cuts: "queue.SimpleQueue[ReadCut | BaseException]" = field(default_factory=queue.SimpleQueue)
+    snapshots: "queue.SimpleQueue[ReadSnapshot | BaseException]" = field(default_factory=queue.SimpleQueue)
     over: threading.Event = field(default_factory=threading.Event)
     _waited_ns: int = 0
 
@@ -56,11 +56,11 @@ class Taker:
             self.client.start(self.stretches)
             for end_ns in self.schedule.ends_ns:
                 ended = self._take_until(self.start_ns + end_ns)
-                self.cuts.put(self._cut(ended=ended))
+                self.snapshots.put(self._snapshot(ended=ended))
                 if ended or self.over.is_set():
                     break
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that controls the load
-            self.cuts.put(error)
+            self.snapshots.put(error)
         # The thread lives on until the end, so that its CPU time can still be read.
         self.over.wait()
 
@@ -79,6 +79,6 @@ class Taker:
             self._waited_ns += clock.now_ns() - now
         return not counter.unfinished
 
-    def _cut(self, *, ended: bool) -> ReadCut:
+    def _snapshot(self, *, ended: bool) -> ReadSnapshot:
         counter = self.counter
-        return ReadCut(self.clock.now_ns(), counter.taken, counter.value_bytes, self._waited_ns, ended)
+        return ReadSnapshot(self.clock.now_ns(), counter.taken, counter.value_bytes, self._waited_ns, ended)

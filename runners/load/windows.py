@@ -13,8 +13,8 @@ Reading = TypeVar("Reading")
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """The counters at the end of a window, which is a period of at most a second.
+class CounterSnapshot:
+    """The counters of a load at the end of a window, which is a period of at most a second.
 
     All counters start with the measurement, but `latency` covers only this window.
 
@@ -52,8 +52,8 @@ class Windows:
     schedule: WindowSchedule
     start_ns: int
     mean_value_bytes: float
-    origin: Cut
-    last: Cut = field(init=False)
+    origin: CounterSnapshot
+    last: CounterSnapshot = field(init=False)
     served: Histogram = field(default_factory=lambda: Histogram.merge(()))
     series: list[TimePoint] = field(default_factory=list)
 
@@ -62,12 +62,16 @@ class Windows:
         self.last = self.origin
 
     def measure(
-        self, next_cut: Callable[[], Cut], read: Callable[[], Reading], forget: Callable[[], None], watch: Watch
+        self,
+        next_snapshot: Callable[[], CounterSnapshot],
+        read: Callable[[], Reading],
+        forget: Callable[[], None],
+        watch: Watch,
     ) -> tuple[Reading, Reading, bool]:
         """Wait for the end of each window, until the schedule ends or `watch` stops the load.
 
         Args:
-            next_cut: Waits for the end of the next window, and returns the counters.
+            next_snapshot: Waits for the end of the next window, and returns the counters.
             read: Reads the counters that are needed only at both ends of the measured phase.
             forget: Called at the end of the warm-up, to drop what was added up during it.
             watch: Called with each window.
@@ -77,7 +81,7 @@ class Windows:
         """
         before = read()
         for _ in self.schedule.ends_ns:
-            window = self.add(next_cut())
+            window = self.add(next_snapshot())
             warm_up_ends = len(self.series) == self.schedule.warm_windows
             warm = read() if warm_up_ends else before
             if watch(window) is WatchDecision.STOP:
@@ -89,25 +93,25 @@ class Windows:
                 forget()
         return before, read(), False
 
-    def add(self, cut: Cut) -> Window:
+    def add(self, snapshot: CounterSnapshot) -> Window:
         """Return the window that ends with this reading of the counters, and count it."""
         number, previous = len(self.series), self.last
-        duration_ns = max(cut.at_ns - previous.at_ns, 1)
-        records = cut.acknowledged - previous.acknowledged
+        duration_ns = max(snapshot.at_ns - previous.at_ns, 1)
+        records = snapshot.acknowledged - previous.acknowledged
         window = Window(
             number=number,
             phase=self.schedule.kind(number),
-            at_s=(cut.at_ns - self.start_ns) / NS_PER_S,
+            at_s=(snapshot.at_ns - self.start_ns) / NS_PER_S,
             duration_s=duration_ns / NS_PER_S,
             records=records,
             value_bytes=records * self.mean_value_bytes,
-            failed=cut.failed - previous.failed,
-            queue_full_ratio=min(1.0, (cut.full_ns - previous.full_ns) / duration_ns),
-            latency=cut.latency,
+            failed=snapshot.failed - previous.failed,
+            queue_full_ratio=min(1.0, (snapshot.full_ns - previous.full_ns) / duration_ns),
+            latency=snapshot.latency,
             total_windows=len(self.schedule.ends_ns),
         )
-        self.last = cut
-        self.served = Histogram.merge((self.served, cut.latency))
+        self.last = snapshot
+        self.served = Histogram.merge((self.served, snapshot.latency))
         self.series.append(TimePoint.of(window))
         return window
 

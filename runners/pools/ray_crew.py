@@ -36,7 +36,7 @@ _ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
+class StartedWorker:
     """What the process that runs the study knows about a Ray worker that has started.
 
     Attributes:
@@ -77,15 +77,15 @@ class RayCrew:
         self._group: Any = None
         self._lost: list[int] = []
         self._zones: list[str | None] = []
-        self.hands: list[Hand] = []
+        self.workers: list[StartedWorker] = []
 
     def lose(self, number: int) -> str:
         """Mark the worker with this number as lost, kill it in case it still runs, and return its name."""
         # A worker that is only out of reach could still send messages later.
-        self._ray.kill(self.hands[number].actor, no_restart=True)
+        self._ray.kill(self.workers[number].actor, no_restart=True)
         if number not in self._lost:
             self._lost.append(number)
-        return self.hands[number].name
+        return self.workers[number].name
 
     def complete(self, zones: Sequence[str | None]) -> None:
         """Start the workers, or replace those that were lost.
@@ -99,19 +99,19 @@ class RayCrew:
             GeneratorError: Ray did not start the workers. It is a `RayUnfit` if the cluster has no room for them.
         """
         moves = list(zones) != self._zones
-        if self.hands and not self._lost and not moves:
+        if self.workers and not self._lost and not moves:
             return
         if self._seats is not None:
             if moves:
                 self.dismiss()
             self._zones = list(zones)
             self._start_all(self._seats)
-        elif not self.hands:
+        elif not self.workers:
             self._zones = list(zones)
-            self.hands = self._with_names([self._actor.remote() for _ in zones])
+            self.workers = self._with_names([self._actor.remote() for _ in zones])
         else:
             for number in self._lost:
-                (self.hands[number],) = self._with_names([self._actor.remote()])
+                (self.workers[number],) = self._with_names([self._actor.remote()])
         self._lost.clear()
 
     def set_clocks(self, count: int) -> None:
@@ -121,19 +121,19 @@ class RayCrew:
         """
         if self._seats is None:
             return
-        for number, hand in enumerate(self.hands[:count]):
-            asked = hand.actor.clock.options(concurrency_group="control")
+        for number, worker in enumerate(self.workers[:count]):
+            asked = worker.actor.clock.options(concurrency_group="control")
             try:
                 clock = offset_of(lambda asked=asked: self._ray.get(asked.remote(), timeout=_PATIENCE_S), time.time)  # type: ignore[misc]
             except self._ray.exceptions.RayError:
                 continue  # the run on this worker will fail and report the error
-            self.hands[number] = replace(hand, clock=clock)
+            self.workers[number] = replace(worker, clock=clock)
 
-    def dismiss(self) -> list[Hand]:
+    def dismiss(self) -> list[StartedWorker]:
         """Kill all workers, release the cores that were reserved for them, and return the killed workers."""
-        dismissed, self.hands = self.hands, []
-        for hand in dismissed:
-            self._ray.kill(hand.actor, no_restart=True)
+        dismissed, self.workers = self.workers, []
+        for worker in dismissed:
+            self._ray.kill(worker.actor, no_restart=True)
         if self._group is not None and self._seats is not None:
             self._seats.release(self._group)
             self._group = None
@@ -145,7 +145,7 @@ class RayCrew:
         for attempt in range(1, _ATTEMPTS + 1):
             self._group = seats.reserve(self._zones)
             try:
-                self.hands = self._with_names(
+                self.workers = self._with_names(
                     [self._start_on_seat(self._group, number) for number in range(len(self._zones))]
                 )
                 break
@@ -153,12 +153,14 @@ class RayCrew:
                 self.dismiss()
                 if attempt == _ATTEMPTS:
                     raise
-        self.hands = [
-            hand if zone is None else replace(hand, name=f"{hand.name} in {zone}")
-            for hand, zone in zip(self.hands, self._zones, strict=True)
+        self.workers = [
+            worker if zone is None else replace(worker, name=f"{worker.name} in {zone}")
+            for worker, zone in zip(self.workers, self._zones, strict=True)
         ]
         if before:
-            self._tell(f"a Ray worker was lost; the new workers are: {', '.join(hand.name for hand in self.hands)}")
+            self._tell(
+                f"a Ray worker was lost; the new workers are: {', '.join(worker.name for worker in self.workers)}"
+            )
 
     def _start_on_seat(self, group: Any, number: int) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
@@ -166,7 +168,7 @@ class RayCrew:
         )
         return self._actor.options(scheduling_strategy=strategy).remote()
 
-    def _with_names(self, actors: list[Any]) -> list[Hand]:
+    def _with_names(self, actors: list[Any]) -> list[StartedWorker]:
         try:
             names = self._ray.get([actor.name.remote() for actor in actors], timeout=_PATIENCE_S)
         except self._ray.exceptions.RayError as error:
@@ -175,7 +177,7 @@ class RayCrew:
             raise GeneratorError(
                 f"Ray did not start all workers within {_PATIENCE_S:.0f} s: {reason(error)}"
             ) from error
-        return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
+        return [StartedWorker(actor, name) for actor, name in zip(actors, names, strict=True)]
 
 
 class Worker:

@@ -150,15 +150,15 @@ class RayPool(Pool):
         slot.crew.complete(placement.zones_of_workers(self._producers if self._own else count))
         if count > 1:
             slot.crew.set_clocks(count)
-        hands = slot.crew.hands[:count]
+        workers = slot.crew.workers[:count]
         host: ConsumerHost = THIS_HOST
         if placement.consumer_zone is not None:
-            consumers = slot.crew.hands[count]
+            consumers = slot.crew.workers[count]
             host = RayConsumerHost(consumers.actor, consumers.name, run)
 
         def stop() -> None:
-            for hand in hands:
-                hand.actor.stop.options(concurrency_group="control").remote(run)
+            for worker in workers:
+                worker.actor.stop.options(concurrency_group="control").remote(run)
 
         underway.begin(stop)
         job = underway.job
@@ -168,13 +168,13 @@ class RayPool(Pool):
         begin_unix_s = time.time() + wait_s
         slot.silent_s = dict.fromkeys(range(count), 0.0)
         slot.streams = {
-            number: hand.actor.run.options(num_returns="streaming").remote(
+            number: worker.actor.run.options(num_returns="streaming").remote(
                 run,
-                runner_of(job, number, begin_unix_s + hand.clock.ahead_s, wait_s, host),
+                runner_of(job, number, begin_unix_s + worker.clock.ahead_s, wait_s, host),
                 job.config,
                 share(job.workload, count, number),
             )
-            for number, hand in enumerate(hands)
+            for number, worker in enumerate(workers)
         }
 
     def _report_if_hung(self, slot: "_Slot", number: int) -> WorkerReport | None:
@@ -184,7 +184,7 @@ class RayPool(Pool):
         if slot.silent_s[number] <= patience_s:
             return None
         if self._own:
-            _kill_tree(slot.crew.hands[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
+            _kill_tree(slot.crew.workers[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
         name = slot.crew.lose(number)
         return WorkerReport(WorkerLost(f"the worker {name} sent nothing for {patience_s:.0f} s and was killed"))
 
@@ -193,7 +193,7 @@ class RayPool(Pool):
         if isinstance(message, WorkerReport):
             del slot.streams[number]
             if isinstance(message.outcome, ConsumersLost):
-                slot.crew.lose(len(slot.crew.hands) - 1)
+                slot.crew.lose(len(slot.crew.workers) - 1)
         underway = slot.underway
         assert underway is not None
         underway.take(number, message)
@@ -207,10 +207,10 @@ class RayPool(Pool):
 
     def _workers_of(self, slot: "_Slot", job: Job) -> Iterator[str]:
         """Yield the names of the workers that ran a job."""
-        for hand in slot.crew.hands[: len(job.runners)]:
-            yield hand.name
+        for worker in slot.crew.workers[: len(job.runners)]:
+            yield worker.name
         if job.placement.consumer_zone is not None:
-            yield f"consumers {slot.crew.hands[len(job.runners)].name}"
+            yield f"consumers {slot.crew.workers[len(job.runners)].name}"
 
     def _message(self, slot: "_Slot", number: int) -> Window | WorkerReport:
         errors = self._ray.exceptions
@@ -227,7 +227,7 @@ class RayPool(Pool):
         message: Window | WorkerReport = unpacked(packed)
         if not isinstance(message, WorkerReport) or message.began_unix_s is None:
             return message
-        return replace(message, began_unix_s=message.began_unix_s - slot.crew.hands[number].clock.ahead_s)
+        return replace(message, began_unix_s=message.began_unix_s - slot.crew.workers[number].clock.ahead_s)
 
     def _kill_workers(self) -> None:
         """Kill the workers and the processes that they started.
@@ -235,9 +235,9 @@ class RayPool(Pool):
         On other hosts, Ray kills those processes itself after the worker's death.
         """
         for slot in self._slots:
-            for hand in slot.crew.dismiss():
+            for worker in slot.crew.dismiss():
                 if self._own:
-                    _kill_tree(hand.pid)
+                    _kill_tree(worker.pid)
         self._slots = []
 
 

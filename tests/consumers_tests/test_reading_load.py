@@ -10,7 +10,7 @@ from runners.consumers.consumption import Arrivals, ReadCounts, ReadOrigin
 from runners.consumers.fetch_account import FetchReport
 from runners.consumers.reading import Reading
 from runners.consumers.reading_load import ReadingLoad
-from runners.consumers.source import ReadCut, RecordSource
+from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.host.probe import HostProbe
 from runners.load.pulse import Counted, Pulse
 from runners.load.watchdog import Watchdog
@@ -50,8 +50,8 @@ class SlowToBegin(RecordSource):
         self.now_ns += TAKES_S * NS_PER_S
 
     @override
-    def next_cut(self, timeout_s: float) -> ReadCut | None:
-        return ReadCut(SystemClock().now_ns(), self.taken, ended=True)
+    def next_snapshot(self, timeout_s: float) -> ReadSnapshot | None:
+        return ReadSnapshot(SystemClock().now_ns(), self.taken, ended=True)
 
     @override
     def reports(self) -> list[FetchReport]:

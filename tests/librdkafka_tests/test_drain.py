@@ -93,8 +93,10 @@ def test_each_delivery_is_taken_at_once_at_a_fixed_rate() -> None:
 
 def test_a_window_has_every_delivery_that_arrived_before_its_end() -> None:
     drain, client = drained(saturates=True)
-    cut = drain.cuts.get_nowait()
-    assert cut.at_ns == pytest.approx(WINDOW_MS * NS_PER_MS, abs=2 * NS_PER_MS), "the end of a window is no rest's end"
-    assert cut.acknowledged == pytest.approx(cut.at_ns * PER_MS / NS_PER_MS, rel=0.001)
-    assert 0 < cut.failed < FAILED_PER_DRAIN * client.drains
+    snapshot = drain.snapshots.get_nowait()
+    assert snapshot.at_ns == pytest.approx(WINDOW_MS * NS_PER_MS, abs=2 * NS_PER_MS), (
+        "the end of a window is no rest's end"
+    )
+    assert snapshot.acknowledged == pytest.approx(snapshot.at_ns * PER_MS / NS_PER_MS, rel=0.001)
+    assert 0 < snapshot.failed < FAILED_PER_DRAIN * client.drains
     assert client.counted.failed["_MSG_TIMED_OUT"] == FAILED_PER_DRAIN * client.drains

@@ -4,7 +4,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
-from runners.load.windows import Cut, Windows
+from runners.load.windows import CounterSnapshot, Windows
 from runners.measurement import Window, WindowKind
 from runners.runner import WatchDecision, WindowSchedule
 
@@ -14,13 +14,13 @@ START_NS = 5 * NS_PER_S
 def windows(warmup_s: float) -> Windows:
     """Return the windows of a load that measures two seconds, before the first one."""
     schedule = WindowSchedule.lasting(warmup_s, 2.0)
-    return Windows(schedule, START_NS, 100.0, Cut(START_NS, 1, 0, 0, Histogram.merge(())))
+    return Windows(schedule, START_NS, 100.0, CounterSnapshot(START_NS, 1, 0, 0, Histogram.merge(())))
 
 
-def cut(second: int) -> Cut:
+def snapshot(second: int) -> CounterSnapshot:
     """Return the counters after so many seconds, with 100 more records in each second than in the one before."""
     at_ns, records = START_NS + second * NS_PER_S, 1 + 50 * second * (second + 1)
-    return Cut(at_ns, records, second, second * NS_PER_S // 4, Histogram.of([1_000 * second]))
+    return CounterSnapshot(at_ns, records, second, second * NS_PER_S // 4, Histogram.of([1_000 * second]))
 
 
 def measure(load: Windows, stop_after: int | None = None) -> tuple[int, int, bool, list[int]]:
@@ -36,19 +36,22 @@ def measure(load: Windows, stop_after: int | None = None) -> tuple[int, int, boo
         return WatchDecision.STOP if window.number + 1 == stop_after else WatchDecision.GO_ON
 
     before, after, stopped = load.measure(
-        lambda: cut(len(load.series) + 1), lambda: len(load.series), lambda: dropped.append(len(load.series)), watch
+        lambda: snapshot(len(load.series) + 1),
+        lambda: len(load.series),
+        lambda: dropped.append(len(load.series)),
+        watch,
     )
     return before, after, stopped, dropped
 
 
 def test_a_window_is_the_difference_between_two_readings() -> None:
     load = windows(1.0)
-    load.add(cut(1))
-    window = load.add(cut(2))
+    load.add(snapshot(1))
+    window = load.add(snapshot(2))
     assert (window.number, window.phase, window.total_windows) == (1, WindowKind.MEASURED, 3)
     assert (window.at_s, window.duration_s, window.queue_full_ratio) == (2.0, 1.0, 0.25)
     assert (window.records, window.value_bytes, window.failed) == (200, 20_000.0, 1)
-    assert window.latency == cut(2).latency
+    assert window.latency == snapshot(2).latency
     assert [point.records_per_s for point in load.series] == [100, 200]
 
 
@@ -65,7 +68,7 @@ def test_the_totals_of_a_load_that_is_stopped_in_its_warm_up_are_those_of_all_wi
     load = windows(2.0)
     assert measure(load, stop_after=seconds) == (0, seconds, True, [])
     assert load.in_warm_up
-    assert (load.records, load.duration_ns) == (cut(seconds).acknowledged - 1, seconds * NS_PER_S)
+    assert (load.records, load.duration_ns) == (snapshot(seconds).acknowledged - 1, seconds * NS_PER_S)
     assert load.served == Histogram.of([1_000 * second for second in range(1, seconds + 1)])
 
 
