@@ -16,7 +16,7 @@ from typing import Final
 
 from search_spaces.bounds import UNBOUNDED, Ordering, limit
 from search_spaces.client import Client
-from search_spaces.domains import Words
+from search_spaces.domains import WordList
 from search_spaces.effective import Effective
 from search_spaces.errors import EmptySpace, InvalidKnob
 from search_spaces.guarantee import Guarantee
@@ -127,7 +127,7 @@ def check_acks(acks: Parameter | None, floor: Guarantee) -> None:
         InvalidKnob: A choice promises less than `floor`.
         InvalidValue: A choice is a number of replicas, such as 2.
     """
-    if acks is None or not isinstance(acks.domain, Words):
+    if acks is None or not isinstance(acks.domain, WordList):
         return
     for word, value in zip(acks.domain.values, acks.domain.canonical, strict=True):
         if not _acknowledged(int(value)).at_least(floor):
@@ -219,7 +219,7 @@ class _Narrowing:
 
     def _keep_words(self, name: str, keep: Callable[[str], bool], rule: str) -> None:
         parameter = self.parameters.get(name)
-        if parameter is None or not isinstance(parameter.domain, Words):
+        if parameter is None or not isinstance(parameter.domain, WordList):
             value = self._in_force().text(name)
             if not keep(value):
                 raise EmptySpace(name, rule, f"{name}={value}")
@@ -229,7 +229,7 @@ class _Narrowing:
         if not kept:
             raise EmptySpace(name, rule, f"its choices are {parameter.text}")
         values, canonical = zip(*kept, strict=True)
-        self.parameters[name] = replace(parameter, domain=Words(values, canonical))
+        self.parameters[name] = replace(parameter, domain=WordList(values, canonical))
 
     def _can_be_idempotent(self) -> bool:
         needed = self.client.bounds
@@ -247,19 +247,19 @@ class _Narrowing:
 
     def _can_be(self, name: str, value: str) -> bool:
         parameter = self.parameters.get(name)
-        if parameter is None or not isinstance(parameter.domain, Words):
+        if parameter is None or not isinstance(parameter.domain, WordList):
             return self._in_force().text(name) == value
         return value in parameter.domain.canonical
 
     def _reaches(self, name: str, low: float, high: float) -> bool:
         parameter = self.parameters.get(name)
-        if parameter is None or isinstance(parameter.domain, Words):
+        if parameter is None or isinstance(parameter.domain, WordList):
             return name not in self.fixed or low <= float(self.fixed[name]) <= high
         return parameter.domain.narrowed(low, high) is not None
 
     def _cut(self, name: str, low: float, high: float, rule: str, against: str) -> None:
         parameter = self.parameters.get(name)
-        if parameter is None or isinstance(parameter.domain, Words):
+        if parameter is None or isinstance(parameter.domain, WordList):
             return
         domain = parameter.domain.narrowed(low, high)
         if domain is None:
@@ -268,4 +268,4 @@ class _Narrowing:
 
 
 def _span(parameter: Parameter) -> tuple[float, float]:
-    return (float("-inf"), float("inf")) if isinstance(parameter.domain, Words) else parameter.domain.span
+    return (float("-inf"), float("inf")) if isinstance(parameter.domain, WordList) else parameter.domain.span

@@ -2,7 +2,7 @@
 
 A domain is the set of values that a knob may have. A chooser, such as an Optuna trial, picks one of these values
 when the domain asks for it. The domain can also tell which answer of a chooser leads to a given value. Two choosers
-are defined here: `Ends` picks the ends of ranges, and `Odometer` goes through the points of a grid.
+are defined here: `RangeEnds` picks the ends of ranges, and `Odometer` goes through the points of a grid.
 """
 
 import math
@@ -132,7 +132,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberList:
     """A list of numbers.
 
     A chooser picks the position of a number, counted from 0. A rule may leave only a part of the list for a config; the
@@ -186,7 +186,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WordList:
     """A list of words. Unlike ranges and lists of numbers, it is the same for every config of a search space.
 
     Attributes:
@@ -223,7 +223,7 @@ class Words:
         return self.values[self.canonical.index(text)] if text in self.canonical else None
 
 
-Domain = Range | Numbers | Words
+Domain = Range | NumberList | WordList
 
 
 def _number(value: float) -> str:
@@ -232,7 +232,7 @@ def _number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-class Ends:
+class RangeEnds:
     """A chooser that picks the low or the high end of every range, and a given word for one knob."""
 
     def __init__(self, name: str, word: str, *, at_high: bool) -> None:

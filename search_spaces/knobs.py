@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from search_spaces.domains import Domain, Words
+from search_spaces.domains import Domain, WordList
 from search_spaces.effective import Effective
 from search_spaces.sizes import Sizes
 
@@ -60,9 +60,9 @@ class Knob:
         return self.name.removesuffix(f".{self.codec}") if self.codec else self.name
 
 
-def words(*values: str) -> Words:
+def words(*values: str) -> WordList:
     """Return the domain (the values to choose from) that consists of these words, spelt as the client writes them."""
-    return Words(values, values)
+    return WordList(values, values)
 
 
 def fixed(domain: Domain) -> Callable[[Sizes], Domain]:

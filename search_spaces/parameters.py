@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from search_spaces.catalogue import Property
 from search_spaces.client import Client
-from search_spaces.domains import Chooser, Domain, Numbers, Range, Words
+from search_spaces.domains import Chooser, Domain, NumberList, Range, WordList
 from search_spaces.errors import InvalidKnob, MisplacedProperty
 from search_spaces.knobs import Knob, Stage, words
 from search_spaces.producer_config import ProducerConfig
@@ -121,7 +121,7 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
     """
     if change.choices is not None:
         return _chosen(entry, change.choices)
-    if isinstance(domain, Words) and not change.is_range:
+    if isinstance(domain, WordList) and not change.is_range:
         return domain
     if domain is None and not change.is_range:
         words = ("false", "true") if entry.kind == "bool" else entry.choices
@@ -129,8 +129,8 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
             raise InvalidKnob(
                 name, "low and high, or choices, must be given, as the knob has no default range", "neither"
             )
-        return Words(words, words)
-    if isinstance(domain, Words):
+        return WordList(words, words)
+    if isinstance(domain, WordList):
         raise InvalidKnob(name, "this property takes only choices or one value", "a range")
     return _ranged(name, entry, domain if isinstance(domain, Range) else None, change)
 
@@ -138,8 +138,8 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
 def _chosen(entry: Property, choices: tuple[str, ...]) -> Domain:
     canonical = [canonical_value(entry, choice) for choice in choices]
     if entry.kind in _NUMBERS and entry.name != "acks":
-        return Numbers(tuple(sorted(canonical, key=float)))
-    return Words(tuple(choices), tuple(canonical))
+        return NumberList(tuple(sorted(canonical, key=float)))
+    return WordList(tuple(choices), tuple(canonical))
 
 
 def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -> Range:
@@ -298,7 +298,7 @@ def resolved(
             fixed.pop(entry.name, None)
     codecs: tuple[str, ...] = (client.in_force(fixed).text("compression.type"),)
     compression = parameters.get("compression.type")
-    if compression is not None and isinstance(compression.domain, Words):
+    if compression is not None and isinstance(compression.domain, WordList):
         codecs = compression.domain.canonical
     for codec, knob in client.level_knobs.items():
         requested = changes.get(knob.name) or changes.get(knob.sets)

@@ -10,7 +10,7 @@ from search_spaces.bounds import UNBOUNDED
 from search_spaces.catalogue import Value
 from search_spaces.client import Client
 from search_spaces.dependencies import bounds, check_acks, drawing_order, is_drawn, narrow, ties
-from search_spaces.domains import Chooser, Ends, Numbers, Odometer, ParamValue, Range, Words
+from search_spaces.domains import Chooser, NumberList, Odometer, ParamValue, Range, RangeEnds, WordList
 from search_spaces.effective import Effective
 from search_spaces.errors import ConfigError, InvalidKnob, RuleBroken
 from search_spaces.guarantee import Guarantee
@@ -220,7 +220,7 @@ class SearchSpace:
         return {**values, **self.client.bounds.adjusted(so_far, self.sizes)}
 
     def _allowed(self, parameter: Parameter, so_far: Effective, highest: Mapping[str, float]) -> Parameter:
-        if isinstance(parameter.domain, Words):
+        if isinstance(parameter.domain, WordList):
             return parameter
         low, high = bounds(parameter.name, so_far, self.sizes, self.floor, highest)
         if (low, high) == UNBOUNDED:
@@ -233,14 +233,14 @@ class SearchSpace:
 
     @property
     def _highest(self) -> dict[str, float]:
-        return {each.name: each.domain.span[1] for each in self.parameters if not isinstance(each.domain, Words)}
+        return {each.name: each.domain.span[1] for each in self.parameters if not isinstance(each.domain, WordList)}
 
     def _odometer(self, steps: int, turning: frozenset[str] | None = None) -> Odometer:
         if steps < 1:
             raise ValueError(f"a grid needs at least one step, but got {steps}")
         own = {
             parameter.name: len(parameter.domain.values)
-            if isinstance(parameter.domain, Numbers)
+            if isinstance(parameter.domain, NumberList)
             else parameter.steps or steps
             for parameter in self.parameters
         }
@@ -258,11 +258,11 @@ class SearchSpace:
         return len({frozenset(self._drawn(combination).items()) for combination in self._odometer(steps, group)})
 
     def _try_ends(self) -> None:
-        words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, Words)}
+        words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, WordList)}
         for at_high in (False, True):
             for name, values in words.items() or {"": ("",)}.items():
                 for value in values:
-                    config = self.draw(Ends(name, value, at_high=at_high))
+                    config = self.draw(RangeEnds(name, value, at_high=at_high))
                     size = self.sizes
                     check_record(config, size.record_bytes, size.key_bytes or None, size.topic_max_message_bytes)
 
@@ -271,9 +271,9 @@ def _check_levels(parameters: Mapping[str, Parameter], client: Client) -> None:
     """Check that the client accepts all levels of the codecs, also those between the ends, such as gzip's level 0."""
     for parameter in parameters.values():
         domain = parameter.domain
-        if not parameter.codec or isinstance(domain, Words):
+        if not parameter.codec or isinstance(domain, WordList):
             continue
-        values = domain.values if isinstance(domain, Numbers) else ("0",) if domain.low < 0 < domain.high else ()
+        values = domain.values if isinstance(domain, NumberList) else ("0",) if domain.low < 0 < domain.high else ()
         for value in values:
             try:
                 ProducerConfig.parse({"compression.type": parameter.codec, parameter.sets: value}, client)
@@ -286,7 +286,7 @@ def _check_fits(parameters: Mapping[str, Parameter], fixed: Mapping[str, str], c
     largest, queue = client.limits.largest_message, client.limits.queue
     limits: dict[str, Value] = {largest: max(client.limits.least_message_bytes, sizes.message_bytes)}
     searched = parameters[queue].domain if queue in parameters else None
-    if isinstance(searched, Range | Numbers):
+    if isinstance(searched, Range | NumberList):
         limits[queue] = int(searched.span[1])  # `_try_ends` tries the low end, when the rules have raised it
     limits.update((name, fixed[name]) for name in (largest, queue) if name in fixed)
     check_record(ProducerConfig.parse(limits, client), sizes.record_bytes, sizes.key_bytes or None)

@@ -9,7 +9,7 @@ from typing import Final
 from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.nearest import Nearest
 from benchmarks.problems.truth import TrueOutcome, Truth
-from search_spaces.domains import Numbers, ParamValue, Words
+from search_spaces.domains import NumberList, ParamValue, WordList
 from search_spaces.parameters import Parameter
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
@@ -127,11 +127,11 @@ def _outdoes(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
 def _moved(parameter: Parameter, answer: ParamValue, factor: float) -> Iterator[ParamValue]:
     """Yield the values next to a value of a parameter: all other words, or the next numbers below and above it."""
     domain = parameter.domain
-    if isinstance(domain, Words):
+    if isinstance(domain, WordList):
         yield from (word for word in domain.values if word != answer)
         return
     assert not isinstance(answer, str)
-    if isinstance(domain, Numbers):
+    if isinstance(domain, NumberList):
         yield from (answer - 1, answer + 1)
         return
     if domain.log:

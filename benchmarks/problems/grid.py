@@ -8,7 +8,7 @@ import itertools
 from typing import Final
 
 from benchmarks.problems.nearest import Nearest
-from search_spaces.domains import Domain, Numbers, ParamValue, Words
+from search_spaces.domains import Domain, NumberList, ParamValue, WordList
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 
@@ -64,8 +64,8 @@ def _answer(domain: Domain, text: str) -> ParamValue:
     answer = domain.answer(text)
     if answer is not None:
         return answer
-    if isinstance(domain, Words):
+    if isinstance(domain, WordList):
         return domain.values[0]
-    if isinstance(domain, Numbers):
+    if isinstance(domain, NumberList):
         return domain.first + min(range(len(domain.values)), key=lambda at: abs(float(domain.values[at]) - float(text)))
     return min(domain.high, max(domain.low, float(text)))

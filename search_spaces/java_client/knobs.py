@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.domains import Range, Words
+from search_spaces.domains import Range, WordList
 from search_spaces.effective import Effective
 from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
 from search_spaces.java_client.rules import (
@@ -51,7 +51,7 @@ _FIRST: Final = (
     Knob(
         "acks",
         "",
-        fixed(Words(("0", "1", "all"), ("0", "1", "-1"))),
+        fixed(WordList(("0", "1", "all"), ("0", "1", "-1"))),
         always,
         f"{_THESIS}, table 13: the most influential knob for the latency of records of 10 and 100 bytes",
     ),

@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from search_spaces.domains import Range, Words
+from search_spaces.domains import Range, WordList
 from search_spaces.effective import Effective
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, Knob, Stage, StartingPoint, always, fixed, on_request, words
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES, QUEUED_RECORD_BYTES
@@ -56,7 +56,7 @@ KNOBS: Final = (
     Knob(
         "acks",
         "",
-        fixed(Words(("0", "1", "all"), ("0", "1", "-1"))),
+        fixed(WordList(("0", "1", "all"), ("0", "1", "-1"))),
         always,
         f"{_THESIS}, table 13: the most influential knob for the latency of records of 10 and 100 bytes",
     ),

@@ -30,7 +30,7 @@ from search_spaces import (
     java,
     librdkafka,
 )
-from search_spaces.domains import Ends, Range
+from search_spaces.domains import Range, RangeEnds
 from search_spaces.java_client.limits import MOST_HEAP_BYTES, framing_bytes, heap_bytes_for
 from tests.helpers.choosers import Random
 from tests.search_spaces_tests.real_java_client import RELEASES, constructed, differences
@@ -196,7 +196,7 @@ def test_a_range_with_the_level_that_gzip_does_not_have_is_refused(change: KnobC
 def test_a_special_value_is_reached_from_every_range(high: int) -> None:
     space = SearchSpace.of(1_000, DEFAULTS, changes={"send.buffer.bytes": KnobChange(low=-1, high=high)})
     assert {space.draw(Random(seed)).effective("send.buffer.bytes") for seed in range(50)} <= {"-1", str(high)}
-    ends = [space.draw(Ends("", "", at_high=at_high)) for at_high in (False, True)]
+    ends = [space.draw(RangeEnds("", "", at_high=at_high)) for at_high in (False, True)]
     assert [each.effective("send.buffer.bytes") for each in ends] == ["-1", str(high)]
 
 

@@ -18,7 +18,7 @@ from search_spaces import (
     check_record,
     librdkafka,
 )
-from search_spaces.domains import Words
+from search_spaces.domains import WordList
 from tests.helpers.choosers import Random, Recorder, Replay
 from tests.search_spaces_tests.real_client import values_in_force
 from tests.search_spaces_tests.spaces import spaces
@@ -189,5 +189,5 @@ def test_every_knob_is_a_property_with_a_source() -> None:
 @pytest.mark.parametrize("record_bytes", [1, 2])
 def test_tiny_records_on_a_topic_with_large_batches_are_searched(record_bytes: int) -> None:
     space = SearchSpace.of(record_bytes, ProducerConfig.parse({}), topic_max_message_bytes=10_000_000)
-    most = {p.name: p.domain.span[1] for p in space.parameters if not isinstance(p.domain, Words)}
+    most = {p.name: p.domain.span[1] for p in space.parameters if not isinstance(p.domain, WordList)}
     assert most["batch.num.messages"] == ProducerConfig.parse({}).client.catalogue.find("batch.num.messages").high

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from search_spaces.bounds import Ordering
 from search_spaces.dependencies import is_drawn
-from search_spaces.domains import Domain, Numbers, ParamValue, Range, Words
+from search_spaces.domains import Domain, NumberList, ParamValue, Range, WordList
 from search_spaces.effective import Effective
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.parameters import Parameter
@@ -181,14 +181,14 @@ class KnobSpace:
     def _words(self, name: str) -> Sequence[str]:
         """Return the words that a knob can have, such as codecs; a word's coordinate is its index in this list."""
         domain = self._domains[name]
-        assert isinstance(domain, Words)
+        assert isinstance(domain, WordList)
         return domain.canonical
 
     def _numbers(self, index: int, positions: Array) -> Array:
         """Return the numbers at the given coordinates, in the knob's unit; this includes special values, such as -1."""
         axis = self.axes[index]
         domain, found = self._domains[axis.name], axis.numbers(positions)
-        if isinstance(domain, Numbers):
+        if isinstance(domain, NumberList):
             values = np.array([float(text) for text in domain.values])
             return np.asarray(values[np.clip(np.rint(found).astype(int) - domain.first, 0, len(values) - 1)])
         if isinstance(domain, Range) and domain.special is not None:
@@ -286,10 +286,10 @@ class _Recorder:
 
 def _texts(domain: Domain, axis: Axis, positions: Array) -> list[str]:
     """Return a knob's values as text at positions on its axis; "" for NaN, which stands for no value."""
-    if isinstance(domain, Words):
+    if isinstance(domain, WordList):
         return ["" if math.isnan(at) else domain.canonical[int(at)] for at in positions.tolist()]
     numbers = axis.numbers(positions).tolist()
-    if isinstance(domain, Numbers):
+    if isinstance(domain, NumberList):
         last = len(domain.values) - 1
         return [
             "" if math.isnan(each) else domain.values[min(last, max(0, round(each) - domain.first))] for each in numbers
@@ -300,13 +300,13 @@ def _texts(domain: Domain, axis: Axis, positions: Array) -> list[str]:
 def _axis(parameter: Parameter) -> Axis:
     domain = parameter.domain
     core = (domain.low, domain.high) if isinstance(domain, Range) and domain.special is not None else None
-    return Axis(parameter.name, _distribution(domain), core, ordered=isinstance(domain, Numbers))
+    return Axis(parameter.name, _distribution(domain), core, ordered=isinstance(domain, NumberList))
 
 
 def _distribution(domain: Domain) -> BaseDistribution:
-    if isinstance(domain, Words):
+    if isinstance(domain, WordList):
         return CategoricalDistribution(list(domain.values))
-    if isinstance(domain, Numbers):
+    if isinstance(domain, NumberList):
         return IntDistribution(domain.first, domain.first + len(domain.values) - 1)
     ends = [domain.low, domain.high, *([] if domain.special is None else [domain.reach])]
     if domain.asks_whole:
