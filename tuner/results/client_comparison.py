@@ -18,7 +18,7 @@ from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 
-COMPARED: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
+COMPARED_CLIENTS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
 """The metrics of which the ratio between the clients is stated, with an interval."""
 _GOALS: Final = (Goal.THROUGHPUT, Goal.LATENCY)
 
@@ -226,7 +226,7 @@ def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:
         *(f"{trial.client}: {warning}" for trial in confirming for warning in trial.warnings),
     )
     # Each ratio may be claimed to be above 1 or below it.
-    level = claim_level(2 * len(contest.pairs) * len(COMPARED))
+    level = claim_level(2 * len(contest.pairs) * len(COMPARED_CLIENTS))
     found = [_pair(plans[-1], size, sides, level) for sides in contest.pairs] if plans else []
     pairs = tuple(each for each in found if each is not None)
     if len(pairs) < len(contest.pairs):
@@ -260,7 +260,7 @@ def _pair(plan: ConfirmationPlan, size: SizeResults, sides: Mapping[ClientKind, 
         return None
     ratios: dict[str, Ratio] = {}
     not_compared: dict[str, str] = {}
-    for metric in COMPARED:
+    for metric in COMPARED_CLIENTS:
         gain = rounds.gain([metric], level)
         if gain is None:
             not_compared[metric] = next(_reasons(metric, rounds, tuple(sides.values())))
