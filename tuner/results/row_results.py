@@ -112,7 +112,7 @@ class RowResults:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether most measurements say nothing about the config, because the load generator limited them."""
+        """Whether the load generator or other processes limited most measurements, so that the config is not judged."""
         return 2 * sum(trial.flagged for trial in self.trials) > len(self.trials)
 
     @property
