@@ -24,7 +24,7 @@ from search_spaces.space import SearchSpace
 from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget, next_occurrence
-from tuner.course.driver import drive
+from tuner.course.driver import measure_sizes
 from tuner.course.reporter import SilentReporter
 from tuner.course.steadiness import capacity_of, is_steady
 from tuner.course.trial_job import StartedTrial
@@ -280,7 +280,7 @@ class LightStudy:
             machine=self.machine,
             place=place,
         )
-        drive(loop, _strategy, DEFAULT_MAX_MESSAGE_BYTES, confirmation_id, self.results, searching=searching)
+        measure_sizes(loop, _strategy, DEFAULT_MAX_MESSAGE_BYTES, confirmation_id, self.results, searching=searching)
 
 
 def _strategy(space: SearchSpace, seed: int, expectation: ModelExpectation | None) -> InOrder:

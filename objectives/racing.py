@@ -306,7 +306,7 @@ class Race:
         return f"trial {number} ({', '.join(f'{objective.metric} {value:.3g}' for objective, value in values)})"
 
 
-def followed(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
+def metrics_in_windows(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
     """Return the metrics of the objectives and constraints that are also measured in every window of a phase."""
     metrics = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
     return tuple(name for name in metrics if name in FOLLOWED)

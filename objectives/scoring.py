@@ -129,7 +129,7 @@ class Score:
         return None not in self.values and all(violation <= 0 for violation in self.violations.values())
 
 
-def measured(objective: Objective) -> str:
+def missing_value_constraint(objective: Objective) -> str:
     """Return the name of the constraint that a trial breaks if it has no value for an objective."""
     return f"{objective.metric} measured"
 
@@ -157,5 +157,5 @@ def score(
             violations[str(constraint)] = 1.0  # a trial without a value does not keep the constraint
     for objective in objectives:
         if objective.metric not in metrics:
-            violations[measured(objective)] = 1.0
+            violations[missing_value_constraint(objective)] = 1.0
     return Score(tuple(metrics.get(objective.metric) for objective in objectives), violations)

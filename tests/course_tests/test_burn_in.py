@@ -19,7 +19,7 @@ from tuner.course.run import measure_study
 from tuner.model import study_time
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial
-from tuner.results.study_results import settled
+from tuner.results.study_results import burn_ins_as_baseline
 from tuner.search.strategy import Strategy
 
 
@@ -75,14 +75,16 @@ def test_the_last_two_burn_in_runs_count_as_baselines() -> None:
 
     warm = [measured(0, None), measured(1, 40.0), measured(2, 10.0), measured(3, 11.0)]
     first = measured(4, 60.0, Kind.BASELINE)
-    found = settled([*warm, first, measured(5, 9.0), measured(6, 9.5)], OBJECTIVES)
+    found = burn_ins_as_baseline([*warm, first, measured(5, 9.0), measured(6, 9.5)], OBJECTIVES)
     assert [(each.number, each.kind, each.objectives) for each in found] == [
         (2, Kind.BASELINE, (100.0, 10.0)),
         (3, Kind.BASELINE, (100.0, 11.0)),
     ]
-    assert settled(warm, OBJECTIVES) == [], "there is no baseline yet"
-    assert settled([warm[0], warm[1], first], OBJECTIVES) == [], "a single burn-in run can't agree with another"
-    assert settled([*warm, failed(4, kind=Kind.BASELINE), measured(5, 10.5), first], OBJECTIVES)[-1].number == 5
+    assert burn_ins_as_baseline(warm, OBJECTIVES) == [], "there is no baseline yet"
+    single = [warm[0], warm[1], first]
+    assert burn_ins_as_baseline(single, OBJECTIVES) == [], "a single burn-in run can't agree with another"
+    more = [*warm, failed(4, kind=Kind.BASELINE), measured(5, 10.5), first]
+    assert burn_ins_as_baseline(more, OBJECTIVES)[-1].number == 5
 
 
 def test_samplers_learn_from_burn_in_runs_also_in_a_resumed_study(tmp_path: Path) -> None:

@@ -94,9 +94,9 @@ def test_a_sampler_gets_corrected_values_and_the_same_after_a_resume() -> None:
     live, told = SearchState(SIZE, OBJECTIVES), []
     for each in trials:
         live.add(each)
-        told.append(live.of_its_time(each).objectives)
+        told.append(live.without_drift(each).objectives)
     whole = SearchState(SIZE, OBJECTIVES, trials)
-    assert [whole.of_its_time(each).objectives for each in trials] == told
+    assert [whole.without_drift(each).objectives for each in trials] == told
     assert trials[98].objectives[0] / trials[21].objectives[0] < 0.75  # type: ignore[operator]
     assert told[98][0] / told[21][0] == pytest.approx(1.0, abs=0.12)  # type: ignore[operator]
 

@@ -15,9 +15,9 @@ from tests.helpers.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.size_verification import (
-    Lack,
     SizeVerification,
     VerificationOutcome,
+    WhyNotCompared,
     missing_latency,
     promises_of,
     verification_of,
@@ -113,7 +113,7 @@ def test_a_latency_that_one_side_lacks_is_a_miss(config: Mapping[str, str], agai
     (mine, other) = [None if side.acks == 0 else 10.0 for side in (spec.confirm.configs[0], spec.baseline)]
     found = found_of(spec, [(150.0, mine)] * 2, [(100.0, other)] * 2)
     assert list(found.gains) == ["mb_per_s"]
-    assert found.not_compared == {"latency_p99_ms": Lack.ONE_WITHOUT_ACKS}
+    assert found.not_compared == {"latency_p99_ms": WhyNotCompared.ONE_WITHOUT_ACKS}
     (missed,) = missed_by(found)
     assert missed.startswith(
         "latency_p99_ms: could not be compared: the config or the baseline has no value, because with acks=0"
@@ -123,7 +123,7 @@ def test_a_latency_that_one_side_lacks_is_a_miss(config: Mapping[str, str], agai
 
 def test_a_latency_that_neither_side_can_have_is_no_miss() -> None:
     found = found_of(spec_of({"acks": "0", **FAST}, {"acks": "0"}), [(150.0, None)] * 2, [(100.0, None)] * 2)
-    assert found.not_compared == {"latency_p99_ms": Lack.BOTH_WITHOUT_ACKS}
+    assert found.not_compared == {"latency_p99_ms": WhyNotCompared.BOTH_WITHOUT_ACKS}
     assert missed_by(found) == []
 
 
@@ -133,7 +133,7 @@ def test_a_latency_that_neither_side_can_have_is_no_miss() -> None:
 )
 def test_a_value_missing_in_a_round_is_always_a_miss(ours: Sequence[Numbers], metric: str) -> None:
     found = found_of(spec_of(FAST), ours, [(100.0, 10.0)] * 2)
-    assert found.not_compared == {metric: Lack.UNMEASURED}
+    assert found.not_compared == {metric: WhyNotCompared.UNMEASURED}
     for allow_weaker in (False, True):
         (missed,) = missed_by(found, allow_weaker=allow_weaker)
         assert missed.startswith(f"{metric}: could not be compared")
@@ -148,7 +148,7 @@ def test_a_study_without_a_paced_phase_needs_no_latency() -> None:
 def test_the_studys_objectives_are_compared_too() -> None:
     objectives = (OBJECTIVES[0], Objective("latency_p95_ms"))
     found = found_of(spec_of(FAST, objectives=objectives), [(150.0, 9.0)] * 2, [(100.0, 10.0)] * 2)
-    assert found.not_compared == {"latency_p95_ms": Lack.UNMEASURED}
+    assert found.not_compared == {"latency_p95_ms": WhyNotCompared.UNMEASURED}
 
 
 def test_an_interval_that_says_nothing_is_neither_a_pass_nor_a_miss() -> None:
@@ -235,7 +235,9 @@ def test_a_fixed_rate_that_was_not_held_is_a_miss() -> None:
         trials.append(trial(len(trials), 100, 5, kind=Kind.CONFIRM, round=number, config=config.values, metrics=behind))
     plan = replace(plan_of(trials, {}, rounds=4), baseline=spec.baseline.fingerprint)
     found = verification_of(results(trials, OBJECTIVES, plan), spec)
-    assert found.not_compared == {"latency_p99_ms": Lack.RATE_MISSED}, "5 ms at 70 % of the rate are not better"
+    assert found.not_compared == {"latency_p99_ms": WhyNotCompared.RATE_MISSED}, (
+        "5 ms at 70 % of the rate are not better"
+    )
     unknown, missed = missed_by(found)
     assert unknown.endswith("did not hold the fixed rate in some rounds, so its latency there says nothing")
     assert missed == "the fixed rate must be held in 9 of 10 rounds, but was not: held_rate_ratio >= 0.95"

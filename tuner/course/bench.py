@@ -77,7 +77,7 @@ class _RunningTrial:
         if sent_bytes is not None:
             done.sent_bytes += sent_bytes
             return
-        stored = self.topic.settled() if self.topic.owned else None
+        stored = self.topic.final_stored() if self.topic.owned else None
         each_bytes = workload.record_sizes.mean_bytes + workload.key_bytes
         on_topic = most if stored is None else self.sent_elsewhere + ceil(stored * each_bytes)
         done.sent_bytes = min(most, max(done.sent_bytes, on_topic))
@@ -300,7 +300,7 @@ def _begin_attempt(trial: _RunningTrial, rule: StopRule, workload: Workload, att
     if attempt > 1:
         trial.count_sent(None, workload)
     topic, runners = trial.topic, trial.runners(rule)
-    trial.stored_before = (topic.stored() if attempt == 1 else topic.settled()) if len(runners) > 1 else None
+    trial.stored_before = (topic.stored() if attempt == 1 else topic.final_stored()) if len(runners) > 1 else None
     return runners
 
 

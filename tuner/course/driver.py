@@ -34,7 +34,7 @@ search expects of configs before it measures them.
 """
 
 
-def drive(
+def measure_sizes(
     loop: TrialLoop,
     make_strategy: MakeStrategy,
     topic_max_message_bytes: int,
@@ -183,9 +183,9 @@ def _tell(strategy: Strategy, search: SearchState, trial: Trial, index: int | No
     if trial.kind not in (Kind.SEARCH, Kind.BASELINE):
         return
     if search.baselines and trial.number == search.baselines[0].number:
-        for warm in search.settled:
+        for warm in search.burn_ins_as_baseline:
             strategy.tell(warm)
-    strategy.tell(search.of_its_time(trial), index)
+    strategy.tell(search.without_drift(trial), index)
 
 
 def _next_index(search: SearchState, under_way: list[StartedTrial]) -> int:

@@ -63,7 +63,7 @@ class Equipment:
 
 
 @contextmanager
-def opened(
+def open_bench(
     equipment: Equipment, store: ResultsStore, say: Say, mirror: Mirror | None, *, mix_environments: bool
 ) -> Iterator[Bench]:
     """Open what a study or an experiment measures with, and return the bench that measures its trials.

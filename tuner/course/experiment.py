@@ -23,7 +23,7 @@ from runners.temporary import remove_folders_of_dead
 from tuner.course.beginning import mlflow_experiment, tracking_fact
 from tuner.course.bench import Bench
 from tuner.course.environment import machine_name, topic_shape
-from tuner.course.equipment import Equipment, opened, telling_errors
+from tuner.course.equipment import Equipment, open_bench, telling_errors
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiment_steps import ExperimentStep, steps_left
 from tuner.course.mirroring import Mirror
@@ -102,7 +102,9 @@ def measure_experiment(
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
             return
         equipment = _equipment(spec, folder, simulated)
-        bench = stack.enter_context(opened(equipment, store, reporter.say, mirror, mix_environments=mix_environments))
+        bench = stack.enter_context(
+            open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
+        )
         keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
         with telling_errors(keeper.tell):
             RowLoop(spec, store, keeper, bench, reporter).run()

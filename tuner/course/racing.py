@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, metrics_of
-from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, followed
+from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, metrics_in_windows
 from runners.measurement import Measurement
 from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload
@@ -72,7 +72,7 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
         config: The config that the trial measures.
         number: The number of the trial.
     """
-    metrics = followed(spec.objectives, spec.constraints)
+    metrics = metrics_in_windows(spec.objectives, spec.constraints)
     if config.acks == 0:
         # With acks=0 no broker answers, so there are no latencies to compare.
         metrics = tuple(name for name in metrics if "latency" not in name)
@@ -83,7 +83,7 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
     ended = {
         name: [
             (trial.window_values[name], trial.metrics[name])
-            for trial in search.followed
+            for trial in search.with_windows
             if name in trial.window_values and trial.metrics.get(name, 0.0) > 0
         ]
         for name in metrics

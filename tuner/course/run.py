@@ -25,9 +25,9 @@ from tuner.confirmation.stored_plans import (
 from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget, check_new, deadline_of
-from tuner.course.driver import drive
+from tuner.course.driver import measure_sizes
 from tuner.course.environment import topic_shape
-from tuner.course.equipment import Equipment, opened, telling_errors
+from tuner.course.equipment import Equipment, open_bench, telling_errors
 from tuner.course.mirroring import Mirror
 from tuner.course.open_target import OpenTarget
 from tuner.course.reporter import Reporter
@@ -136,7 +136,9 @@ def measure_study(
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         equipment = _equipment(spec, folder, simulated)
-        bench = stack.enter_context(opened(equipment, store, reporter.say, mirror, mix_environments=mix_environments))
+        bench = stack.enter_context(
+            open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
+        )
         loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
         if spec.search.max_bytes is not None:
             bench.on_interrupted = loop.count_interrupted
@@ -144,7 +146,7 @@ def measure_study(
         results = partial(results_of, store, folder)
         with telling_errors(loop.tell_progress):
             topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
-            drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
+            measure_sizes(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
                 confirm_command_ended(store)
         return results()

@@ -9,7 +9,7 @@ from math import inf
 from statistics import fmean
 from typing import Final
 
-from objectives.racing import followed
+from objectives.racing import metrics_in_windows
 from runners.errors import ByteBudgetExceeded
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
@@ -105,7 +105,7 @@ class TrialLoop:
         # A trial of a grid fills cells of tables, so it measures the throughput even if it can't hold the fixed rate.
         run_to_end = started.kind is not Kind.SEARCH or (search.searches_grid and not search.stops_early)
         if search.stops_early:
-            metrics = followed(self.spec.objectives, self.spec.constraints)
+            metrics = metrics_in_windows(self.spec.objectives, self.spec.constraints)
             if started.kind is Kind.SEARCH:
                 race = race_of(self.spec, standing.search, started.proposal.config, started.number)
         ready_bytes = None

@@ -41,7 +41,7 @@ class TrialTopic:
             number of bytes of values and keys in all, with a config of the given client.
         stored: Returns the number of records in the topic; None if it can't be read.
         owned: Whether only these runners write to the topic.
-        settled: Waits until the number of records no longer grows, and returns that number as `stored` does. The
+        final_stored: Waits until the number of records no longer grows, and returns that number as `stored` does. The
             load of a lost worker may go on for a while.
         filled_bytes: Bytes of values and keys that were written to the topic before the runners get it.
         kill_broker: Kills the broker that leads the topic's first partition.
@@ -51,7 +51,7 @@ class TrialTopic:
     runners: Callable[[int, Client], tuple[Runner, ...]]
     stored: Callable[[], int | None]
     owned: bool
-    settled: Callable[[], int | None] = lambda: None
+    final_stored: Callable[[], int | None] = lambda: None
     filled_bytes: int = 0
     kill_broker: Callable[[], None] = lambda: None
     consumers: TailConsumers | None = None
@@ -144,7 +144,7 @@ class ClusterTarget:
                 runners,
                 lambda: self._stored(topic),
                 topic.owned,
-                lambda: self._settled(topic),
+                lambda: self._final_stored(topic),
                 filled_bytes,
                 kill_broker,
                 TailConsumers(opened.cluster, ours, limits.outage_s),
@@ -204,7 +204,7 @@ class ClusterTarget:
         except RunnerError:
             return None  # we lack the right to read this topic
 
-    def _settled(self, topic: Topic) -> int | None:
+    def _final_stored(self, topic: Topic) -> int | None:
         """Wait until the topic no longer grows, and return how many records it has stored."""
         before, stored = None, self._stored(topic)
         for _ in range(_SETTLING_LOOKS):

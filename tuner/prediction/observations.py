@@ -137,7 +137,7 @@ def observed(trials: Iterable[Trial], load: Workload, producers: int = 1) -> lis
     """
     by_config: dict[str, list[Trial]] = defaultdict(list)
     for trial in trials:
-        if counts(trial):
+        if is_usable_for_calibration(trial):
             by_config[trial.fingerprint].append(trial)
     saturating, found = replace(load, rate_records_per_s=None), []
     for repeats in by_config.values():
@@ -150,7 +150,7 @@ def observed(trials: Iterable[Trial], load: Workload, producers: int = 1) -> lis
     return found
 
 
-def counts(trial: Trial) -> bool:
+def is_usable_for_calibration(trial: Trial) -> bool:
     """Return whether the performance model can be fitted to a trial: it is complete, and the brokers were warm."""
     return trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
 

@@ -16,7 +16,7 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
             metric: f"{gain} times as good: {outcomes[metric]}; one more round would show {one_more_round(gain)}"
             for metric, gain in each.gains.items()
         }
-        told |= {metric: f"could not be compared: {lack}" for metric, lack in each.not_compared.items()}
+        told |= {metric: f"could not be compared: {why}" for metric, why in each.not_compared.items()}
         for metric, outcome in told.items():
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
             yield f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"

@@ -17,7 +17,7 @@ from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, IDENTITY, 
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.results.checked_findings import Checked, check, compared_in, shared_scatters
-from tuner.results.row_results import Moment, RowResults
+from tuner.results.row_results import OutageWindow, RowResults
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -72,7 +72,7 @@ class ExperimentResults:
         return ratio_of(values[-half:], values[:half]) if half > 1 and min(values) > 0 else None
 
 
-def _around_loss(store: ResultsStore, row: Row, trials: Sequence[Trial]) -> tuple[tuple[Moment, ...], ...]:
+def _around_loss(store: ResultsStore, row: Row, trials: Sequence[Trial]) -> tuple[tuple[OutageWindow, ...], ...]:
     """Return the windows of each measurement of a row that kills a broker."""
     killed_s, found = row.setup.broker_killed_s, []
     if killed_s is None:
@@ -82,14 +82,14 @@ def _around_loss(store: ResultsStore, row: Row, trials: Sequence[Trial]) -> tupl
             if (seen := store.attachment(trial, phase)) is not None:
                 at_s = row.workload.warmup_s + killed_s
                 found.append(
-                    tuple(_moment(each, at_s) for each in seen["series"] if each["phase"] == WindowKind.MEASURED)
+                    tuple(_outage_window(each, at_s) for each in seen["series"] if each["phase"] == WindowKind.MEASURED)
                 )
     return tuple(found)
 
 
-def _moment(window: Mapping[str, Any], killed_at_s: float) -> Moment:
+def _outage_window(window: Mapping[str, Any], killed_at_s: float) -> OutageWindow:
     p99_ms = window["p99_ms"] if window["p99_ms"] else nan  # 0 or null: no record was acknowledged
-    return Moment(window["at_s"] - killed_at_s, window["records_per_s"], p99_ms)
+    return OutageWindow(window["at_s"] - killed_at_s, window["records_per_s"], p99_ms)
 
 
 def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:

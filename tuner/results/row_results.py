@@ -55,7 +55,7 @@ def arithmetic_mean_of(values: Sequence[float]) -> Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class OutageWindow:
     """A window (at most a second) of a measurement in which a broker was killed.
 
     Attributes:
@@ -85,7 +85,7 @@ class RowResults:
     trials: tuple[Trial, ...]
     is_control: bool
     paper_values: tuple[PaperValue, ...]
-    around_loss: tuple[tuple[Moment, ...], ...] = ()
+    around_loss: tuple[tuple[OutageWindow, ...], ...] = ()
 
     def by_round(self, metric: str) -> dict[int, float]:
         """Return a metric by round. If a round measured the row several times, this is the mean."""

@@ -14,9 +14,9 @@ from objectives.repeats import Drift
 from objectives.scoring import Objective
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.fronts import add_to_front
-from tuner.results.study_results import SizeResults, baseline_metrics, settled, size_results
+from tuner.results.study_results import SizeResults, baseline_metrics, burn_ins_as_baseline, size_results
 
-_FOLLOWED: Final = 50
+_MOST_WITH_WINDOWS: Final = 50
 """How many of the newest trials are kept for racing, which compares a running trial with them to stop it early."""
 _RECENT: Final = 30
 """How many of the newest baseline trials the drift is estimated from."""
@@ -26,6 +26,7 @@ class SearchState:
     """The trials of one record size so far, with the front and the baseline's metrics that follow from them.
 
     Attributes:
+        with_windows: The newest trials whose windows are stored, of every kind but burn-in runs.
         first_round: The number of the first round of the confirmation that is running. Users see its rounds counted
             from 1.
     """
@@ -35,11 +36,11 @@ class SearchState:
         self.trials: list[Trial] = []
         self.front = Front(tuple(objective.direction for objective in objectives))
         self.baselines: list[Trial] = []
-        self.settled: list[Trial] = []
+        self.burn_ins_as_baseline: list[Trial] = []
         self.baseline_metrics: dict[str, float] = {}
         self.kinds: dict[Kind, int] = dict.fromkeys(Kind, 0)
         self.searched: list[Trial] = []
-        self.followed: deque[Trial] = deque(maxlen=_FOLLOWED)
+        self.with_windows: deque[Trial] = deque(maxlen=_MOST_WITH_WINDOWS)
         self.next_number = 0
         self.first_round = 0
         self._drift: list[tuple[int, list[Drift]]] = []
@@ -52,17 +53,19 @@ class SearchState:
         self.kinds[trial.kind] += 1
         self.next_number = max(self.next_number, trial.number + 1)
         if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
-            self.settled = self.settled if self.baselines else settled(self.trials, self.objectives)
+            self.burn_ins_as_baseline = (
+                self.burn_ins_as_baseline if self.baselines else burn_ins_as_baseline(self.trials, self.objectives)
+            )
             self.baselines.append(trial)
-            self.baseline_metrics = baseline_metrics([*self.settled, *self.baselines])
+            self.baseline_metrics = baseline_metrics([*self.burn_ins_as_baseline, *self.baselines])
             self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
         if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
             self.searched.append(trial)
         if trial.window_values and trial.kind is not Kind.BURN_IN:
-            self.followed.append(trial)
+            self.with_windows.append(trial)
         add_to_front(self.front, trial, self.baselines[0] if self.baselines else None)
 
-    def of_its_time(self, trial: Trial) -> Trial:
+    def without_drift(self, trial: Trial) -> Trial:
         """Return the trial with its objectives corrected for the baseline's drift, for the sampler.
 
         The values are those at the time of the first baseline trial, because the sampler can't be told again what an
@@ -99,7 +102,7 @@ class SearchState:
         return next((drifts for before, drifts in reversed(self._drift) if before <= number), None)
 
     def _drift_of(self, objective: Objective) -> Drift:
-        recent = [*self.settled, *self.baselines][-_RECENT:]
+        recent = [*self.burn_ins_as_baseline, *self.baselines][-_RECENT:]
         known = [trial for trial in recent if trial.metrics.get(objective.metric, 0.0) > 0]
         return Drift.of([trial.number for trial in known], [trial.metrics[objective.metric] for trial in known])
 

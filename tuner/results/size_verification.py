@@ -37,7 +37,7 @@ class VerificationOutcome(StrEnum):
     WORSE = "worse"
 
 
-class Lack(StrEnum):
+class WhyNotCompared(StrEnum):
     """Why there is no gain for a metric."""
 
     ONE_WITHOUT_ACKS = "the config or the baseline has no value, because with acks=0 brokers do not answer"
@@ -101,7 +101,7 @@ class SizeVerification:
 
     record_bytes: str
     gains: Mapping[str, Ratio]
-    not_compared: Mapping[str, Lack]
+    not_compared: Mapping[str, WhyNotCompared]
     values: Mapping[str, float]
     baseline: Mapping[str, float]
     lost: bool
@@ -149,10 +149,10 @@ class SizeVerification:
                 )
             elif min_gain is None and gain.high < 1.0 - tolerance_ratio:
                 missed.append(f"{metric}: worse than the baseline: only {gain} times as good")
-        for metric, lack in self.not_compared.items():
-            if lack in (Lack.UNMEASURED, Lack.RATE_MISSED):
+        for metric, why in self.not_compared.items():
+            if why in (WhyNotCompared.UNMEASURED, WhyNotCompared.RATE_MISSED):
                 missed.append(self.not_compared_text(metric))
-            elif lack is Lack.ONE_WITHOUT_ACKS and not allow_weaker:
+            elif why is WhyNotCompared.ONE_WITHOUT_ACKS and not allow_weaker:
                 missed.append(f"{self.not_compared_text(metric)}; {_ALLOW}")
         return [*missed, *self.broken]
 
@@ -210,7 +210,7 @@ def missing_latency(spec: StudySpec, *, allow_weaker: bool) -> list[str]:
     without_acks = [side.acks == 0 for side in (_verified(spec), spec.baseline)]
     if allow_weaker or not spec.paced or len({*without_acks}) == 1:
         return []
-    return [f"latencies could not be compared: {Lack.ONE_WITHOUT_ACKS}; {_ALLOW}"]
+    return [f"latencies could not be compared: {WhyNotCompared.ONE_WITHOUT_ACKS}; {_ALLOW}"]
 
 
 def verification_of(results: SizeResults, spec: StudySpec) -> SizeVerification:
@@ -231,7 +231,7 @@ def verification_of(results: SizeResults, spec: StudySpec) -> SizeVerification:
         record_bytes=results.record_bytes,
         # A file that is verified needs no allowance for stalls that were not seen: no gain of it is claimed.
         gains={**confirmation.gains, **confirmation.gains_without_stall} if confirmation else {},
-        not_compared={metric: _lack(metric, without_acks, confirmation) for metric in missing},
+        not_compared={metric: _why_not_compared(metric, without_acks, confirmation) for metric in missing},
         values=confirmation.values if confirmation else {},
         baseline=confirmation.baseline if confirmation else {},
         lost=results.lost_records(config.fingerprint),
@@ -251,11 +251,11 @@ def _judged(spec: StudySpec) -> list[str]:
     return [name for name in names if spec.paced or not OUTCOME_METRICS[name].paced]
 
 
-def _lack(metric: str, without_acks: list[bool], confirmation: Confirmation | None) -> Lack:
+def _why_not_compared(metric: str, without_acks: list[bool], confirmation: Confirmation | None) -> WhyNotCompared:
     if not OUTCOME_METRICS[metric].needs_acknowledgement or not any(without_acks):
         behind = confirmation is not None and confirmation.held_ratio < 1 and metric in confirmation.values
-        return Lack.RATE_MISSED if behind and OUTCOME_METRICS[metric].paced else Lack.UNMEASURED
-    return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
+        return WhyNotCompared.RATE_MISSED if behind and OUTCOME_METRICS[metric].paced else WhyNotCompared.UNMEASURED
+    return WhyNotCompared.BOTH_WITHOUT_ACKS if all(without_acks) else WhyNotCompared.ONE_WITHOUT_ACKS
 
 
 def _shown(gain: Ratio) -> VerificationOutcome:

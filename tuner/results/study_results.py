@@ -369,7 +369,7 @@ def size_results(
         trials = judged_by(constraints, trials)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
     baseline = baselines[0] if baselines else None
-    warm = settled(trials, objectives)
+    warm = burn_ins_as_baseline(trials, objectives)
     baselines = [*warm, *baselines]
     limits = _constraints_of(trials)
     asked = [*(objective.metric for objective in objectives), *(each.metric for each in limits.values())]
@@ -438,7 +438,7 @@ def _judged_again(
     return replace(trial, violations={**trial.violations, **again}) if again else trial
 
 
-def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
+def burn_ins_as_baseline(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
     """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there is only one.
 
     Runs without a value for some objective do not count. The target is warm at the end of the burn-in, so these two

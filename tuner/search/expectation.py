@@ -23,7 +23,7 @@ from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
 from tuner.prediction.calibration import STEP, Calibration, calibrate, moved, similar_host
-from tuner.prediction.observations import counts, observed
+from tuner.prediction.observations import is_usable_for_calibration, observed
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.knob_space import KnobSpace
@@ -75,7 +75,7 @@ class ModelExpectation:
 
     def learn(self, trial: Trial) -> None:
         """Take the result of a trial into account."""
-        if counts(trial):
+        if is_usable_for_calibration(trial):
             self._trials.append(trial)
 
     def log_ratios(self, rows: Array) -> Array:

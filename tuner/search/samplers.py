@@ -13,7 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from objectives.repeats import ASSUMED_NOISE_RATIO
-from objectives.scoring import ALWAYS, measured
+from objectives.scoring import ALWAYS, missing_value_constraint
 from search_spaces.space import SearchSpace
 from tuner.model.errors import StudyError
 from tuner.model.spec import Method, StudySpec
@@ -57,7 +57,7 @@ def strategy_of(
     knobs, method = KnobSpace(space), spec.search.method
     constraints = [
         *(str(constraint) for constraint in (*ALWAYS, *spec.constraints)),
-        *(measured(objective) for objective in spec.objectives),
+        *(missing_value_constraint(objective) for objective in spec.objectives),
     ]
     if method is Method.GP and sampler is None:
         _require_torch()

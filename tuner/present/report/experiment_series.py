@@ -7,13 +7,13 @@ from typing import Final
 
 from tuner.model.row import setting_text
 from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-from tuner.results.row_results import Mean, Moment, RowResults
+from tuner.results.row_results import Mean, OutageWindow, RowResults
 
 COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 WIDE_RATIO: Final = 20.0
 """Values are shown on a logarithmic axis if the largest is this many times the smallest."""
 SINCE_LOSS: Final = "seconds since a broker was killed"
-OVER_TIME: Final[tuple[tuple[str, Callable[[Moment], float], bool], ...]] = (
+OVER_TIME: Final[tuple[tuple[str, Callable[[OutageWindow], float], bool], ...]] = (
     ("records/s", lambda moment: moment.records_per_s, False),
     ("p99 ms of the records that were acknowledged", lambda moment: moment.p99_ms, True),
 )
