@@ -38,7 +38,7 @@ from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
-from tuner.prediction.correction import learnt
+from tuner.prediction.correction import damp_outliers
 from tuner.prediction.modelled import Modelled
 from tuner.prediction.observations import BATCHES, CPU, FULL_SPEED_METRICS, RATE_METRICS, Observation
 from tuner.prediction.predicting import LATENCIES, estimate, predict
@@ -268,7 +268,7 @@ def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Err
             [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, told, strict=True)]
         )
         # The process has learnt from the values without outliers, and is judged by the values as they are.
-        off = found.process.weights / np.diag(inverse) + logs - learnt(metric, logs)
+        off = found.process.weights / np.diag(inverse) + logs - damp_outliers(metric, logs)
         for each, left in zip(measured, off, strict=True):
             if metric in LATENCIES and predict(calibration, each.config, each.workload).no_latency:
                 continue

@@ -25,7 +25,7 @@ from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.course.racing import HOPELESS_RATIO
-from tuner.prediction.calibration import PRIOR_SD_LOG, moved
+from tuner.prediction.calibration import PRIOR_SD_LOG, with_shifted_logs
 
 _P99, _MEDIAN = "latency_p99_ms", "latency_p50_ms"
 TABLES: Final = {
@@ -125,7 +125,7 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
         # Each constant has a draw of its own, so that a further constant of the model leaves the others as they are.
         draws = [np.random.default_rng(zlib.crc32(f"{cluster} {each}".encode())).normal() for each in PRIOR_SD_LOG]
         off = np.array(draws) * _UNLIKE
-        constants = moved(constants, tuple(PRIOR_SD_LOG), off)
+        constants = with_shifted_logs(constants, tuple(PRIOR_SD_LOG), off)
     return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate, int(producers or 1))
 
 

@@ -45,21 +45,21 @@ def row_of(knobs: KnobSpace, config: ProducerConfig) -> Array:
     """Return the row of a config, as the sampler computes it from a trial's parameters."""
     params = knobs.space.params_of(config)
     assert params is not None
-    return settled_row(knobs, knobs.implied(params) or {})
+    return row_of_implied(knobs, knobs.implied(params) or {})
 
 
-def settled_row(knobs: KnobSpace, params: Mapping[str, Any]) -> Array:
+def row_of_implied(knobs: KnobSpace, params: Mapping[str, Any]) -> Array:
     positions = [axis.position(params[axis.name]) if axis.name in params else math.nan for axis in knobs.axes]
     return np.asarray(knobs.allowed(np.array([positions]))[0])
 
 
-def settled(knobs: KnobSpace, row: Array) -> Mapping[str, Any]:
+def nearest_valid(knobs: KnobSpace, row: Array) -> Mapping[str, Any]:
     """Return the parameters of the config at a row."""
-    return knobs.settled({axis.name: axis.value(float(at)) for axis, at in zip(knobs.axes, row, strict=True)})
+    return knobs.nearest_valid({axis.name: axis.value(float(at)) for axis, at in zip(knobs.axes, row, strict=True)})
 
 
 def config_at(knobs: KnobSpace, row: Array) -> ProducerConfig:
-    return knobs.space.draw(Replay(settled(knobs, row)))
+    return knobs.space.draw(Replay(nearest_valid(knobs, row)))
 
 
 def prior(axes: int = 1, *, mean: float = 0.0, length: float = 0.5) -> Prior:
@@ -82,11 +82,11 @@ def test_a_random_config_lies_in_the_space_and_survives_a_round_trip(
         return
     knobs = KnobSpace(space)
     for row in Candidates(knobs.axes, knobs.allowed).anywhere(5, np.random.default_rng(seed)):
-        params = settled(knobs, row)
+        params = nearest_valid(knobs, row)
         config = space.draw(Replay(params))
         assert space.params_of(config) is not None
-        at = settled_row(knobs, params)
-        again = settled_row(knobs, settled(knobs, at))
+        at = row_of_implied(knobs, params)
+        again = row_of_implied(knobs, nearest_valid(knobs, at))
         for axis, parameter, wanted, got in zip(knobs.axes, space.parameters, at, again, strict=True):
             if axis.words or math.isnan(wanted):
                 assert wanted == got or (math.isnan(wanted) and math.isnan(got)), axis.name
@@ -367,7 +367,7 @@ def test_defaults_outside_a_range_do_not_hinder_proposals(
     random = np.random.default_rng(0)
     rows = np.stack([axis.drawn(random, 300, 9) for axis in knobs.axes], axis=1)
     for row in knobs.allowed(rows):
-        params = settled(knobs, row)
+        params = nearest_valid(knobs, row)
         config = knobs.space.draw(Replay(params))
         drawn = knobs.space.params_of(config)
         assert drawn is not None

@@ -109,7 +109,7 @@ class Calibration:
     @cached_property
     def perturbed(self) -> tuple[ClusterConstants, ...]:
         """The constants with one of them changed at a time: the logarithm of each name in turn, raised by `STEP`."""
-        return tuple(moved(self.constants, self.names, step) for step in STEP * np.eye(len(self.names)))
+        return tuple(with_shifted_logs(self.constants, self.names, step) for step in STEP * np.eye(len(self.names)))
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -147,14 +147,16 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
 
     steps = STEP * np.eye(len(names))
 
-    def offs(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.hstack([_softened(data.off([moved(start, names, each) for each in logs])), logs / spreads])
+    def residuals_of_all(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.hstack(
+            [_softened(data.deviations([with_shifted_logs(start, names, each) for each in logs])), logs / spreads]
+        )
 
-    def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(offs(logs[None, :])[0])
+    def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(residuals_of_all(logs[None, :])[0])
 
     def slopes(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        here, *beside = offs(logs + np.vstack([np.zeros(len(names)), steps]))
+        here, *beside = residuals_of_all(logs + np.vstack([np.zeros(len(names)), steps]))
         return np.column_stack([(there - here) / STEP for there in beside])
 
     # mypy takes the function for the module of the same name.
@@ -162,10 +164,10 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     from scipy.optimize import least_squares
 
     found = least_squares(  # type: ignore[operator,unused-ignore]
-        off, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
+        residuals, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
-    constants = moved(start, names, found.x)
-    here, *beside = data.off([constants, *(moved(constants, names, step) for step in steps)])
+    constants = with_shifted_logs(start, names, found.x)
+    here, *beside = data.deviations([constants, *(with_shifted_logs(constants, names, step) for step in steps)])
     jacobian = np.column_stack([(there - here) / STEP for there in beside])
     known = jacobian.T @ jacobian + np.diag(spreads**-2.0)
     bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
@@ -223,7 +225,7 @@ class _Data:
             {name: NOISE_SD_LOG[name] for name in dict.fromkeys(metrics)},
         )
 
-    def off(self, constants: Sequence[ClusterConstants]) -> NDArray[np.float64]:
+    def deviations(self, constants: Sequence[ClusterConstants]) -> NDArray[np.float64]:
         """Compute the model with each of the constants, and compare it with the measured values.
 
         Returns:
@@ -233,8 +235,8 @@ class _Data:
         values = list(zip(self.places, self.metrics, strict=True))
         model = [[log(value_of(each[place], name)) for place, name in values] for each in told]
         expected = np.array([self.noise[name] for name in self.metrics])
-        off: NDArray[np.float64] = (np.array(model) - self.logs) / expected
-        return off
+        found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
+        return found
 
 
 def value_of(told: Performance, metric: str) -> float:
@@ -243,7 +245,7 @@ def value_of(told: Performance, metric: str) -> float:
     return value
 
 
-def moved(constants: ClusterConstants, names: Sequence[str], logs: NDArray[np.float64]) -> ClusterConstants:
+def with_shifted_logs(constants: ClusterConstants, names: Sequence[str], logs: NDArray[np.float64]) -> ClusterConstants:
     """Return constants with these numbers added to the logarithms of some of them.
 
     Args:
@@ -255,16 +257,16 @@ def moved(constants: ClusterConstants, names: Sequence[str], logs: NDArray[np.fl
     return replace(constants, **changed)
 
 
-def _softened(off: NDArray[np.float64]) -> NDArray[np.float64]:
+def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return deviations whose squares are the soft L1 loss of the given ones."""
-    softened: NDArray[np.float64] = np.sign(off) * np.sqrt(2.0 * (np.sqrt(1.0 + off**2) - 1.0))
+    softened: NDArray[np.float64] = np.sign(deviations) * np.sqrt(2.0 * (np.sqrt(1.0 + deviations**2) - 1.0))
     return softened
 
 
-def _typical(off: NDArray[np.float64]) -> float:
+def _typical(deviations: NDArray[np.float64]) -> float:
     """Return the standard deviation of deviations around 0, in which a few outliers count as moderate ones.
 
     With few deviations, the expected 1.0 counts as one of them.
     """
-    near = without_outliers(off, 1e-3)
+    near = without_outliers(deviations, 1e-3)
     return sqrt((1.0 + float(near @ near)) / (1 + len(near)))

@@ -97,7 +97,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         process = GaussianProcess.fitted(
             np.stack([points[place] for place in places]),
             _GROUPS,
-            learnt(metric, logs),
+            damp_outliers(metric, logs),
             np.full(len(logs), noise),
             Prior(0.0, noise, _AMPLITUDE[metric], _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
         )
@@ -105,8 +105,8 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     return found
 
 
-def learnt(metric: str, logs: Array) -> Array:
-    """Return what is learnt from the logarithms of a metric's measured factors: outliers count less.
+def damp_outliers(metric: str, logs: Array) -> Array:
+    """Return the logarithms of a metric's measured factors as the correction learns from them: outliers count less.
 
     The bytes on the wire have none, because no stall changes them.
     """

@@ -14,7 +14,7 @@ from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
 from runners.workload import Workload
-from tuner.prediction.calibration import NOISE_SD_LOG, STEP, Calibration, moved, value_of
+from tuner.prediction.calibration import NOISE_SD_LOG, STEP, Calibration, value_of, with_shifted_logs
 from tuner.prediction.observations import BATCHES, RATE_METRICS
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
@@ -131,7 +131,9 @@ class Modelled:
             if metric in RATE_METRICS and sd:
                 steps[metric] = QUANTILE / sd * (calibration.covariance @ slopes)
         ends = [
-            moved(calibration.constants, calibration.names, logs) for each in steps.values() for logs in (-each, each)
+            with_shifted_logs(calibration.constants, calibration.names, logs)
+            for each in steps.values()
+            for logs in (-each, each)
         ]
         told = [each for [each] in perform_all(ends, [(self.settings, self.workload)])]
         for metric, *extremes in zip(steps, told[::2], told[1::2], strict=True):

@@ -28,7 +28,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
-from tuner.prediction.calibration import NOISE_SD_LOG, PRIOR_SD_LOG, moved, value_of
+from tuner.prediction.calibration import NOISE_SD_LOG, PRIOR_SD_LOG, value_of, with_shifted_logs
 from tuner.prediction.correction import distances, point
 from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS
 
@@ -99,7 +99,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     names = tuple(PRIOR_SD_LOG)
     for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, RATE_METRICS)):
         settings = Settings.of(config, each)
-        steps = [moved(start, names, step) for step in _STEP * np.eye(len(names))]
+        steps = [with_shifted_logs(start, names, step) for step in _STEP * np.eye(len(names))]
         here, *there = (told for [told] in perform_all([start, *steps], [(settings, each)]))
         if here.falling_behind_ratio:
             continue

@@ -22,7 +22,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
-from tuner.prediction.calibration import STEP, Calibration, calibrate, moved, similar_host
+from tuner.prediction.calibration import STEP, Calibration, calibrate, similar_host, with_shifted_logs
 from tuner.prediction.observations import is_usable_for_calibration, observed
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
@@ -121,7 +121,7 @@ class ModelExpectation:
         root = np.linalg.cholesky(fit.covariance)
         # By the singular value decomposition, as in a principal component analysis of the gains.
         _, _, directions = np.linalg.svd(np.nan_to_num(slopes).T @ root, full_matrices=False)
-        return [moved(fit.constants, fit.names, root @ direction) for direction in directions[:_ERRORS]]
+        return [with_shifted_logs(fit.constants, fit.names, root @ direction) for direction in directions[:_ERRORS]]
 
     def _settings(self, rows: Array) -> list[Settings]:
         """Return the settings of the configs whose coordinates are the `rows`."""

@@ -48,7 +48,7 @@ class KnobSpace:
         self._domains = {parameter.name: parameter.domain for parameter in space.parameters}
         self._index = {axis.name: index for index, axis in enumerate(self.axes)}
 
-    def settled(self, values: Mapping[str, Any]) -> dict[str, ParamValue]:
+    def nearest_valid(self, values: Mapping[str, Any]) -> dict[str, ParamValue]:
         """Return the parameters of the valid config that comes closest to the given values.
 
         Args:
@@ -83,7 +83,7 @@ class KnobSpace:
     def allowed(self, rows: Array) -> Array:
         """Change configs so that they keep the rules between knobs.
 
-        The result is close to that of `settled`, but is cheaper to compute for many configs.
+        The result is close to that of `nearest_valid`, but is cheaper to compute for many configs.
 
         Args:
             rows: The coordinates of one config per row, shape (configs, axes); changed in place.

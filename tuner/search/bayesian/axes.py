@@ -218,7 +218,7 @@ class Space(Protocol):
             The coordinates of the changed configs, in the same shape.
         """
 
-    def settled(self, values: Params) -> Params:
+    def nearest_valid(self, values: Params) -> Params:
         """Return rounded parameters that keep all rules and are as near to the given values as possible.
 
         Args:
@@ -243,7 +243,7 @@ class PlainSpace:
         """Return the rows unchanged, as there are no rules."""
         return rows
 
-    def settled(self, values: Params) -> Params:
+    def nearest_valid(self, values: Params) -> Params:
         """Return, for each parameter, the value of its distribution that is nearest to the given value."""
         return {axis.name: fitting(axis.distribution, values[axis.name]) for axis in self.axes}
 

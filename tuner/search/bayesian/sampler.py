@@ -181,7 +181,7 @@ class BayesianSampler(BaseSampler):
             rows = candidates.anywhere(_MOST_ROUNDED, rng)
             for params, _ in _rounded(observed, rows, taken, 1):
                 return params
-        return space.settled(_values_at(space, rows[-1]))
+        return space.nearest_valid(_values_at(space, rows[-1]))
 
     def _candidates(self, observed: "_Observed", made: int) -> Iterator[Candidates]:
         """Yield generators of candidates, to be tried in turn until a generator finds a config that is new.
@@ -277,9 +277,9 @@ class _Observed:
     def row(self, params: Params) -> Array | None:
         """Return the coordinates of a trial's config, shape (axes,); None if the config lies outside the space."""
         implied = self.space.implied(params)
-        return None if implied is None else self.settled_row(implied)
+        return None if implied is None else self.row_of_implied(implied)
 
-    def settled_row(self, implied: Params) -> Array:
+    def row_of_implied(self, implied: Params) -> Array:
         """Return the coordinates of a config, given all its parameters, including those that follow from others."""
         positions = [axis.position(implied[axis.name]) if axis.name in implied else np.nan for axis in self.space.axes]
         return np.asarray(self.space.allowed(np.array([positions]))[0])
@@ -331,8 +331,8 @@ def _rounded(observed: _Observed, rows: Array, taken: set[bytes], count: int) ->
         # Where a parameter has few values, most of the best candidates are configs that were measured already.
         if key_of(row) in taken:
             continue
-        params = observed.space.settled(_values_at(observed.space, row))
-        at = observed.settled_row(params)
+        params = observed.space.nearest_valid(_values_at(observed.space, row))
+        at = observed.row_of_implied(params)
         if (key := key_of(at)) not in taken:
             found.append((params, at))
         taken |= {key, key_of(row)}
