@@ -155,8 +155,8 @@ def test_the_next_driver_can_start_as_soon_as_one_ends(night: Opened) -> None:
 def frozen(store: ResultsStore) -> None:
     """Stop a driver from renewing its lease, as if its host were paused or cut off."""
     assert isinstance(store, PostgresStore)
-    assert store._keeping is not None
-    store._keeping._renew = lambda: True  # type: ignore[method-assign]
+    assert store._lease is not None
+    store._lease._renew = lambda: True  # type: ignore[method-assign]
 
 
 def test_a_driver_whose_lease_has_ended_is_replaced_and_cannot_write(hasty: Opened) -> None:
@@ -188,12 +188,12 @@ def test_a_replaced_driver_learns_it_when_it_writes_progress(hasty: Opened) -> N
     second = hasty.drive()
     second.set_progress(Progress(StudyState.RUNNING, trial=7))
     assert isinstance(first, PostgresStore)
-    assert first._keeping is not None
-    keeping = first._keeping
+    assert first._lease is not None
+    lease = first._lease
 
     def learns() -> bool:
-        keeping.tell(Progress(StudyState.RUNNING, trial=1))
-        return keeping.lost
+        lease.tell(Progress(StudyState.RUNNING, trial=1))
+        return lease.lost
 
     eventually(learns)
     with pytest.raises(StudyTakenOver):

@@ -16,7 +16,7 @@ from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.connection import connect, runs_of
-from tuner.tracking.run_content import MOVED_TAG, MetricPoint, Shown
+from tuner.tracking.run_content import MOVED_TAG, MetricPoint, RunContent
 from tuner.tracking.session import MirrorSession
 from tuner.tracking.views import links_of
 from tuner.tracking.writer import Writer
@@ -202,7 +202,7 @@ def test_two_sessions_do_not_write_at_once(night: Path) -> None:
 def test_mlflow_s_limits_for_one_request_are_kept(root: Path, client: "MlflowClient") -> None:
     experiment = client.create_experiment("large", artifact_location=(root / "artifacts").as_uri())
     many = {f"name-{number}": "x" for number in range(150)}
-    shown = Shown(
+    content = RunContent(
         key="id/1000",
         name="large",
         status="FINISHED",
@@ -212,13 +212,13 @@ def test_mlflow_s_limits_for_one_request_are_kept(root: Path, client: "MlflowCli
         params=many,
         points=tuple(MetricPoint("hypervolume", 1.0, step, step) for step in range(1_200)),
     )
-    Writer(client, experiment, "id", set()).write(shown)
+    Writer(client, experiment, "id", set()).write(content)
     run = runs(client)["large"]
     assert many.items() <= run.data.params.items()
     assert many.items() <= run.data.tags.items()
     assert len(client.get_metric_history(run.info.run_id, "hypervolume")) == 1_200
     again: set[str] = set()
-    Writer(client, experiment, "id", again).write(shown)
+    Writer(client, experiment, "id", again).write(content)
     assert not again
 
 

@@ -25,7 +25,7 @@ from tuner.storage.bodies import (
 )
 from tuner.storage.connection import Connection, Db, closed_on_error
 from tuner.storage.files import remove_without_results
-from tuner.storage.postgres_lease import LEASE_S, RENEWALS, Keeping, take, taken_over
+from tuner.storage.postgres_lease import LEASE_S, RENEWALS, RenewedLease, take, taken_over_error
 from tuner.storage.postgres_schema import migrate, version_of
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.url import StorageUrl
@@ -181,8 +181,8 @@ class PostgresStorage:
             token = take(connection, study, name, self._lease_s, tell)
             connection.patience_s = self._patience_s
             keeper = Connection(self._url, max(_KEEPER_PATIENCE_S, self._lease_s / RENEWALS), durable=False)
-            keeping = Keeping(keeper, study, token, self._lease_s)
-            with closing(PostgresStore(connection, study, folder.name, keeping)) as store:
+            lease = RenewedLease(keeper, study, token, self._lease_s)
+            with closing(PostgresStore(connection, study, folder.name, lease)) as store:
                 yield store
 
     def _rows(self, connection: Connection, query: str, *values: str) -> list[tuple[Any, ...]]:
@@ -204,11 +204,11 @@ class PostgresStore(ResultsStore):
         connection: The connection, which is closed with the store.
         study: The study's number in the database.
         name: The study's name.
-        keeping: The lease that we hold, which is released when the store is closed; None for a reader.
+        lease: The lease that we hold, which is released when the store is closed; None for a reader.
     """
 
-    def __init__(self, connection: Connection, study: int, name: str, keeping: Keeping | None = None) -> None:
-        self._connection, self._study, self._name, self._keeping = connection, study, name, keeping
+    def __init__(self, connection: Connection, study: int, name: str, lease: RenewedLease | None = None) -> None:
+        self._connection, self._study, self._name, self._lease = connection, study, name, lease
         self._where = f"the study {name} in {connection.url.shown}"
 
     @override
@@ -221,7 +221,7 @@ class PostgresStore(ResultsStore):
         def keep(db: Db, again: bool) -> None:
             with db.transaction():
                 if db.execute(_HELD, [self._study, token]).fetchone() is None:
-                    raise taken_over(self._name)
+                    raise taken_over_error(self._name)
                 if db.execute(_TRIAL, [*key, body, token]).rowcount:
                     with db.cursor() as cursor:
                         cursor.executemany(_ATTACH, files)
@@ -328,25 +328,25 @@ class PostgresStore(ResultsStore):
     @override
     def close(self) -> None:
         """Release the lease and close the connection; may be called again."""
-        if self._keeping is not None:
-            self._keeping.end()
+        if self._lease is not None:
+            self._lease.end()
         self._connection.close()
 
-    def _writing(self) -> Keeping:
+    def _writing(self) -> RenewedLease:
         """Return the lease that allows this process to write.
 
         Raises:
             StudyBusy: The store was opened for reading only.
             StudyTakenOver: We have lost the lease to another process.
         """
-        if self._keeping is None:
+        if self._lease is None:
             raise StudyBusy(
                 f"only the process that runs the study {self._name} may write to it, but it was opened for reading here"
             )
-        if self._keeping.lost:
-            raise taken_over(self._name)
-        return self._keeping
+        if self._lease.lost:
+            raise taken_over_error(self._name)
+        return self._lease
 
     def _change(self, statement: str, *values: str | int) -> None:
         if not self._connection.run(lambda db, _: db.execute(statement.encode(), values).rowcount):
-            raise taken_over(self._name)
+            raise taken_over_error(self._name)

@@ -55,7 +55,7 @@ _PROGRESS: Final = """
 """
 
 
-def taken_over(name: str) -> StudyTakenOver:
+def taken_over_error(name: str) -> StudyTakenOver:
     """Return the error for a process that runs a study which another process has taken over."""
     return StudyTakenOver(
         f"only one process may write to the study {name}, but another process has taken it over, because this "
@@ -111,7 +111,7 @@ def _now_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Keeping:
+class RenewedLease:
     """The lease on a study that this process runs, with a thread that renews the lease and writes the study's progress.
 
     Args:

@@ -18,7 +18,7 @@ from tuner.tracking.run_content import (
     STUDY_ID_TAG,
     TRIAL_NUMBER,
     MetricPoint,
-    Shown,
+    RunContent,
     cut,
     end_ms,
     params_of,
@@ -41,7 +41,7 @@ def measurement_key(results: ExperimentResults, trial: Trial) -> str:
     return f"{results.facts[STUDY_ID]}/{trial.record_bytes}/{trial.number}"
 
 
-def experiment_run(results: ExperimentResults, status: str) -> Shown:
+def experiment_run(results: ExperimentResults, status: str) -> RunContent:
     """Return the content of the experiment's run: its settings and its report.
 
     Args:
@@ -50,7 +50,7 @@ def experiment_run(results: ExperimentResults, status: str) -> Shown:
     """
     spec, trials = results.spec, [trial for row in results.rows for trial in row.trials] or list(results.burn_in)
     at_ms = max(map(end_ms, trials))
-    return Shown(
+    return RunContent(
         key=experiment_key(results),
         name=spec.name,
         status=status,
@@ -73,7 +73,7 @@ def experiment_run(results: ExperimentResults, status: str) -> Shown:
     )
 
 
-def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, parent_run: str) -> Shown:
+def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, parent_run: str) -> RunContent:
     """Return the content of the run of one measurement.
 
     Args:
@@ -85,7 +85,7 @@ def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, p
     at_ms = end_ms(trial)
     key = measurement_key(results, trial)
     round_ = f" round {trial.round + 1}" if trial.round is not None else ""
-    return Shown(
+    return RunContent(
         key=key,
         name=f"{results.spec.name} {row.row.name}{round_}",
         status=FAILED if trial.state is State.FAILED else FINISHED,

@@ -42,7 +42,7 @@ class MetricPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RunContent:
     """The content that a run in MLflow should have, computed from the results store.
 
     Attributes:

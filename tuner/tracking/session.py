@@ -135,11 +135,11 @@ class MirrorSession:
         by_size, status = size_runs(study), status_of_study(state, finished=study.finished)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
         for runs in by_size:
-            shown = runs.parent(status, self._picture(runs))
-            parent = self._writer.write(shown)
-            if shown.status != RUNNING:
+            content = runs.parent(status, self._picture(runs))
+            parent = self._writer.write(content)
+            if content.status != RUNNING:
                 # After Ctrl-C, little time is left, so the status comes before the trials.
-                self._writer.end(shown)
+                self._writer.end(content)
             for trial in runs.size.trials:
                 if not self._goes_on():
                     raise Stopped
@@ -159,7 +159,7 @@ class MirrorSession:
             if settle or self._written_findings.get(runs.key) != runs.findings:
                 self._show_files(runs, parent)
                 self._written_findings[runs.key] = runs.findings
-            self._writer.end(shown)
+            self._writer.end(content)
         self._write_views(views_of(study))
         self._show_description(by_size)
 
@@ -170,8 +170,8 @@ class MirrorSession:
         measured = [*results.burn_in, *(trial for row in results.rows for trial in row.trials)]
         if not measured:
             return
-        shown = experiment_run(results, status_of_study(state, finished=results.finished))
-        parent = self._writer.write(shown)
+        content = experiment_run(results, status_of_study(state, finished=results.finished))
+        parent = self._writer.write(content)
         for done, trial in enumerate(measured, 1):
             if not self._goes_on():
                 raise Stopped
@@ -184,7 +184,7 @@ class MirrorSession:
         if settle:
             files = experiment_files(results, self._store.study_file())
             self._upload(experiment_key(results), parent, files)
-        self._writer.end(shown)
+        self._writer.end(content)
         self._write_views([experiment_table(results)])
 
     def add_report(self, make: Report) -> None:

@@ -32,7 +32,7 @@ from tuner.tracking.run_content import (
     STUDY_ID_TAG,
     TRIAL_NUMBER,
     MetricPoint,
-    Shown,
+    RunContent,
     cut,
     end_ms,
     params_of,
@@ -90,7 +90,7 @@ class SizeRuns:
         """Return the permanent identity of a trial's run in MLflow."""
         return f"{self.key}/{trial.number}"
 
-    def parent(self, status: str, picture: str | None = None) -> Shown:
+    def parent(self, status: str, picture: str | None = None) -> RunContent:
         """Return the content of the MLflow run for this record size, which is the parent of its trials' runs.
 
         Args:
@@ -99,7 +99,7 @@ class SizeRuns:
         """
         facts, trials = self.study.facts, self.size.trials
         host, cluster = facts.get(HOST) or {}, facts.get(CLUSTER) or {}
-        return Shown(
+        return RunContent(
             key=self.key,
             name=self.name,
             status=status,
@@ -125,7 +125,7 @@ class SizeRuns:
             points=(*self._volume(), *self._latest()),
         )
 
-    def child(self, trial: Trial, parent_run: str) -> Shown:
+    def child(self, trial: Trial, parent_run: str) -> RunContent:
         """Return the content of a trial's run in MLflow.
 
         Args:
@@ -145,7 +145,7 @@ class SizeRuns:
         if trial.saved_s:
             points.append(MetricPoint("saved_s", trial.saved_s, 0, at_ms))
         points += [MetricPoint(f"{name}{TIMES}", times, newest, at_ms) for name, times in self._times(trial)]
-        return Shown(
+        return RunContent(
             key=self.trial_key(trial),
             name=f"{self.name} trial {trial.number}",
             status=FAILED if trial.state is State.FAILED else FINISHED,

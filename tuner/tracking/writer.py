@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tuner.tracking.connection import runs_of
-from tuner.tracking.run_content import KEY_TAG, MOVED_TAG, RUNNING, STUDY_ID_TAG, MetricPoint, Shown
+from tuner.tracking.run_content import KEY_TAG, MOVED_TAG, RUNNING, STUDY_ID_TAG, MetricPoint, RunContent
 from tuner.tracking.study_layout import PARENT_KIND, VOLUME, may_be_withdrawn
 
 if TYPE_CHECKING:
@@ -84,44 +84,44 @@ class Writer:
         """
         return self._known.get(key)
 
-    def write(self, shown: Shown) -> ExistingRun:
+    def write(self, content: RunContent) -> ExistingRun:
         """Create or update a run, but don't set its final status.
 
         The caller sets the final status with `end` later.
         """
-        known = self._known.get(shown.key) or self._create(shown)
-        if known.name != shown.name:  # an earlier release has written the run
-            self._client.update_run(known.run_id, name=shown.name)
-            known.name = shown.name
-            self._written.add(shown.key)
-        params = {name: text for name, text in shown.params.items() if name not in known.params}
-        last = max((point.step for point in shown.points), default=0)
-        points = [point for point in shown.points if _is_new(point, last, known)]
+        known = self._known.get(content.key) or self._create(content)
+        if known.name != content.name:  # an earlier release has written the run
+            self._client.update_run(known.run_id, name=content.name)
+            known.name = content.name
+            self._written.add(content.key)
+        params = {name: text for name, text in content.params.items() if name not in known.params}
+        last = max((point.step for point in content.points), default=0)
+        points = [point for point in content.points if _is_new(point, last, known)]
         # MLflow can't delete a metric.
-        shown_names = {point.name for point in shown.points}
+        shown_names = {point.name for point in content.points}
         gone = [name for name in known.metrics if may_be_withdrawn(name) and name not in shown_names]
         points += [MetricPoint(name, math.nan, last, 0) for name in gone if not math.isnan(known.metrics[name])]
         # Of two values with the same step, MLflow shows the one with the later time, or else the larger one.
         now_ms = round(time.time() * 1000)
         points = [replace(point, at_ms=now_ms) if point.name in known.metrics else point for point in points]
-        self._log(shown.key, known, shown.tags, params, points)
+        self._log(content.key, known, content.tags, params, points)
         return known
 
     def mark(self, key: str, tags: Mapping[str, str]) -> None:
         """Set tags of the run with that key, which must exist in MLflow."""
         self._log(key, self._known[key], tags, {}, ())
 
-    def end(self, shown: Shown) -> None:
+    def end(self, content: RunContent) -> None:
         """Set the status of a run and, if the run is complete, its end time."""
-        known = self._known[shown.key]
-        if known.status == shown.status:
+        known = self._known[content.key]
+        if known.status == content.status:
             return
-        if shown.end_ms is None:
-            self._client.update_run(known.run_id, status=shown.status)
+        if content.end_ms is None:
+            self._client.update_run(known.run_id, status=content.status)
         else:
-            self._client.set_terminated(known.run_id, status=shown.status, end_time=shown.end_ms)
-        known.status = shown.status
-        self._written.add(shown.key)
+            self._client.set_terminated(known.run_id, status=content.status, end_time=content.end_ms)
+        known.status = content.status
+        self._written.add(content.key)
 
     def _read(self, run: "Run") -> ExistingRun:
         info, data = run.info, run.data
@@ -134,11 +134,11 @@ class Writer:
                 known.volume[metric.step] = metric.value
         return known
 
-    def _create(self, shown: Shown) -> ExistingRun:
-        tags = dict(shown.tags)
-        run = self._client.create_run(self._experiment_id, shown.start_ms, tags, shown.name)
-        self._known[shown.key] = known = ExistingRun(run.info.run_id, shown.name, RUNNING, tags)
-        self._written.add(shown.key)
+    def _create(self, content: RunContent) -> ExistingRun:
+        tags = dict(content.tags)
+        run = self._client.create_run(self._experiment_id, content.start_ms, tags, content.name)
+        self._known[content.key] = known = ExistingRun(run.info.run_id, content.name, RUNNING, tags)
+        self._written.add(content.key)
         return known
 
     def _log(

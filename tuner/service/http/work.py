@@ -102,7 +102,7 @@ class VerificationAsked(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkRequests:
     """Checks what a client asks for, and puts it into the queue or does it at once.
 
     Attributes:

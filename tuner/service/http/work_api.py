@@ -11,7 +11,7 @@ from tuner.service.http import examples
 from tuner.service.http.parameters import JsonOrText, Study, client_name, study_text
 from tuner.service.http.responses import json_response
 from tuner.service.http.studies import NAME_PATTERN, Studies
-from tuner.service.http.work import VerificationAsked, Work, confirm_options
+from tuner.service.http.work import VerificationAsked, WorkRequests, confirm_options
 
 
 def work_router(studies: Studies) -> APIRouter:
@@ -21,16 +21,16 @@ def work_router(studies: Studies) -> APIRouter:
         studies: The studies of the service.
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
-    work = Work(studies)
-    _add_tasks(api, work)
-    _add_removal(api, work)
-    _add_fork(api, work)
-    _add_verification(api, work, studies)
-    _add_plan(api, work)
+    requests = WorkRequests(studies)
+    _add_tasks(api, requests)
+    _add_removal(api, requests)
+    _add_fork(api, requests)
+    _add_verification(api, requests, studies)
+    _add_plan(api, requests)
     return api
 
 
-def _add_tasks(api: APIRouter, work: Work) -> None:
+def _add_tasks(api: APIRouter, requests: WorkRequests) -> None:
     @api.post("/studies/{study}/confirm", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def confirm(
         study: Study,
@@ -58,7 +58,7 @@ def _add_tasks(api: APIRouter, work: Work) -> None:
         Settings that are left out are those of the study file.
         """
         asked = confirm_options(goal, rounds, max_rounds, width_ratio, ablation_rounds)
-        return json_response(await work.confirm(study, asked))
+        return json_response(await requests.confirm(study, asked))
 
     @api.post("/studies/{study}/sync", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def sync(study: Study) -> Response:
@@ -67,17 +67,17 @@ def _add_tasks(api: APIRouter, work: Work) -> None:
         The study goes back into the queue, and then into its present state. A confirmation or a verification of the
         study that was paused or has failed must be resumed first.
         """
-        return json_response(await work.sync(study))
+        return json_response(await requests.sync(study))
 
 
-def _add_removal(api: APIRouter, work: Work) -> None:
+def _add_removal(api: APIRouter, requests: WorkRequests) -> None:
     @api.post("/studies/{study}/remove", response_class=Response, responses={200: examples.REMOVED}, tags=["studies"])
     async def remove(study: Study) -> Response:
         """Remove a study for good: its results, and its folder. A study that waits or runs must be cancelled first."""
-        return json_response(await work.remove(study))
+        return json_response(await requests.remove(study))
 
 
-def _add_fork(api: APIRouter, work: Work) -> None:
+def _add_fork(api: APIRouter, requests: WorkRequests) -> None:
     @api.post(
         "/studies/{study}/fork",
         status_code=201,
@@ -97,10 +97,10 @@ def _add_fork(api: APIRouter, work: Work) -> None:
         The new study is paused: nothing is measured until it is resumed.
         """
         text = await study_text(request) if await request.body() else None
-        return json_response(await work.fork(study, name, text, client_name(request)), status=201)
+        return json_response(await requests.fork(study, name, text, client_name(request)), status=201)
 
 
-def _add_verification(api: APIRouter, work: Work, studies: Studies) -> None:
+def _add_verification(api: APIRouter, requests: WorkRequests, studies: Studies) -> None:
     @api.post(
         "/verifications",
         status_code=201,
@@ -116,7 +116,7 @@ def _add_verification(api: APIRouter, work: Work, studies: Studies) -> None:
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
         without any measurement, and its judgement is returned at once (status 200).
         """
-        found, new = await work.verify(asked, client_name(request))
+        found, new = await requests.verify(asked, client_name(request))
         return json_response(found, status=201 if new else 200)
 
     @api.get(
@@ -134,7 +134,7 @@ def _add_verification(api: APIRouter, work: Work, studies: Studies) -> None:
         return Response(found.body, found.status, None, found.media_type)
 
 
-def _add_plan(api: APIRouter, work: Work) -> None:
+def _add_plan(api: APIRouter, requests: WorkRequests) -> None:
     @api.post(
         "/plan",
         response_class=Response,
@@ -156,5 +156,5 @@ def _add_plan(api: APIRouter, work: Work) -> None:
 
         The body is a study file, as for `POST /v1/studies`. Nothing is stored.
         """
-        found = await work.plan(await study_text(request), mb_per_s, as_text=form == "text")
+        found = await requests.plan(await study_text(request), mb_per_s, as_text=form == "text")
         return Response(found, media_type=TEXT) if isinstance(found, str) else json_response(found)

@@ -251,11 +251,11 @@ def last_sequence(folder: Path, after: int = 0) -> int:
 
 def _work(folder: Path, config: ServiceConfig) -> None:
     # Imported here, because these imports take a second. The file that identifies the process must be written earlier.
-    from tuner.service.worker.tasks import do
+    from tuner.service.worker.tasks import carry_out
 
     text = (folder / SUBMITTED_FILE).read_text(encoding="utf-8")
     task = folder / TASK_FILE  # processes that earlier releases started have none
-    do(Task.parse(task.read_text(encoding="utf-8") if task.is_file() else ""), text, folder, config)
+    carry_out(Task.parse(task.read_text(encoding="utf-8") if task.is_file() else ""), text, folder, config)
 
 
 def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:

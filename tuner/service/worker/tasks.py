@@ -23,8 +23,8 @@ from tuner.storage.home import storage_at
 from tuner.tracking import sync
 
 
-def do(task: Task, text: str, folder: Path, config: ServiceConfig) -> None:
-    """Do a task with a study.
+def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> None:
+    """Carry out a task of a study.
 
     Args:
         task: The task.
