@@ -43,7 +43,7 @@ from tuner.prediction.modelled import Modelled
 from tuner.prediction.observations import BATCHES, CPU, FULL_SPEED_METRICS, RATE_METRICS, Observation
 from tuner.prediction.predicting import LATENCIES, estimate, predict
 from tuner.prediction.probes import chosen_probes
-from tuner.regression.solving import solved
+from tuner.regression.solving import solve
 
 TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
     "100 B": small_records_grid,
@@ -261,7 +261,7 @@ def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Err
     errors = _Errors()
     calibration = calibrate(known)
     for metric, found in calibration.corrections.items():
-        inverse = solved(found.process.root, np.eye(len(found.process.root)))
+        inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]
         told = [perform(calibration.constants, each.settings, each.workload) for each in measured]
         logs = np.array(

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from jgo.maven import MavenContext
 
 from runners.clusters.pinned_jars import PINNED_JARS
-from runners.java_client.resolving import resolved
+from runners.java_client.resolving import resolve
 from scripts.lock_kafka_jars import entry
 
 TARGET = Path(__file__).parent.parent / "runners" / "java_client" / "pinned_jars.py"
@@ -30,7 +30,7 @@ def main(versions: list[str]) -> None:
         maven = MavenContext(repo_cache=Path(repository))
         group, artifact, version = COMPILER.split(":")
         compiler = entry(maven.project(group, artifact).at_version(version).artifact())
-        clients = {version: sorted(entry(jar) for jar in resolved(maven, version)) for version in versions}
+        clients = {version: sorted(entry(jar) for jar in resolve(maven, version)) for version in versions}
     harness = [jar.coordinate for jar in PINNED_JARS if jar.coordinate.split(":")[1] in HARNESS]
     TARGET.write_text(_text(compiler, harness, clients), encoding="utf-8")
     print(f"the jars of {len(clients)} clients pinned in {TARGET}")

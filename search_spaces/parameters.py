@@ -51,7 +51,7 @@ class KnobChange:
         return not (self.low is None and self.high is None and self.log is None and self.steps is None)
 
 
-def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
+def check_change(name: str, entry: Property, change: KnobChange) -> KnobChange:
     """Check everything about a change that does not depend on the record size, and return the change.
 
     Args:
@@ -106,14 +106,14 @@ def _check_order(name: str, low: float, high: float) -> None:
         raise InvalidKnob(name, "low must be at most high", f"low={low:g}, high={high:g}", ("low",))
 
 
-def changed(name: str, entry: Property, domain: Domain | None, change: KnobChange) -> Domain:
+def changed_domain(name: str, entry: Property, domain: Domain | None, change: KnobChange) -> Domain:
     """Return the values to search for a knob (its domain), as the study file changes them.
 
     Args:
         name: The knob's name.
         entry: The client's property that the knob sets.
         domain: The values searched by default; None for a property that is not one of the client's knobs.
-        change: What the study file says about the knob, as `checked` returns it. It must not set `off` or `value`.
+        change: What the study file says about the knob, as `check_change` returns it. It must not set `off` or `value`.
 
     Raises:
         InvalidKnob: The change does not suit the knob.
@@ -246,7 +246,7 @@ def entry_of(client: Client, name: str) -> Property:
     return entry
 
 
-def named(client: Client, changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
+def canonical_changes(client: Client, changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
     """Check a study file's changes to knobs, and return them by the canonical names of the knobs.
 
     Raises:
@@ -260,11 +260,11 @@ def named(client: Client, changes: Mapping[str, KnobChange]) -> dict[str, KnobCh
         name = spelling if client.knob(spelling) is not None else entry.name
         if name in by_name:
             raise InvalidKnob(name, "a knob may be changed only once, under one name", f"it again as {spelling}")
-        by_name[name] = checked(name, entry, change)
+        by_name[name] = check_change(name, entry, change)
     return by_name
 
 
-def resolved(
+def resolve_parameters(
     sizes: Sizes, baseline: ProducerConfig, changes: Mapping[str, KnobChange]
 ) -> tuple[dict[str, Parameter], dict[str, str]]:
     """Return the parameters of a search space by name, and the fixed values that every config has.
@@ -274,8 +274,8 @@ def resolved(
     Args:
         sizes: The sizes that the ranges depend on.
         baseline: The config that the search starts from.
-        changes: The study file's changes as `named` returns them. The property of a client that sets the levels of all
-            codecs, such as `compression.level`, means the level of every codec.
+        changes: The study file's changes as `canonical_changes` returns them. The property of a client that sets the
+            levels of all codecs, such as `compression.level`, means the level of every codec.
 
     Raises:
         InvalidKnob: A change does not suit its knob.
@@ -325,7 +325,7 @@ def _parameter(client: Client, of: Knob | str, sizes: Sizes, change: KnobChange,
         name=name,
         sets=entry.name,
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
-        domain=changed(name, entry, knob.domain(sizes) if knob else None, change),
+        domain=changed_domain(name, entry, knob.domain(sizes) if knob else None, change),
         default=client.in_force({}).text(entry.name),
         source=knob.source
         if knob

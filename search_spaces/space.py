@@ -14,7 +14,7 @@ from search_spaces.domains import Chooser, NumberList, Odometer, ParamValue, Ran
 from search_spaces.effective import Effective
 from search_spaces.errors import ConfigError, InvalidKnob, RuleBroken
 from search_spaces.guarantee import Guarantee
-from search_spaces.parameters import KnobChange, Parameter, named, resolved
+from search_spaces.parameters import KnobChange, Parameter, canonical_changes, resolve_parameters
 from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
 from search_spaces.record_size import check_record
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
@@ -99,8 +99,8 @@ class SearchSpace:
             float(record_bytes) if mean_record_bytes is None else mean_record_bytes,
         )
         floor = floor or Guarantee.of(baseline)
-        changes = named(client, changes)
-        parameters, fixed = resolved(sizes, baseline, changes)
+        changes = canonical_changes(client, changes)
+        parameters, fixed = resolve_parameters(sizes, baseline, changes)
         if "acks" in changes:
             check_acks(parameters.get("acks"), floor)
         _check_levels(parameters, client)

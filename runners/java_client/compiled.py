@@ -15,7 +15,7 @@ from runners.clusters.java import Java, find_java, run_java
 from runners.clusters.pinned_jars import PinnedJar
 from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable, JavaNotFound
 from runners.java_client.pinned_jars import CLIENT_JARS, COMPILER, HARNESS_JARS
-from runners.java_client.resolving import pinned_once, resolved
+from runners.java_client.resolving import pinned_once, resolve
 from runners.places import cache_root, locked
 from runners.reporting import Say, silent
 
@@ -126,7 +126,7 @@ def _client_jars(version: str, root: Path, progress: Say) -> Sequence[PinnedJar]
     if version in CLIENT_JARS:
         return CLIENT_JARS[version]
     advice = f"check the version; {', '.join(CLIENT_JARS)} are tested"
-    return pinned_once(root, partial(resolved, version=version), f"kafka-clients {version}", advice, progress)
+    return pinned_once(root, partial(resolve, version=version), f"kafka-clients {version}", advice, progress)
 
 
 def compiled(

@@ -62,7 +62,7 @@ def _found(
             ) from None
 
 
-def resolved(maven: "MavenContext", version: str) -> list["Artifact"]:
+def resolve(maven: "MavenContext", version: str) -> list["Artifact"]:
     """Return the jars that a release of kafka-clients needs at run time, and the one that writes its log.
 
     Args:

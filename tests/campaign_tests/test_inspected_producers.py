@@ -26,7 +26,7 @@ from search_spaces.client import Client, java, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tuner.inspection.batch_ending import Ending
-from tuner.inspection.topic_savings import Inspection, inspected
+from tuner.inspection.topic_savings import Inspection, inspection_of
 from tuner.present.inspection_words import remarks
 
 pytestmark = pytest.mark.broker
@@ -125,7 +125,7 @@ def test_the_config_is_told_from_the_batches(
         rate_records_per_s=known.rate_records_per_s,
     )
     runner(broker, topic).run(ProducerConfig.parse(known.config, client=client), workload)
-    found = inspected(read(broker, topic))
+    found = inspection_of(read(broker, topic))
     assert found is not None
     said = f"{found.ending}: {' '.join(remarks(found))}"
     # The load begins with a single record, which a client sends as it is if the codec does not make it smaller.

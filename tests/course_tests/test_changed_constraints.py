@@ -11,7 +11,7 @@ from tests.helpers.trials import trial
 from tuner.course.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
-from tuner.results.changed_constraints import judged_by
+from tuner.results.changed_constraints import judge_again
 from tuner.results.recommend import recommend
 from tuner.results.study_results import load_results
 
@@ -87,7 +87,7 @@ def test_constraints_and_limits_may_change_at_once(tmp_path: Path) -> None:
 
 def test_trials_with_the_same_constraints_are_not_touched() -> None:
     one = trial(0, metrics={"mb_per_s": 90.0}, violations={str(HALF): -0.5, str(ALWAYS[0]): 0.0})
-    (judged,) = judged_by([HALF], [one])
+    (judged,) = judge_again([HALF], [one])
     assert judged is one
 
 
@@ -97,14 +97,14 @@ def test_a_limit_relative_to_the_baseline_uses_the_median_baseline() -> None:
         trial(number, kind=Kind.BASELINE, metrics={"mb_per_s": value}, violations=kept)
         for number, value in enumerate((80.0, 100.0, 300.0))
     ]
-    judged = judged_by([HALF], [*baselines, trial(3, metrics={"mb_per_s": 40.0}, violations=kept)])
+    judged = judge_again([HALF], [*baselines, trial(3, metrics={"mb_per_s": 40.0}, violations=kept)])
     assert judged[-1].violations == {**kept, str(HALF): pytest.approx(0.2)}
-    early = judged_by([HALF], [*baselines, trial(1, metrics={"mb_per_s": 40.0}, violations=kept)])
+    early = judge_again([HALF], [*baselines, trial(1, metrics={"mb_per_s": 40.0}, violations=kept)])
     assert early[-1].violations[str(HALF)] == pytest.approx((45 - 40) / 45), "only the baselines before it count"
 
 
 def test_a_trial_stopped_early_says_nothing_of_what_it_lacks() -> None:
     kept = {str(ALWAYS[0]): 0.0}
     stopped, whole = (trial(0, p99_ms=None, violations=kept, stopped_early=why) for why in ("too slow", ""))
-    assert judged_by([P99], [stopped])[0].violations == kept
-    assert judged_by([P99], [whole])[0].violations == {**kept, str(P99): 1.0}
+    assert judge_again([P99], [stopped])[0].violations == kept
+    assert judge_again([P99], [whole])[0].violations == {**kept, str(P99): 1.0}

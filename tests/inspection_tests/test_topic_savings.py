@@ -6,11 +6,11 @@ import pytest
 
 from runners.inspection.record_batch import Merged
 from tests.helpers.batches import batch, sample_of
-from tuner.inspection.topic_savings import Inspection, best_codec, inspected, ranked, savings_of
+from tuner.inspection.topic_savings import Inspection, best_codec, inspection_of, rank_topics, savings_of
 
 
 def inspection(merged: Merged, name: str = "orders", recent: int = 1_000) -> Inspection:
-    found = inspected(sample_of([batch(records=2, bytes=200)] * 10, merged=merged, name=name))
+    found = inspection_of(sample_of([batch(records=2, bytes=200)] * 10, merged=merged, name=name))
     assert found is not None
     return replace(found, traffic=replace(found.traffic, recent_records=recent))
 
@@ -38,7 +38,7 @@ def test_batches_that_are_as_good_as_they_can_be_save_nothing() -> None:
 def test_topics_are_ranked_by_their_share_of_what_the_cluster_could_save() -> None:
     much = Merged(10, 1, 20, 2_000, 2_000, {"lz4": 1_000})
     little = Merged(10, 9, 20, 2_000, 2_000, {"lz4": 1_900})
-    rows = ranked(
+    rows = rank_topics(
         [
             inspection(much, "quiet", recent=10),
             inspection(little, "busy", recent=10_000),
@@ -54,6 +54,6 @@ def test_topics_are_ranked_by_their_share_of_what_the_cluster_could_save() -> No
 
 
 def test_a_cluster_on_which_nothing_was_written_has_no_order() -> None:
-    rows = ranked([inspection(Merged(), "b", recent=0), inspection(Merged(), "a", recent=0)])
+    rows = rank_topics([inspection(Merged(), "b", recent=0), inspection(Merged(), "a", recent=0)])
     assert [row.inspection.topic for row in rows] == ["a", "b"]
-    assert ranked([]) == []
+    assert rank_topics([]) == []

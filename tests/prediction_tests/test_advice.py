@@ -12,7 +12,7 @@ from runners.performance_model.stages import record_overhead_bytes
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
-from tuner.inspection.topic_savings import Inspection, inspected
+from tuner.inspection.topic_savings import Inspection, inspection_of
 from tuner.prediction.advice import Advice, advice
 from tuner.prediction.calibration import calibrate, uncalibrated
 from tuner.prediction.observations import Observation
@@ -26,7 +26,7 @@ MERGED = Merged(100, 10, 1_000, 100_000, 100_000, {"lz4": 40_000, "zstd": 39_000
 def inspection(linger_ms: float, batch_bytes: int = 16_384) -> Inspection:
     """A topic with one producer, which sends a record of about 600 B every 2 ms."""
     batches = [batch_of(each, producer_id=7) for each in batched(RECORDS, linger_ms, batch_bytes)]
-    found = inspected(sample_of(batches, merged=MERGED))
+    found = inspection_of(sample_of(batches, merged=MERGED))
     assert found is not None
     return found
 
@@ -65,7 +65,7 @@ def test_longer_waits_make_larger_batches_and_cost_latency() -> None:
 
 def test_without_times_the_rate_is_the_mean_of_the_day() -> None:
     sample = sample_of([batch(first_created_ms=-1, last_created_ms=-1)] * 20, merged=MERGED)
-    found = inspected(sample)
+    found = inspection_of(sample)
     assert found is not None
     found = replace(found, traffic=replace(found.traffic, between_ms=None, recent_records=864_000))
     told = advice(found, uncalibrated(REMOTE), DAY_S)
@@ -80,7 +80,7 @@ def test_the_size_of_a_value_leaves_out_the_headers() -> None:
     value_bytes = 20
     record = value_bytes + record_overhead_bytes(value_bytes, 0)
     batches = [batch_of([(1_000.0 + 2 * n, record)], producer_id=7) for n in range(500)]
-    found = inspected(sample_of(batches))
+    found = inspection_of(sample_of(batches))
     assert found is not None
     told = advice(found, uncalibrated(REMOTE), DAY_S)
     assert told is not None
@@ -91,7 +91,7 @@ def test_producers_that_together_exceed_the_network_are_named() -> None:
     batches = [
         batch_of([(1_000.0 + n, 10_000)] * 20, producer_id=producer) for n in range(300) for producer in range(12)
     ]
-    found = inspected(sample_of(batches))
+    found = inspection_of(sample_of(batches))
     assert found is not None
     told = advice(found, uncalibrated(REMOTE), DAY_S)
     assert told is not None
@@ -154,7 +154,7 @@ def test_partitions_that_were_not_read_count_with_their_recent_records() -> None
     ]
     recent = (600, 600, 1_200, 600, 600)
     parts = tuple(StoredPartition(number, BROKER, 0, 10_000, each) for number, each in enumerate(recent))
-    found = inspected(BatchSample(StoredTopic("orders", parts), dict(enumerate(stretches)), {}))
+    found = inspection_of(BatchSample(StoredTopic("orders", parts), dict(enumerate(stretches)), {}))
     assert found is not None
     assert (found.traffic.partitions, found.traffic.partitions_read) == (5, 2)
     told = advice(found, uncalibrated(REMOTE), DAY_S)
@@ -165,10 +165,10 @@ def test_partitions_that_were_not_read_count_with_their_recent_records() -> None
 def test_a_topic_beyond_the_limits_of_a_load_is_advised_at_the_limits() -> None:
     """There is advice for 12,000 partitions, for a record a month, and for batches larger than the client's buffer."""
     many = inspection(10)
-    monthly = inspected(
+    monthly = inspection_of(
         sample_of([batch_of([(1e9 + 30 * DAY_S * 1e3 * n, 100)], producer_id=7) for n in range(8)], merged=MERGED)
     )
-    large = inspected(
+    large = inspection_of(
         sample_of(
             [batch_of([(1e9 + n * 1e3 + at, 1_000) for at in range(40_000)], producer_id=7) for n in range(20)],
             merged=MERGED,

@@ -8,7 +8,7 @@ from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
 from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.inspection.batch_ending import BatchEnding, Ending
-from tuner.inspection.topic_savings import Inspection, inspected, ranked
+from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.present.inspection_view import inspection_json, inspection_lines, print_ranking, ranking_json
 from tuner.present.inspection_words import in_short, linger, notes, remarks, share
 
@@ -21,7 +21,7 @@ def single(**changes: object) -> list[RecordBatch]:
 
 
 def found_in(sample: BatchSample) -> Inspection:
-    found = inspected(sample)
+    found = inspection_of(sample)
     assert found is not None
     return found
 
@@ -109,7 +109,7 @@ def test_json_has_all_figures() -> None:
     assert record["ending"]["ending"] == "each record"
     assert record["savings"]["codec"] == "lz4"
     assert record["says"]
-    ranking = ranking_json(ranked([found]), {"old": "no record in the last 24 hours"}, 99, 86_400)
+    ranking = ranking_json(rank_topics([found]), {"old": "no record in the last 24 hours"}, 99, 86_400)
     assert (ranking["kind"], ranking["topics"][0]["topic"]) == ("inspections", "orders")
     assert ranking["unread"] == {"old": "no record in the last 24 hours"}
 

@@ -5,7 +5,7 @@ import sys
 import typer
 
 
-def agreed(question: str, asks: str) -> bool:
+def user_agrees(question: str, asks: str) -> bool:
     """Ask the user whether something is to be removed, and return the answer.
 
     Args:

@@ -43,7 +43,7 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
 )
 from tuner.model.spec import Executor, StudySpec
-from tuner.results.changed_constraints import judged_by
+from tuner.results.changed_constraints import judge_again
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
@@ -196,7 +196,7 @@ def _loop(
         size: SearchState(
             str(size),
             spec.objectives,
-            judged_by(spec.constraints, [trial for trial in trials if trial.record_bytes == str(size)]),
+            judge_again(spec.constraints, [trial for trial in trials if trial.record_bytes == str(size)]),
         )
         for size in spec.workload.record_sizes
     }

@@ -45,7 +45,7 @@ _FORM: Final = FileForm(
 )
 
 
-def built(
+def build_experiment(
     written: Plain, name: str, files: Files, problems: Problems, quick: bool, environ: Mapping[str, str]
 ) -> ExperimentSpec:
     """Return the experiment that a file describes.

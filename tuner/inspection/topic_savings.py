@@ -80,7 +80,7 @@ class RankedTopic:
         return (self.batches_ratio + self.bytes_ratio) / 2
 
 
-def inspected(sample: BatchSample) -> Inspection | None:
+def inspection_of(sample: BatchSample) -> Inspection | None:
     """Return what the batches of a topic say; None if there are none."""
     traffic = traffic_of(sample)
     if traffic is None:
@@ -111,7 +111,7 @@ def best_codec(coded_bytes: Mapping[str, int], plain_bytes: int) -> str:
     return next(codec for codec in CODECS_BY_COST if coded_bytes.get(codec, plain_bytes) <= _NEARLY_BEST * fewest)
 
 
-def ranked(inspections: Iterable[Inspection]) -> list[RankedTopic]:
+def rank_topics(inspections: Iterable[Inspection]) -> list[RankedTopic]:
     """Return topics in the order of what could be saved, the most first.
 
     Only what was written since the time that was asked about counts. Topics are ranked by the mean of two shares: the

@@ -120,14 +120,16 @@ def observations_of(study: StudyResults) -> list[Observation]:
     found = [
         each
         for size in study.sizes
-        for each in observed(size.trials, study_workload(study, size.record_bytes, size.rate_records_per_s), producers)
+        for each in observations_from_trials(
+            size.trials, study_workload(study, size.record_bytes, size.rate_records_per_s), producers
+        )
     ]
-    if not _fitted(found):
+    if not _has_fitted_metric(found):
         raise NothingToFit(f"a prediction needs measured trials, but {study.name} has none yet")
     return found
 
 
-def observed(trials: Iterable[Trial], load: Workload, producers: int = 1) -> list[Observation]:
+def observations_from_trials(trials: Iterable[Trial], load: Workload, producers: int = 1) -> list[Observation]:
     """Return what the trials of a record size have measured, as `observations_of` does.
 
     Args:
@@ -173,7 +175,7 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
             found.append(Observation(row.row.config, load, values, row.row.setup.producers))
     if not any(trial.state is State.COMPLETE for row in experiment.rows for trial in row.trials):
         raise NothingToFit(f"a prediction needs measured rows, but {experiment.spec.name} has none yet")
-    if not _fitted(found):
+    if not _has_fitted_metric(found):
         raise NothingToFit(
             "a prediction needs rows in the control's zone, without consumers, bursts, killed brokers or a single "
             f"payload, but {experiment.spec.name} has none yet"
@@ -181,7 +183,7 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
     return found
 
 
-def _fitted(found: Iterable[Observation]) -> bool:
+def _has_fitted_metric(found: Iterable[Observation]) -> bool:
     """Return whether any observation has a metric to which the model is fitted."""
     return any({*FULL_SPEED_METRICS, *RATE_METRICS} & each.values.keys() for each in found)
 

@@ -19,7 +19,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.regression.solving import Array, inverse_and_log_root, least, root_of, solved, whitened
+from tuner.regression.solving import Array, inverse_and_log_root, least, root_of, solve, whiten
 
 _ROOT_5: Final = math.sqrt(5.0)
 _JITTER: Final = 1e-8
@@ -121,7 +121,7 @@ class GaussianProcess:
         root = root_of(noisy)
         lengths = np.exp(best[:-2])[groups]
         left_over = values - prior.mean - prior.trend_at(points)
-        return cls(points, lengths, math.exp(2 * best[-2]), prior, root, solved(root, left_over), math.exp(best[-1]))
+        return cls(points, lengths, math.exp(2 * best[-2]), prior, root, solve(root, left_over), math.exp(best[-1]))
 
     def expected(self, points: Array) -> Array:
         """Return the number that is predicted at each point before there are any values, shape (points,)."""
@@ -147,7 +147,7 @@ class GaussianProcess:
             The means and the standard deviations, without the noise of a measurement; shapes (points,).
         """
         cross = self.covariance(points, self.points)
-        seen = whitened(self.root, cross.T)
+        seen = whiten(self.root, cross.T)
         variance = np.maximum(self.prior_variance(points) - (seen**2).sum(axis=0), _JITTER)
         return self.expected(points) + cross @ self.weights, np.sqrt(variance)
 
@@ -156,7 +156,7 @@ class GaussianProcess:
 
         Source: Rasmussen and Williams (2006), equations 5.10 to 5.12.
         """
-        halves = whitened(self.root, np.eye(len(self.weights)))
+        halves = whiten(self.root, np.eye(len(self.weights)))
         precision = (halves**2).sum(axis=0)
         return float(0.5 * (np.log(precision / (2 * math.pi)) - self.weights**2 / precision).sum())
 
@@ -167,7 +167,7 @@ class GaussianProcess:
             The means, shape (points,), and the covariance between the points, shape (points, points).
         """
         cross = self.covariance(points, self.points)
-        seen = whitened(self.root, cross.T)
+        seen = whiten(self.root, cross.T)
         return self.expected(points) + cross @ self.weights, self.covariance(points, points) - seen.T @ seen
 
 

@@ -17,7 +17,7 @@ def root_of(matrix: Array) -> Array:
     return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
 
 
-def solved(root: Array, values: Array) -> Array:
+def solve(root: Array, values: Array) -> Array:
     """Return the inverse of a positive definite matrix, multiplied by values.
 
     Args:
@@ -28,7 +28,7 @@ def solved(root: Array, values: Array) -> Array:
     return np.asarray(found, dtype=np.float64)
 
 
-def whitened(root: Array, values: Array) -> Array:
+def whiten(root: Array, values: Array) -> Array:
     """Return the inverse of a lower Cholesky factor (`root`), multiplied by values."""
     return np.asarray(solve_triangular(root, values, lower=True, check_finite=False), dtype=np.float64)
 

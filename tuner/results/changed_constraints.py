@@ -8,7 +8,7 @@ from objectives.scoring import ALWAYS, Constraint
 from tuner.model.trial import Kind, State, Trial
 
 
-def judged_by(constraints: Sequence[Constraint], trials: Sequence[Trial]) -> list[Trial]:
+def judge_again(constraints: Sequence[Constraint], trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials with `violations` of the given constraints in place of the constraints they were stored with.
 
     A trial that was stored with these constraints is returned unchanged.

@@ -67,7 +67,7 @@ def shared_scatters(findings: Sequence[Finding], rows: Sequence[RowResults]) -> 
     logs: dict[str, list[list[float]]] = defaultdict(list)
     names: dict[str, list[frozenset[str]]] = defaultdict(list)
     for finding in findings:
-        for each in compared_in(finding, rows):
+        for each in comparisons_of(finding, rows):
             if each.limit is None:
                 logs[finding.metric].append(_logs(finding.metric, each, rows))
                 names[finding.metric].append(_names(each, rows))
@@ -96,7 +96,7 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: S
         level: The level of the confidence interval.
         scatter: How comparisons of this metric scatter; None if each comparison must tell by itself.
     """
-    compared = tuple(_compared(finding, each, rows, level, scatter) for each in compared_in(finding, rows))
+    compared = tuple(_compared(finding, each, rows, level, scatter) for each in comparisons_of(finding, rows))
     outcomes = [each.outcome for each in compared]
     if finding.artefact is not None and finding.artefact.explains:
         outcome = FindingOutcome.ARTEFACT
@@ -111,7 +111,7 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: S
     return Checked(finding, outcome, compared)
 
 
-def compared_in(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparison, ...]:
+def comparisons_of(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparison, ...]:
     """Return the comparisons of a finding whose rows the experiment has; all of them if it has the rows of none."""
     return finding.comparisons_among([each.row for each in rows]) or finding.comparisons
 

@@ -16,7 +16,7 @@ from tuner.model.experiment import ExperimentSpec
 from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, IDENTITY, LIMITS, NAME
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
-from tuner.results.checked_findings import Checked, check, compared_in, shared_scatters
+from tuner.results.checked_findings import Checked, check, comparisons_of, shared_scatters
 from tuner.results.row_results import OutageWindow, RowResults
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -56,7 +56,7 @@ class ExperimentResults:
 
         The intervals are so wide that all statements of an experiment together are right with 95 % certainty.
         """
-        level = claim_level(sum(len(compared_in(finding, self.rows)) for finding in self.spec.findings))
+        level = claim_level(sum(len(comparisons_of(finding, self.rows)) for finding in self.spec.findings))
         scatters = shared_scatters(self.spec.findings, self.rows)
         return tuple(check(finding, self.rows, level, scatters.get(finding.metric)) for finding in self.spec.findings)
 

@@ -36,7 +36,7 @@ from tuner.model.facts import (
 from tuner.model.goals import goal_gain, goal_rank
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
-from tuner.results.changed_constraints import judged_by, own_constraint
+from tuner.results.changed_constraints import judge_again, own_constraint
 from tuner.results.estimates import Estimates
 from tuner.results.fronts import fronts, may_be_on_front, volumes
 from tuner.storage.bodies import undamaged
@@ -366,7 +366,7 @@ def size_results(
     """
     trials = sorted(trials, key=lambda trial: trial.number)
     if constraints is not None:
-        trials = judged_by(constraints, trials)
+        trials = judge_again(constraints, trials)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
     baseline = baselines[0] if baselines else None
     warm = burn_ins_as_baseline(trials, objectives)

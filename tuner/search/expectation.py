@@ -23,7 +23,7 @@ from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
 from tuner.prediction.calibration import STEP, Calibration, calibrate, similar_host, with_shifted_logs
-from tuner.prediction.observations import is_usable_for_calibration, observed
+from tuner.prediction.observations import is_usable_for_calibration, observations_from_trials
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.knob_space import KnobSpace
@@ -96,7 +96,9 @@ class ModelExpectation:
         wanted = _last_fit(len(self._trials))
         if wanted > self._fitted:
             self._fitted = wanted
-            seen = observed(self._trials[max(0, wanted - _NEWEST) : wanted], self._load, self._producers)
+            seen = observations_from_trials(
+                self._trials[max(0, wanted - _NEWEST) : wanted], self._load, self._producers
+            )
             if seen:
                 fit = calibrate(seen, self._start)
                 self._cases = (fit.constants, *self._errors(fit))

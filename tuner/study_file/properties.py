@@ -14,7 +14,7 @@ from typing import Any, Final
 from search_spaces.catalogue import Property, Value
 from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError, UnknownClient
-from search_spaces.parameters import KnobChange, check_takes_range, checked, entry_of
+from search_spaces.parameters import KnobChange, check_change, check_takes_range, entry_of
 from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
@@ -269,7 +269,7 @@ def _read_knobs(client: Client, value: object) -> Mapping[str, KnobChange]:
                 raise refused(
                     f"{name} must be listed once, but is here under two names", advice="leave one of them out"
                 )
-            changes[name] = checked(name, entry, _change(entry, inner))
+            changes[name] = check_change(name, entry, _change(entry, inner))
         except Refused as error:
             refusals += [within(refusal, (written,)) for refusal in error.refusals]
         except InvalidKnob as error:

@@ -8,7 +8,7 @@ from rich.table import Column, Table
 
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
-from tuner.cli.asking import agreed
+from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.model.document import document
@@ -58,7 +58,11 @@ def cleanup(
             _print_leftovers(found)
         removed: list[str] = []
         topics = counted(len(removable), "topic")
-        if remove and removable and (yes or agreed(f"delete {topics}?", f"cleanup asks before it deletes {topics}")):
+        if (
+            remove
+            and removable
+            and (yes or user_agrees(f"delete {topics}?", f"cleanup asks before it deletes {topics}"))
+        ):
             removed = remove_leftovers(running, removable)
     finally:
         cluster.stop()

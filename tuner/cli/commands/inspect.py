@@ -14,7 +14,7 @@ from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLi
 from runners.reporting import counted
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
-from tuner.inspection.topic_savings import Inspection, inspected, ranked
+from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NothingToTell
 from tuner.present.advice_view import advice_json, advice_lines
 from tuner.present.console import OUT, say, warn
@@ -166,7 +166,7 @@ def _inspect_one(
         raise typer.BadParameter(f"a topic that is inspected must have records, but {topic.name} is empty")
     say(f"reading about {limits.batches:,} of the newest batches of {topic.name}")
     (sample,), received_bytes = _sampled(connection, [topic], limits)
-    found = inspected(sample)
+    found = inspection_of(sample)
     if found is None:
         reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
         raise WorkloadRefused(
@@ -205,11 +205,11 @@ def _inspect_all(
     samples, received_bytes = _sampled(connection, written, limits) if written else ([], 0)
     inspections = []
     for sample in samples:
-        if (found := inspected(sample)) is not None:
+        if (found := inspection_of(sample)) is not None:
             inspections.append(found)
         else:
             unread[sample.topic.name] = next(iter(sample.unread.values()), "no batch of it tells anything")
-    rows = ranked(inspections)
+    rows = rank_topics(inspections)
     if as_json:
         print_json(ranking_json(rows[:top], unread, received_bytes, _PERIOD_S))
     else:

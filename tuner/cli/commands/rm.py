@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.cli.asking import agreed
+from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import Yes
 from tuner.cli.printing import print_json
@@ -34,7 +34,7 @@ def rm(
     storage = storage_at()
     found = list(dict.fromkeys(find_study(name, storage=storage) for name in names))
     shown = ", ".join(map(str, found))
-    if not yes and not agreed(f"remove for good: {shown}?", f"rm asks before it removes {shown}"):
+    if not yes and not user_agrees(f"remove for good: {shown}?", f"rm asks before it removes {shown}"):
         raise typer.Abort
     for folder in found:
         in_mlflow = False

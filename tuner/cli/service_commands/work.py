@@ -11,7 +11,7 @@ from search_spaces.client import Client as ProducerClient
 from search_spaces.client import client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
-from tuner.cli.asking import agreed
+from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options
 from tuner.cli.options import verify_options
 from tuner.cli.options.confirm_options import ConfirmOptions
@@ -183,7 +183,9 @@ def rm(
         for name in chosen:
             client.study(name)
         shown = ", ".join(chosen)
-        if not yes and not agreed(f"remove for good from {client.url}: {shown}?", f"rm asks before it removes {shown}"):
+        if not yes and not user_agrees(
+            f"remove for good from {client.url}: {shown}?", f"rm asks before it removes {shown}"
+        ):
             raise typer.Abort
         for name in chosen:
             client.remove(name)

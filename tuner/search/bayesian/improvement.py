@@ -18,7 +18,7 @@ from typing import Final, Self
 import numpy as np
 
 from tuner.regression.gaussian_process import GaussianProcess
-from tuner.regression.solving import Array, normal_below, root_of, solved, whitened
+from tuner.regression.solving import Array, normal_below, root_of, solve, whiten
 
 _JITTER_RATIO: Final = 1e-5
 """The variance that is added on the diagonal for numerical stability, as a share of the prior variance.
@@ -57,7 +57,7 @@ class Draws:
         chance = rng.standard_normal((len(support), count))
         values = mean[:, None] + root_of(covariance + jitter) @ chance
         root = root_of(process.covariance(support, support) + jitter)
-        return cls(process, support, values, root, solved(root, values - process.expected(support)[:, None]))
+        return cls(process, support, values, root, solve(root, values - process.expected(support)[:, None]))
 
     def elsewhere(self, points: Array) -> tuple[Array, Array]:
         """Predict the objective at other points, once for each draw, as if the drawn values were the true values.
@@ -66,7 +66,7 @@ class Draws:
             The means, shape (points, draws), and the standard deviations, shape (points,).
         """
         cross = self.process.covariance(points, self.support)
-        seen = whitened(self.root, cross.T)
+        seen = whiten(self.root, cross.T)
         variance = self.process.prior_variance(points) - (seen**2).sum(axis=0)
         mean = self.process.expected(points)[:, None] + cross @ self.weights
         return mean, np.sqrt(np.maximum(variance, _LEAST_SD**2))

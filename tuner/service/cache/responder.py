@@ -81,7 +81,7 @@ class Responder:
         poll. When a query fails, return an error response.
         """
         try:
-            with closing(self._kept.opened(query.study)) as store:
+            with closing(self._kept.open_store(query.study)) as store:
                 if query.what == EVERY_RECOMMENDATION:
                     asked = _recommendations(query.study, self._kept.results(query.study, store))
                 else:

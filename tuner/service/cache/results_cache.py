@@ -49,7 +49,7 @@ class ResultsCache:
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
         self._calibrations: LRUCache[str, tuple[object, Calibration]] = LRUCache(_KEPT_CALIBRATIONS)
 
-    def opened(self, study: str) -> ResultsStore:
+    def open_store(self, study: str) -> ResultsStore:
         """Open the stored results of a study for reading. The caller closes them.
 
         Raises:
@@ -84,7 +84,7 @@ class ResultsCache:
             Problem: There is no such study.
         """
         try:
-            with closing(self.opened(study)) as store:
+            with closing(self.open_store(study)) as store:
                 return self.results(study, store)
         except StudyNotFound:
             raise no_study(study) from None
