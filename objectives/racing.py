@@ -1,4 +1,4 @@
-"""Racing: a running trial is stopped early if it can no longer join the Pareto front.
+"""Racing: predicts whether a running trial can still join the Pareto front, and stops the trial early if not.
 
 Racing predicts the values that a trial would have if it ran to its end. Two trials of one config differ. But their
 difference shows in the first seconds already, and a longer trial does not average it out. So racing only has to predict

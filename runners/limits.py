@@ -1,4 +1,4 @@
-"""Limits that a measurement must respect, whichever client it uses."""
+"""Limits of a measurement: the bytes that it may send, the free disk space, and the length of an outage."""
 
 from dataclasses import dataclass
 from typing import Final

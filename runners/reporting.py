@@ -1,4 +1,4 @@
-"""Sentences for the user: who is told what is going on, and how numbers and texts are written in them."""
+"""The pieces of sentences for the user that all layers share: counts, shares, durations, lists, error lines."""
 
 from collections.abc import Callable, Collection
 from typing import Final

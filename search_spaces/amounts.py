@@ -1,4 +1,4 @@
-"""Numbers of bytes and of seconds as people write them, for the sentences about properties."""
+"""Prints bytes, seconds and records per second in short, for the sentences about properties."""
 
 from typing import Final
 

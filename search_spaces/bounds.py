@@ -1,4 +1,4 @@
-"""The types of dependencies between knobs: which property bounds another, and which values follow from others.
+"""The types that describe dependencies between knobs (`Ordering`, `Bounds`), without any search space.
 
 The dependencies of each client are in its folder; `search_spaces.dependencies` applies them.
 """

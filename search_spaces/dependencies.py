@@ -1,4 +1,4 @@
-"""Dependencies between knobs: how the value of one knob limits the range of another.
+"""Applies the dependencies between knobs to a search space: cuts ranges, and says in which order knobs are drawn.
 
 A search space draws only configs that keep the rules between knobs. For example, `linger.ms` must stay below
 `delivery.timeout.ms`. The space first draws the knob that is the bound, and then limits the range of the other knob to

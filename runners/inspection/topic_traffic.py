@@ -1,4 +1,4 @@
-"""What the record batches of a topic say about its producers: figures without any content."""
+"""Figures of a topic's record batches (`TopicTraffic`): sizes, codecs, times between batches, number of producers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A model of producer and cluster: it computes the throughput and latency of a config under a workload.
+"""Computes throughput, latency and use of resources from what each stage costs a batch.
 
 The model is in closed form, has no randomness, and is smooth where a real cluster's behaviour is smooth.
 

@@ -1,4 +1,4 @@
-"""A simulation of producer and cluster, for rehearsing a study, for tests and for comparing samplers.
+"""Simulated measurements with noise, for rehearsing a study, for tests and for comparing samplers.
 
 `SimulatedRunner` computes measurements with the performance model (`runners.performance_model`). `benchmarks/problems`
 has simulated problems whose best configs are known.

@@ -1,6 +1,6 @@
-"""The bench, which measures the trials of a study.
+"""Measures trials: their topics and phases, what happens after a lost broker or worker, and the end after Ctrl-C.
 
-It has one or more targets (clusters) and a pool of workers, and it runs one trial at a time on each target.
+The bench has one or more targets (clusters) and a pool of workers, and it runs one trial at a time on each target.
 
 A trial has up to two phases, and both use the same topic. The paced phase (the load at a fixed rate, for latency) comes
 first because it writes little: the saturating phase (as fast as the client can send, for throughput) then finds the

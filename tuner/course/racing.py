@@ -1,7 +1,4 @@
-"""Racing: a trial is stopped early, for example if its config is much slower than the best configs so far.
-
-What a trial has to beat is computed from the earlier trials of the study.
-"""
+"""What a new trial must beat, from the earlier trials of its study (a `Race`), and the rule that ends a phase early."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

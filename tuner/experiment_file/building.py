@@ -1,4 +1,4 @@
-"""Builds an experiment from the sections of its file, and checks what must fit together."""
+"""Turns checked sections into an `ExperimentSpec`: makes its rows, and checks what must fit together."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence

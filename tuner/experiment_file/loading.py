@@ -1,4 +1,4 @@
-"""The functions that read an experiment file, and the experiments that come with the tuner."""
+"""The entry to this package: reads an experiment file or one that comes with the tuner, and lists the latter."""
 
 import os
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""What a topic's record batches say about its producers, and what they could save. It knows no study."""
+"""Judges the producers of a topic by its record batches: what ends a batch, and what they could save."""

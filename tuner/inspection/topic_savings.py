@@ -1,4 +1,4 @@
-"""What a topic's batches say about its producers, what they could save, and which topics of a cluster could save most.
+"""What a topic's producers could save with larger or better compressed batches, and the ranking of a cluster's topics.
 
 What there is to gain is counted in batches and in bytes, because these are what a cluster's load grows with: a broker
 does the same work for a batch of one record as for a batch of a hundred, and each byte is sent, stored and replicated.

@@ -1,4 +1,4 @@
-"""Sizes, durations and times of day as people write them, in command-line options and study files."""
+"""Parses sizes, durations and times of day that people write in command-line options and study files."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""What the batches of a topic say, in plain sentences."""
+"""The sentences of `tuner inspect` about a topic: its batching, compression and idempotence."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""How numbers, metrics, gains and the rows of a table are written, which is the same in every table, file and page."""
+"""Metrics, gains with their intervals, and aligned tables as text, the same in every table, file and page."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Why a config is recommended, in sentences with numbers."""
+"""The sentences that explain a recommendation; their numbers are computed in `tuner.results.explanation`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

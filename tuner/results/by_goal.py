@@ -1,4 +1,4 @@
-"""The recommendations for one record size, one for each goal."""
+"""Asks `recommend` once for each goal of a record size, and names the goals of each recommended trial."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""Whether the findings of an experiment hold by what was measured."""
+"""Computes the intervals of a finding's comparisons between rows, and whether the finding holds by them."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

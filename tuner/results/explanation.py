@@ -1,4 +1,4 @@
-"""Why a config is recommended: the effect of each change, the runner-up, and which knobs mattered in the search."""
+"""Computes what explains a recommendation: each change's effect, the runner-up, how much each knob mattered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

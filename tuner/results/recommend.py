@@ -1,4 +1,4 @@
-"""Which config to use for a record size and a goal, and how certain that is."""
+"""Chooses the config to recommend for a record size and a goal, from the results of a study."""
 
 from collections.abc import Sequence
 from dataclasses import replace

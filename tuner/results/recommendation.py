@@ -1,4 +1,4 @@
-"""The config to use for a record size and a goal: what a recommendation contains."""
+"""The type `Recommendation`: a config for a record size and a goal, its gains, and how certain they are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

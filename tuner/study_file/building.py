@@ -1,4 +1,4 @@
-"""Builds a study from the sections of a study file: reads the named files, and checks what must fit together."""
+"""Turns checked sections into a `StudySpec`: reads the files that they name, and checks what must fit together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

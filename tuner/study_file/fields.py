@@ -1,4 +1,4 @@
-"""Readers, which check single values of a study file. Each reader has its rule in words and as JSON Schema.
+"""Readers, which check the value of a single key. Each reader has its rule in words and as JSON Schema.
 
 A reader takes a value from YAML and returns what it means, or raises `Refused` with the rule. The rule does not repeat
 the value, because the value may be a secret. `Problems` decides whether the value may be shown.

@@ -1,4 +1,4 @@
-"""The functions that read a study file."""
+"""The entry to this package: `read_study_file`, `parse_study` and `parse_stored_study` return a `StudySpec`."""
 
 import os
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The sections of a study file and their keys.
+"""The sections of a study file and their keys, as pydantic models that become the JSON Schema.
 
 The docstrings of sections and keys become the descriptions in the JSON Schema, so they are written for users. The
 defaults come from `tuner.model.spec`. A section without keys gets the defaults of all its keys.

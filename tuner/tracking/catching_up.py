@@ -1,4 +1,4 @@
-"""Brings MLflow up to date with the results of a study, in as many attempts as needed."""
+"""Repeats writing to MLflow after errors, each time over a new connection, until it holds all results of a study."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writes the results of a study to MLflow: in a thread while the study runs, or in one blocking call afterwards."""
+"""Starts the copying of a study to MLflow: the thread beside a running study, and the call of `tuner sync`."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Writes the new results of a study to MLflow, over one connection."""
+"""One connection to MLflow, over which the new runs and files of a study are written; an error ends it."""
 
 import logging
 import time

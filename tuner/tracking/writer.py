@@ -1,4 +1,4 @@
-"""Updates the MLflow runs of one study, and writes only content that MLflow does not hold yet.
+"""Compares the content that a run should have with what MLflow holds, and writes only the difference.
 
 At the start, the writer asks MLflow for the study's runs, and identifies each run by a key in its tags. So it also
 finds runs that were created just before a crash, and we need no list of runs outside MLflow.
