@@ -59,7 +59,9 @@ def test_a_fork_with_a_changed_file_is_run_like_any_study(studies: Path, tmp_pat
     assert "new: not started" in status.out
     assert "nothing was measured here yet; to start it, give its study file to tuner run" in status.out
     assert "interrupted" not in status.out
-    assert tuner("status", "new", "--json").json["state"] == "interrupted"
+    assert tuner("status", "new", "--json").json["state"] == "not started"
+    listed = {each["name"]: each["state"] for each in tuner("studies", "--json").json["studies"]}
+    assert listed == {"new": "not started", "old": "finished"}
     assert tuner("run", new, "--trials", "8").code == 0
     assert "not started" not in tuner("status", "new").out
     after = on_record(studies / "new")

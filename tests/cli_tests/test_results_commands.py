@@ -255,8 +255,8 @@ def test_status_watches_until_the_study_ends(run: Run, tmp_path: Path, monkeypat
     folder = write_study(tmp_path / "overnight", trials=3, rounds=0, progress=progress, facts={"finished_at": None})
 
     def another_trial(_: float) -> None:
-        (folder / "progress.json").unlink()
-        write_study(folder, trials=0, rounds=0, facts={"record_sizes": ["1000"]})
+        ended = replace(progress, state=StudyState.INTERRUPTED)
+        write_study(folder, trials=0, rounds=0, progress=ended, facts={"record_sizes": ["1000"]})
 
     monkeypatch.setattr(time, "sleep", another_trial)
     lines = [json.loads(line) for line in run("status", "overnight", "--watch", "--json").stdout.splitlines()]

@@ -33,7 +33,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     begun = {"name": "begun", "started_at": "2026-01-01T20:00:00+00:00", "finished_at": None}
     write_study(tmp_path / "overnight", record_sizes=("100", "1000"), rounds=8)
-    write_study(tmp_path / "begun", trials=12, rounds=0, facts=begun)
+    write_study(tmp_path / "begun", trials=12, rounds=0, facts=begun, progress=Progress(StudyState.INTERRUPTED))
     return tmp_path
 
 

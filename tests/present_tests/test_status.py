@@ -109,7 +109,7 @@ def test_a_report_of_an_earlier_release_is_judged_by_its_time(tmp_path: Path, se
     [
         (None, {}, StudyState.FINISHED),
         (Progress(StudyState.FINISHED), {}, StudyState.FINISHED),
-        (None, UNFINISHED, StudyState.INTERRUPTED),
+        (None, UNFINISHED, StudyState.NOT_STARTED),
         (Progress(StudyState.FAILED), UNFINISHED, StudyState.FAILED),
         (Progress(StudyState.RUNNING), UNFINISHED, StudyState.INTERRUPTED),
         (Progress(StudyState.RUNNING, alive=True), UNFINISHED, StudyState.RUNNING),

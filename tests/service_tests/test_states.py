@@ -22,7 +22,7 @@ def test_a_study_that_no_process_runs_has_the_state_of_the_queue(tmp_path: Path,
 
         async def look() -> None:
             found = (await service.ask("GET", "/v1/studies/overnight/status")).json
-            assert found["state"] == "interrupted", "the study was not submitted, so there is no other state"
+            assert found["state"] == "not started", "the study was not submitted, so there is no other state"
             service.queue.submit(Submission("overnight", "1", "study: overnight", ("simulated",)))
             if state is not JobState.QUEUED:
                 service.queue.move("overnight", state)

@@ -13,8 +13,12 @@ _CLOCK_SLACK_S: Final = 5.0
 
 
 class StudyState(StrEnum):
-    """What a study is doing."""
+    """What a study is doing.
 
+    A study that `tuner fork` has begun is not started: it has trials, but nothing was measured in it.
+    """
+
+    NOT_STARTED = "not started"
     RUNNING = "running"
     CONFIRMING = "confirming"
     INTERRUPTED = "interrupted"
@@ -88,15 +92,16 @@ def state_of(progress: Progress | None, *, finished: bool) -> StudyState:
     """Return what a study or an experiment is doing, or how the process ended that ran it last.
 
     Args:
-        progress: The last progress report; None if there is none.
+        progress: The last progress report; None if no process has run it yet.
         finished: Whether the study ran to its end.
     """
     if progress is not None and progress.running:
         return progress.state if is_alive(progress) else StudyState.INTERRUPTED
     if finished:
         return StudyState.FINISHED
-    failed = progress is not None and progress.state is StudyState.FAILED
-    return StudyState.FAILED if failed else StudyState.INTERRUPTED
+    if progress is None:
+        return StudyState.NOT_STARTED
+    return StudyState.FAILED if progress.state is StudyState.FAILED else StudyState.INTERRUPTED
 
 
 def is_alive(progress: Progress) -> bool:

@@ -1,7 +1,5 @@
 """The status of a study as plain text, for terminals and for the service."""
 
-from typing import Final
-
 from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
@@ -12,21 +10,16 @@ from tuner.present.number_text import number, title
 from tuner.present.status import SizeStatus, Status
 from tuner.results.reasons import SIMULATED
 
-_NOT_STARTED: Final = "not started"
-
 
 def status_text(status: Status) -> RenderableType:
     """Return the status of a study as plain text."""
     left = "" if status.left_s is None else f", about {duration(status.left_s)} left"
-    # A study that `tuner fork` has begun has trials, but nothing was measured in it.
-    not_started = status.state == StudyState.INTERRUPTED and not status.updated_at
-    state = _NOT_STARTED if not_started else status.state
-    parts: list[RenderableType] = [Text(f"{status.study}: {state}{left}", style="bold")]
+    parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
     if status.simulated:
         parts.append(Text(SIMULATED, style="yellow"))
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
-    if not_started:
+    if status.state == StudyState.NOT_STARTED:
         parts.append(Text("nothing was measured here yet; to start it, give its study file to tuner run"))
     elif status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; the command that began it continues it"))
