@@ -149,8 +149,8 @@ def test_a_warning_of_several_rows_is_one_line_with_their_names(results: Experim
     for percent, row in ((10, first), (12, second)):
         warned = (replace(each, warnings=(f"it was {percent} % too hot",)) for each in row.trials)
         hot.append(replace(row, trials=tuple(warned)))
-    again = len(first.trials) + len(second.trials) - 1
-    wanted = f"{first.row.name}; {second.row.name}: it was 10 % too hot (and {again} times more)"
+    count = len(first.trials) + len(second.trials)
+    wanted = f"{first.row.name}; {second.row.name}: it was 10 % too hot (in {count} measurements)"
     assert wanted in notes_of(replace(results, rows=(*hot, *others)))
 
 
@@ -158,7 +158,12 @@ def test_one_round_decides_no_finding(tmp_path: Path) -> None:
     results = run_small(tmp_path / "small", text=SMALL.replace("rounds: 4", "rounds: 1"))
     for text in ("\n".join(experiment_lines(results)), experiment_markdown(results)):
         assert "need at least two rounds" in text
+        assert "One round gives no interval; --rounds adds rounds." in text
+        assert "confidence interval" not in text
         assert "Larger records reach more MB/s" not in text
+    mean = experiment_json(results)["rows"][0]["metrics"]["mb_per_s"]
+    assert mean["value"] > 0
+    assert (mean["low"], mean["high"], mean["rounds"]) == (None, None, 1)
     assert "small:" in overview_lines([results, results])
     assert experiments_csv([results, results]).startswith("experiment,row,")
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ _HOW_TO_READ: Final = (
     "Each value is the geometric mean over the rounds, with its 95 % confidence interval. It is called uncertain if "
     "the interval's upper end is over ten times its lower end; more rounds (--rounds) make it narrower."
 )
+_NO_INTERVAL: Final = "One round gives no interval; --rounds adds rounds."
 _ONE_ROUND: Final = "The paper's findings need at least two rounds, so this report says nothing about them."
 _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 
@@ -116,7 +117,11 @@ def _settings(selected: Mapping[str, RowValue]) -> str:
 
 def notes_of(results: ExperimentResults) -> list[str]:
     """Return sentences on how to read the tables, and on what weakens the measurements."""
-    return [_HOW_TO_READ, *_own_notes(results)]
+    return [_how_to_read([results]), *_own_notes(results)]
+
+
+def _how_to_read(found: Sequence[ExperimentResults]) -> str:
+    return _NO_INTERVAL if all(results.spec.rounds == 1 for results in found) else _HOW_TO_READ
 
 
 def _own_notes(results: ExperimentResults) -> list[str]:
@@ -159,16 +164,17 @@ def _doubts(results: ExperimentResults) -> Iterable[str]:
 
     Of sentences that differ only by numbers, this is the first, with the names of all its rows.
     """
-    alike: dict[str, list[tuple[str, str]]] = {}
+    alike: dict[str, dict[tuple[str, int], str]] = {}
     for row in results.rows:
-        for trial in row.trials:
+        for place, trial in enumerate(row.trials):
             for said in (*trial.warnings, trial.error):
                 if said:
-                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), []).append((row.row.name, said))
-    for (name, first), *more in alike.values():
-        rows = dict.fromkeys([name, *(each for each, _ in more)])
-        again = f" (and {counted(len(more), 'time')} more)" if more else ""
-        yield f"{'; '.join(rows)}: {first}{again}"
+                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), {}).setdefault((row.row.name, place), said)
+    for by_measurement in alike.values():
+        rows = dict.fromkeys(name for name, _ in by_measurement)
+        count = len(by_measurement)
+        several = f" (in {counted(count, 'measurement')})" if count > 1 else ""
+        yield f"{'; '.join(rows)}: {next(iter(by_measurement.values()))}{several}"
 
 
 def experiment_lines(results: ExperimentResults) -> list[str]:
@@ -225,7 +231,7 @@ def experiment_json(results: ExperimentResults) -> dict[str, Any]:
                 "varied": dict(row.row.varied),
                 "rounds": len(row.by_round(results.spec.metrics[0])),
                 "metrics": {
-                    name: None if mean is None else _plain(asdict(mean))
+                    name: _mean_json(mean)
                     for name in ROW_METRICS
                     if (mean := row.mean(name)) is not None or name in results.spec.metrics
                 },
@@ -237,8 +243,11 @@ def experiment_json(results: ExperimentResults) -> dict[str, Any]:
             for row in results.rows
         ],
         latency_parts=[
-            {name: _plain(value) if isinstance(value, dict) else value for name, value in asdict(each).items()}
-            for each in latency_parts(results)
+            {
+                each.name: _mean_json(value) if isinstance(value := getattr(parts, each.name), Mean) else value
+                for each in fields(parts)
+            }
+            for parts in latency_parts(results)
         ],
         findings=[
             {
@@ -294,7 +303,7 @@ def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
 
 def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
     """Return the report of several experiments as Markdown: how many findings hold in each, then each experiment."""
-    parts = [counted_outcomes(found), "", *_markdown(outcome_cells(found)), "", _HOW_TO_READ, ""]
+    parts = [counted_outcomes(found), "", *_markdown(outcome_cells(found)), "", _how_to_read(found), ""]
     for results in found:
         parts += [f"## {results.spec.name}", "", _section(results, _own_notes(results))]
     return "\n".join(parts)
@@ -324,6 +333,13 @@ def experiments_csv(found: Sequence[ExperimentResults]) -> str:
         for row in results.rows
         for trial in row.trials
     )
+
+
+def _mean_json(mean: Mean | None) -> dict[str, Any] | None:
+    """Return a mean with its confidence interval, whose ends are null after a single round."""
+    if mean is None:
+        return None
+    return _plain(asdict(mean) | ({"low": None, "high": None} if mean.rounds < 2 else {}))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
