@@ -15,6 +15,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from tests.helpers.command import arguments, tuner
+from tests.helpers.small_experiment import SMALL, ToldOfExperiment, run_small
 from tests.helpers.waiting import eventually
 
 FILE = """
@@ -109,6 +110,25 @@ def plain_wire_bytes(rows: Mapping[str, Mapping[str, Any]]) -> float:
     value = rows["alone"]["wire_bytes_per_value_byte"]["value"]
     assert isinstance(value, float)
     return value
+
+
+def test_only_the_measurements_that_are_left_are_announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    text = f"target: {{bootstrap: '127.0.0.1:1'}}\n{SMALL}"
+    (tmp_path / "small.yaml").write_text(text)
+    words = ("experiment", "run", str(tmp_path / "small.yaml"), "--no-mlflow")
+    assert "20 measurements take about " in tuner(*words).err
+    with pytest.raises(KeyboardInterrupt):
+        run_small(tmp_path / "studies" / "small", ToldOfExperiment(stop_after=8), text)
+    assert "16 measurements take about " in tuner(*words).err
+    run_small(tmp_path / "studies" / "small", text=text)
+    finished = tuner(*words, "--rounds", "2")
+    assert finished.code == 0
+    assert "small is finished" in finished.err
+    (tmp_path / "small.yaml").write_text(text.replace("acks: [1, all]", "acks: [1, all, 0]"))
+    refused = tuner(*words)
+    assert "can only be resumed with the rows" in refused.complaint
+    assert "measurements take" not in finished.err + refused.err
 
 
 def test_a_report_of_papers_that_were_not_run_says_how_to_run_them(

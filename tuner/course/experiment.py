@@ -8,7 +8,7 @@ experiment takes the next row.
 import datetime
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ from tuner.course.bench import Bench
 from tuner.course.environment import machine_name, topic_shape
 from tuner.course.equipment import Equipment, open_bench, telling_errors
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
-from tuner.course.experiment_steps import ExperimentStep, steps_left
+from tuner.course.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_begun_rounds
 from tuner.course.mirroring import Mirror
 from tuner.course.open_target import OpenTarget
 from tuner.course.reading_row import measure_reading
@@ -95,8 +95,7 @@ def measure_experiment(
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
-        begun = [trial.round + 1 for _, trial in store.trials() if trial.round is not None]
-        spec = replace(spec, rounds=max(spec.rounds, *begun, 0))
+        spec = with_begun_rounds(spec, store.trials())
         _begin(spec, text, store)
         if not steps_left(spec, store.trials()):
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
@@ -181,15 +180,14 @@ class RowLoop:
     def run(self) -> None:
         """Measure the steps, and store that the experiment is finished."""
         left = steps_left(self.spec, self.store.trials())
-        for step in chain(self._burn_ins({step.row.name for step in left}), left):
+        for step in chain(self._burn_ins(left), left):
             self._measure(step)
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
         self.keeper.tell(Progress(StudyState.FINISHED))
 
-    def _burn_ins(self, names: Set[str]) -> Iterator[ExperimentStep]:
-        """Yield what is measured before the rounds of the rows with these names, and tell the user why."""
-        rows = tuple(row for row in self.spec.rows if row.name in {*names, self.spec.control})
-        control, *others = replace(self.spec, rows=rows).burn_ins
+    def _burn_ins(self, left: Sequence[ExperimentStep]) -> Iterator[ExperimentStep]:
+        """Yield what is measured before the measurements that are left, and tell the user why."""
+        control, *others = burn_ins_before(self.spec, left)
         until = "until its throughput shows no trend" if control.setup.producers else "once"
         self.reporter.say(f"measuring {control.name} {until}; this does not count")
         yield ExperimentStep(control, None, 0, self.spec.measurements)

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.row import Row
@@ -58,3 +58,15 @@ def steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> lis
         else:
             steps.append(ExperimentStep(row, turn, number, len(planned)))
     return steps
+
+
+def with_begun_rounds(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> ExperimentSpec:
+    """Return an experiment that has at least the rounds that its stored measurements have begun."""
+    begun = [trial.round + 1 for _, trial in stored if trial.round is not None]
+    return replace(spec, rounds=max(spec.rounds, *begun, 0))
+
+
+def burn_ins_before(spec: ExperimentSpec, left: Sequence[ExperimentStep]) -> tuple[Row, ...]:
+    """Return what is measured before the measurements that are left, and does not count; the control comes first."""
+    names = {spec.control, *(step.row.name for step in left)}
+    return replace(spec, rows=tuple(row for row in spec.rows if row.name in names)).burn_ins

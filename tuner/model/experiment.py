@@ -206,12 +206,13 @@ class ExperimentSpec:
         """
         control = self.row(self.control)
         again = (len(self.rows) - 1) // self.control_every
-        per_round = sum(map(self._most_bytes_of, self.rows)) + again * self._most_bytes_of(control)
+        per_round = sum(map(self.most_bytes_of, self.rows)) + again * self.most_bytes_of(control)
         searched = sum(each.measurements for each in self.searches)
-        burnt_in = sum(map(self._most_bytes_of, self.burn_ins))
+        burnt_in = sum(map(self.most_bytes_of, self.burn_ins))
         return burnt_in + searched * self.safety.max_bytes_per_trial + self.rounds * per_round
 
-    def _most_bytes_of(self, row: Row) -> float:
+    def most_bytes_of(self, row: Row) -> float:
+        """Return the most bytes of values and keys that one measurement of a row may send."""
         rate, load = row.workload.rate_records_per_s, row.workload
         if not row.setup.producers:
             return row.setup.stored_bytes

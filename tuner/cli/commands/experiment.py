@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from runners.reporting import duration
+from runners.reporting import counted, duration
 from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.printing import check_one_form, print_json
 from tuner.cli.running.experiment_run import run_experiment_shown
+from tuner.course.experiment_identity import check_rows_unchanged
+from tuner.course.experiment_steps import burn_ins_before, steps_left, with_begun_rounds
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.document import document
@@ -34,7 +36,7 @@ from tuner.present.experiment_view import (
 )
 from tuner.present.number_text import aligned
 from tuner.results.experiment_results import ExperimentResults, load_experiment
-from tuner.storage.home import find_study
+from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.study_file import QUICK_SUFFIX
 
 app = typer.Typer(
@@ -145,10 +147,13 @@ def run(
     planned = [(_with_options(spec, bootstrap, command_config, ray_address, rounds), text) for spec, text in read]
     silent = quiet or as_json
     if not silent:
-        seconds, most = sum(spec.planned_s for spec, _ in planned), sum(spec.most_bytes for spec, _ in planned)
-        count = sum(spec.measurements for spec, _ in planned)
-        searching = "the searches and " if any(spec.searches for spec, _ in planned) else ""
-        say(f"{searching}{count} measurements take about {duration(seconds)} and send at most {most / 1e9:,.0f} GB")
+        left = [_left(spec) for spec, _ in planned]
+        if count := sum(each.count for each in left):
+            seconds, most = sum(each.seconds for each in left), sum(each.most_bytes for each in left)
+            searching = "the searches and " if any(each.searches for each in left) else ""
+            takes, sends = ("takes", "sends") if count == 1 else ("take", "send")
+            counted_left = f"{searching}{counted(count, 'measurement')}"
+            say(f"{counted_left} {takes} about {duration(seconds)} and {sends} at most {most / 1e9:,.0f} GB")
     found = []
     for spec, text in planned:
         found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
@@ -280,6 +285,36 @@ def _with_options(
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)
         spec = replace(spec, ray=replace(spec.ray, address=ray_address), searches=searches)
     return spec if rounds is None else replace(spec, rounds=rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What is left of an experiment: whether its searches, how many measurements, and their time and bytes."""
+
+    searches: bool
+    count: int
+    seconds: float
+    most_bytes: float
+
+
+def _left(spec: ExperimentSpec) -> _Left:
+    """Return what is left of an experiment.
+
+    Raises:
+        StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
+        RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
+    """
+    spec.check_zones()
+    folder, stored = study_folder(spec.name), []
+    check_rows_unchanged(spec, folder)
+    with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:
+        stored = store.trials()
+    spec = with_begun_rounds(spec, stored)
+    if not stored:
+        return _Left(bool(spec.searches), spec.measurements, spec.planned_s, spec.most_bytes)
+    left = steps_left(spec, stored)
+    rows = [*burn_ins_before(spec, left), *(step.row for step in left)]
+    return _Left(False, len(left), sum(row.planned_s for row in rows), sum(map(spec.most_bytes_of, rows)))
 
 
 def _print(results: ExperimentResults) -> None:
