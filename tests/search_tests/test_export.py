@@ -112,7 +112,10 @@ def _named(storage: optuna.storages.BaseStorage, name: str) -> optuna.storages.B
     return storage
 
 
-@pytest.mark.parametrize("address", ["nonsense", "sqlite:////nowhere/at/all/optuna.db", "oracle://u:hidden@host/db"])
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "sqlite:////nowhere/at/all/optuna.db", "oracle://u:hidden@host/db", "sqlite://", "sqlite:///:memory:"],
+)
 def test_an_unusable_address_is_reported_without_its_password(address: str) -> None:
     with pytest.raises(OptunaStorageUnusable, match=r"for example sqlite:///optuna\.db, but ") as refused:
         open_storage(address)

@@ -36,9 +36,12 @@ def open_storage(url: str) -> BaseStorage:
         StorageUnreachable: The database server does not answer, or refuses us.
     """
     # Imported here because the import takes a fifth of a second; the package comes with Optuna.
+    from sqlalchemy.engine import make_url
     from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
     try:
+        if url.startswith("sqlite") and (make_url(url).database or ":memory:") == ":memory:":
+            raise ValueError("it names no file, so nothing would be kept")
         return get_storage(url)
     except (SQLAlchemyError, ImportError, ValueError) as error:
         text = masked(str(error), secrets_in(url)) or type(error).__name__
