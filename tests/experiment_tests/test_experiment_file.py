@@ -72,6 +72,7 @@ def test_the_plan_counts_the_repeated_control() -> None:
         ("quick: {", "exclude: [{acks: [[all]]}]\nquick: {", "exclude[0].acks[0]: a setting takes one text"),
         ("{record_bytes: [1000]}", "{record_bytes: [{}]}", "quick.vary.record_bytes[0]: a setting takes one text"),
         ("rounds: 4", "runds: 4", "did you mean rounds?"),
+        ("rounds: 4", "rounds: 4\ntarget: {kind: simulated}", "target has no such key; leave it out. Its keys"),
         ("control: {record_bytes: 1000, acks: 1}", "control: {acks: 1}", "the control must be one row, but 2 rows"),
         (
             "over: {record_bytes: 100}",

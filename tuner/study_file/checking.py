@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -83,10 +83,9 @@ class FileForm(Generic[SectionsT]):
         where = key_path(section) or self.what
         advice = did_you_mean(name, keys)
         if not advice:
-            elsewhere = [
-                f"{key_path(other)}" for other, known in _sections(self.sections) if name in known and other != section
-            ]
-            advice = f"it belongs in {elsewhere[0]}" if elsewhere and elsewhere[0] else ""
+            sections = _sections(self.sections, entries=False)
+            elsewhere = [key_path(other) for other, known in sections if name in known and other != section]
+            advice = f"it belongs in {elsewhere[0]}" if len(elsewhere) == 1 and elsewhere[0] else ""
         ended = advice if advice.endswith("?") else f"{advice or 'leave it out'}."
         return f"{where} has no such key; {ended} Its keys: {', '.join(keys)}"
 
@@ -107,16 +106,23 @@ def _client(value: Mapping[str, Any]) -> Client:
         return librdkafka()
 
 
-def _sections(model: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Yield the key path and the keys of each section, with outer sections before inner ones."""
+def _sections(
+    model: type[BaseModel], place: tuple[str, ...] = (), *, entries: bool = True
+) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Yield the key path and the keys of each section, with outer sections before inner ones.
+
+    Without `entries`, the sections in the entries of lists are left out.
+    """
     yield place, list(model.model_fields)
     for name, field in model.model_fields.items():
         inner: Any = field.annotation
+        if get_origin(inner) in (list, tuple) and not entries:
+            continue
         listed = getattr(inner, "__args__", ())
         if listed and isinstance(listed[0], type) and issubclass(listed[0], Section):
             inner = listed[0]
         if isinstance(inner, type) and issubclass(inner, Section):
-            yield from _sections(inner, (*place, name))
+            yield from _sections(inner, (*place, name), entries=entries)
 
 
 def _inside(value: Any, place: KeyPath) -> Any:
