@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.service_in_process import Service, in_process
-from tests.helpers.small_experiment import run_small
+from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.helpers.stored_studies import write_study
+from tuner.model.progress import Progress, StudyState
+from tuner.storage.files import write_progress
 
 
 @pytest.fixture
@@ -37,6 +39,21 @@ def test_an_experiment_is_called_one(service: Service) -> None:
         assert "Nothing has been measured yet" not in page
 
     asyncio.run(look())
+
+
+def test_the_list_has_the_newest_state_of_an_experiment(service: Service) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_small(service.root / "small", ToldOfExperiment(stop_after=8))
+
+    async def listed() -> list[str]:
+        states = []
+        for state in (StudyState.INTERRUPTED, StudyState.FAILED):
+            write_progress(service.root / "small", Progress(state))
+            (study,) = (await service.ask("GET", "/v1/studies")).json["studies"]
+            states.append(study["summary"]["experiment"]["state"])
+        return states
+
+    assert asyncio.run(listed()) == ["interrupted", "failed"]
 
 
 def test_only_names_that_a_study_may_have_are_listed(service: Service) -> None:

@@ -55,7 +55,26 @@ def at(served: Serving, *words: str) -> Ended:
 
 def test_an_experiment_in_place_of_a_study_is_wrong_input(served: Serving) -> None:
     run_small(served.root / "small")
-    assert at(served, "front", "small").code == 2
+    for command in ("front", "status"):
+        refused = at(served, command, "small")
+        assert (refused.code, refused.out) == (2, "")
+        assert "small is an experiment, not a study; use `tuner experiment report small` on the" in refused.complaint
+
+
+def test_the_list_shows_experiments_and_studies_that_were_not_started_as_the_local_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "studies"
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    write_study(root / "forked", trials=3, rounds=0, facts={"name": "forked", "finished_at": None})
+    run_small(root / "small")
+    here = {each["name"]: each for each in tuner("studies", "--json").json["studies"]}
+    assert (here["forked"]["state"], here["small"]["state"]) == ("not started", "finished")
+    with serving(root, "--no-access-log") as service:
+        there = {each["name"]: each for each in at(service, "studies", "--json").json["studies"]}
+        assert at(service, "studies").out == tuner("studies").out
+    for name, listed in here.items():
+        assert {key: there[name][key] for key in listed} == listed
 
 
 def properties(folder: Path, text: str, name: str = "new.properties") -> str:

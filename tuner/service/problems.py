@@ -93,7 +93,7 @@ def problem_of(error: Exception) -> Problem:
         case NoFeasibleConfig():
             return Problem(404, "no-feasible-config", str(error))
         case NotAStudy():
-            return Problem(404, "not-a-study", str(error))
+            return Problem(404, "not-a-study", f"{error} on the service's host")
         case ConfigError() | WorkloadRefused() | RequestRefused():
             return Problem(422, "invalid", str(error))
         case StudyError() | RunnerError():

@@ -66,6 +66,8 @@ def status(
         shown = None
         while True:
             view = client.study(study)
+            if view["progress"] is None and view["state"] == "recorded":
+                client.status(study)  # it is refused, and the error says why
             if view["progress"] is None:
                 text = json.dumps(view, indent=2) if as_json else f"{study}: {view['state']}"
             elif as_json:
@@ -224,7 +226,7 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
         found = {view["name"]: _listed(client, view) for view in views}
     if as_json:
         # The service says more about a study than the list shows.
-        shown = [{**view, **found[view["name"]].as_json(), "state": view["state"]} for view in views]
+        shown = [{**view, **found[view["name"]].as_json()} for view in views]
         print_json(document("studies", studies=shown))
     else:
         print_studies(newest_first([*found.values()]), as_json=False, as_csv=as_csv)
@@ -232,6 +234,8 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
 
 def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
     summary, progress = view["summary"] or {}, None
+    if experiment := summary.get("experiment"):
+        return ListedStudy(**{**experiment, "record_sizes": tuple(experiment["record_sizes"])})
     if summary:
         with contextlib.suppress(ServiceRefused):  # a study that has just begun has no status yet
             progress = client.status(view["name"])

@@ -20,6 +20,7 @@ from tuner.model.document import document
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.facts import (
     CLIENT_VERSION,
+    EXPERIMENT,
     FINISHED_AT,
     IN_MLFLOW,
     OBJECTIVES,
@@ -31,11 +32,12 @@ from tuner.model.facts import (
     VERIFICATION,
 )
 from tuner.model.spec import Goal
+from tuner.model.trial import Kind
 from tuner.present.console import Unwrapped
 from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.present.newest_trials import newest_trials
 from tuner.present.status import status_of
-from tuner.present.study_list import listed_study
+from tuner.present.study_list import listed_experiment, listed_study
 from tuner.present.trial_json import trial_json
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
@@ -270,8 +272,15 @@ def _summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping
             "left_s": now.left_s if now else None,
             "best_gain": asdict(best) if best else None,
             "updated_at": progress.updated_at if progress else "",
+            "experiment": _experiment(study, store) if EXPERIMENT in facts else None,
         }
     )
+
+
+def _experiment(name: str, store: ResultsStore) -> dict[str, Any]:
+    """Return the line of the list of studies that shows an experiment."""
+    measured = sum(trial.kind is Kind.MEASUREMENT for _, trial in store.trials())
+    return listed_experiment(name, store.facts(), store.progress(), measured).as_json()
 
 
 def _trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

@@ -16,6 +16,7 @@ from tuner.course.least_limits import check_limits
 from tuner.model.document import document
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
+from tuner.model.progress import StudyState
 from tuner.service.cache.query import CachedResponse, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
@@ -205,11 +206,14 @@ class Studies:
         return {**head, "progress": told if found.status == 200 else None, "links": links(name)}
 
     async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
+        # What a running study or experiment is doing changes even while its results do not.
         if job is not None and job.active:
-            # What a running study is doing changes even while its results do not.
             found = await self.responses.fresh(ResultQuery.of(name, "summary", at_work=True))
         else:
             found = await self.responses.get(ResultQuery.of(name, "summary"))
+            experiment = json.loads(found.body)["experiment"] if found.status == 200 else None
+            if experiment is not None and experiment["state"] != StudyState.FINISHED:
+                found = await self.responses.fresh(ResultQuery.of(name, "summary"))
         return {**self._head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
 
     def _head(self, name: str, job: QueuedJob | None) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def studies_router(studies: Studies) -> APIRouter:
     ) -> Response:
         """List the studies, the newest first.
 
+        An experiment in the service's folder is listed too, and its `summary` has what `tuner studies` shows of it.
         `next` is the `cursor` of the next page, or null on the last page.
         """
         found, following = await studies.listed(limit, cursor)
