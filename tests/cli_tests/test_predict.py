@@ -191,7 +191,9 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
         (("--producers", "4"), "the number of producers is 4, but only 1 was measured"),
         (("--sweep", "producers=0"), "the number of producers must be at least 1"),
         (("--retention", "0s"), "must be at least 1"),
-        (("--retention", "604800000"), "a retention time must have a unit, as in 7d, 12h or 604800s"),
+        (("--retention", "604800000"), "a retention time must read like 7d, 12h or 604800s, with its unit"),
+        (("--retention", "-1d"), "a retention time must read like 7d, 12h or 604800s, with its unit, but got '-1d'"),
+        (("--sweep", "linger.ms=0,5", "--sweep", "acks=1"), "--sweep takes one setting, but got linger.ms=0,5 and"),
         (("--brokers", "3"), "the number of brokers needs the size of a disk or a retention limit"),
         (("--retention", "7d", "--sweep", "linger.ms=0,5"), "a retention limit and a sweep exclude each other"),
         (("--disk", "much"), "--disk"),
@@ -250,5 +252,7 @@ def test_a_terabyte_costs_what_the_study_measured(tmp_path: Path) -> None:
         assert ("records of 500 B were not measured" in ran.err) is said
         (told,) = tuner("cost", "small", str(file), "--record-bytes", asked, "--json").json["sizes"]
         assert any("records of 500 B were not measured" in each for each in told["warnings"]) is said
+    file.write_text("core_hour: -1")
+    assert "must be a number from 0 to 1,000,000,000, but got -1" in tuner("cost", "small", str(file)).complaint
     file.write_text("core_hours: 1")
     assert "core_hour" in tuner("cost", "small", str(file)).complaint

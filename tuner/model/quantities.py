@@ -16,7 +16,7 @@ _QUANTITY: Final = re.compile(r"(?P<number>\d{1,18}(\.\d{1,18})?)\s*(?P<unit>[A-
 _CLOCK: Final = re.compile(r"((?P<day>\d{4}-\d\d-\d\d) )?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)", re.ASCII)
 
 SIZE_RULE: Final = "a size must read like 1000, 64KiB or 50GB"
-DURATION_RULE: Final = "a duration must read like 2.5, 30s, 5m or 2h; a number without a unit is in seconds"
+DURATION_RULE: Final = "a duration must read like 2.5, 30s, 5m, 2h or 7d; a number without a unit is in seconds"
 CLOCK_RULE: Final = "a time must read like 07:00 or 2026-11-25 07:00"
 
 

@@ -11,7 +11,7 @@ from tuner.study_file.loading import text_of
 from tuner.study_file.sections import Section, Text
 from tuner.study_file.strict_yaml import read_yaml
 
-_MOST: Final = 1e9
+_MOST: Final = 10**9
 _DEFAULTS: Final = Prices()
 Price = Annotated[float, fields.number(0, _MOST)]
 

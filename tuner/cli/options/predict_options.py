@@ -9,6 +9,7 @@ import typer
 from runners.workload import MOST_RATE_RECORDS_PER_S
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
+from tuner.model.quantities import duration_s
 from tuner.prediction.retention import Retention
 
 Pairs = Annotated[
@@ -46,9 +47,10 @@ ConfigFile = Annotated[
         show_default="the recommended config of the study, else its baseline; the control of an experiment",
     ),
 ]
-SweepText = Annotated[
-    str | None,
+SweepTexts = Annotated[
+    list[str] | None,
     typer.Option(
+        "--sweep",
         metavar="SETTING=VALUES",
         help="Predict for each value of a property or of a load option: linger.ms=0,5,20 or partitions=1..24.",
     ),
@@ -80,10 +82,12 @@ def _retention_s(text: str) -> float:
     Raises:
         typer.BadParameter: The text is not a duration, or has no unit.
     """
-    seconds: float = options.parse_duration(text)
-    if text.strip()[-1:].isdigit():
-        raise typer.BadParameter(f"a retention time must have a unit, as in 7d, 12h or 604800s, but got {text!r}")
-    return seconds
+    try:
+        if not text.strip()[-1:].isdigit():
+            return duration_s(text)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"a retention time must read like 7d, 12h or 604800s, with its unit, but got {text!r}")
 
 
 RetentionTime = Annotated[
@@ -112,11 +116,24 @@ class PredictOptions:
     replication: Replication = None
     producers: Producers = None
     compressibility: Compressibility = None
-    sweep: SweepText = None
+    sweeps: SweepTexts = None
     disk: DiskSize = None
     brokers: Brokers = None
     retention: RetentionTime = None
     retention_bytes: RetentionBytes = None
+
+    @property
+    def sweep(self) -> str | None:
+        """The setting and its values for which to predict; None for a single prediction.
+
+        Raises:
+            typer.BadParameter: The user gave several.
+        """
+        if self.sweeps and len(self.sweeps) > 1:
+            raise typer.BadParameter(
+                f"--sweep takes one setting, but got {' and '.join(self.sweeps)}; run the command once for each"
+            )
+        return self.sweeps[0] if self.sweeps else None
 
     def limits(self) -> Retention | None:
         """Return what the options say of retention and disks; None if they say nothing.
