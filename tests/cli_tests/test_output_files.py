@@ -12,6 +12,8 @@ from typer.testing import CliRunner, Result
 
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, confirming, study, trial
+from tests.helpers.small_experiment import run_small
+from tuner.cli.commands import experiment
 from tuner.cli.commands.bench import bench
 from tuner.cli.commands.compare import compare
 from tuner.cli.commands.init import init
@@ -22,6 +24,7 @@ from tuner.storage.home import ROOT_VARIABLE
 app = typer.Typer()
 for command in (bench, compare, init, recommend, report):
     app.command(command.__name__)(command)
+app.add_typer(experiment.app, name="experiment")
 
 FOREIGN = "bootstrap.servers=production:9092\nclient.id=kafka-tuner\n"
 WRITERS = {
@@ -33,6 +36,10 @@ WRITERS = {
     **{
         form: ("recommend", "night", "--format", form, "--output", f"out.{form}")
         for form in ("table", "properties", "json", "env", "java", "spring")
+    },
+    **{
+        f"experiment as {form}": ("experiment", "report", name, "--format", form, "--output", "out.txt")
+        for name, form in (("small", "markdown"), ("small", "csv"), ("small", "json"))
     },
 }
 """Commands that write a file which they recognise as their own."""
@@ -46,6 +53,7 @@ def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     best = trial(1, 20.0, 10.0)
     for name in ("night", "day"):
         study(tmp_path / "studies" / name, baseline(), best, *confirming(best, 2)).close()
+    run_small(tmp_path / "studies" / "small")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
 

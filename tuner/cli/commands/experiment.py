@@ -95,6 +95,7 @@ def show(
         tuner experiment show linkedin-producers
         tuner experiment show thesis-default --yaml > my-experiment.yaml
     """
+    check_one_form(json=as_json, yaml=as_yaml)
     spec, text = read_experiment(named, quick=quick)
     if as_yaml:
         OUT.show(text, end="")
@@ -194,8 +195,8 @@ def report(
         tuner experiment report thesis-default --csv > measurements.csv
         tuner experiment report papers-quick --format markdown
     """
-    check_one_form(json=as_json, csv=as_csv)
     chosen = ReportForm.JSON if as_json else ReportForm.CSV if as_csv else form
+    check_one_form(json=as_json, csv=as_csv, format=form not in (ReportForm.TEXT, chosen))
     if chosen is ReportForm.PNG and output is None:
         raise typer.BadParameter("a picture is a file: name it with --output")
     (check_picture if chosen is ReportForm.PNG else check_output)(output, force=force)
