@@ -82,7 +82,7 @@ def translate_file(
 
     Args:
         path: The file.
-        written_for: The client that the file is for. With `FileClient.AUTO`, its properties must show it.
+        written_for: The client that the file is for. With `FileClient.AUTO`, its properties or `target` must show it.
         target: The client to translate for; None for the one that the file is not for.
         version: The release of the Java client, such as "3.6.2" or "3.6"; None for the newest one that is known.
 
@@ -93,9 +93,8 @@ def translate_file(
         ConfigProblems: Properties are unknown, have a wrong value or contradict each other; the message has all
             problems.
     """
-    kind = _kind_of(path, written_for)
-    other = ClientKind.LIBRDKAFKA if kind is ClientKind.JAVA else ClientKind.JAVA
-    if target not in (None, other):
+    kind = _kind_of(path, written_for, target)
+    if target not in (None, _other(kind)):
         raise UnknownClient(f"a translation must be for the other client, but {path.name} is for {kind} already")
     java = client_in_version(ClientKind.JAVA, version)
     with named_file(path):
@@ -111,9 +110,15 @@ def translate_file(
     return FileTranslation(source, translated, rows, (*found.notes, *notes))
 
 
-def _kind_of(path: Path, written_for: FileClient) -> ClientKind:
+def _other(kind: ClientKind) -> ClientKind:
+    return ClientKind.LIBRDKAFKA if kind is ClientKind.JAVA else ClientKind.JAVA
+
+
+def _kind_of(path: Path, written_for: FileClient, target: ClientKind | None) -> ClientKind:
     if written_for is FileClient.AUTO:
         shown = client_shown_by(read_properties(path))
+        if shown is None and target is not None:
+            return _other(target)
         if shown is None:
             rule = "the properties of a file must show which client it is for, such as its key.serializer line"
             raise UnknownClient(f"{rule}, but those of {path.name} do not; name the client with --from")

@@ -116,6 +116,15 @@ def test_translate_writes_a_file_that_lint_accepts(java_file: Path, folder: Path
     assert "--force" in tuner(*words).complaint
 
 
+@pytest.mark.parametrize(("to", "kinds"), [("java", ("librdkafka", "java")), ("librdkafka", ("java", "librdkafka"))])
+def test_a_file_that_shows_no_client_is_for_the_one_that_it_is_not_translated_for(
+    folder: Path, to: str, kinds: tuple[str, str]
+) -> None:
+    (folder / "p.properties").write_text("acks=all\nlinger.ms=5\n")
+    record = tuner("translate", "p.properties", "--to", to, "--json").json
+    assert (record["from"]["kind"], record["to"]["kind"]) == kinds
+
+
 WRONG = [
     (["lint", "missing.properties"], "missing.properties: a properties file must be readable"),
     (["lint", "."], "must be readable: Is a directory"),

@@ -19,7 +19,8 @@ from tuner.present.translation_view import translated_text, translation_json, tr
 def translate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of a producer, such as your own.")],
     written_for: Annotated[
-        FileClient, typer.Option("--from", help="The client that FILE is for. auto: its properties show it.")
+        FileClient,
+        typer.Option("--from", help="The client that FILE is for. auto: its properties show it, or else --to does."),
     ] = FileClient.AUTO,
     target: Annotated[
         ClientKind | None, typer.Option("--to", help="The client to translate for.", show_default="the other one")
