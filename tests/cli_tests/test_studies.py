@@ -88,8 +88,11 @@ def test_a_list_without_studies_says_how_to_make_one(tmp_path: Path, monkeypatch
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     empty = tuner("studies")
     assert (empty.code, empty.out) == (0, "")
-    assert "there is no study yet; `tuner run` makes one" in empty.err
-    assert tuner("studies", "--json").json["studies"] == []
+    said = f"there is no study yet below {tmp_path} (set {ROOT_VARIABLE} for another folder); `tuner run` makes one"
+    assert said in empty.err
+    empty = tuner("studies", "--json")
+    assert empty.json["studies"] == []
+    assert said in empty.err
 
 
 def test_a_damaged_study_is_listed_and_named(root: Path) -> None:

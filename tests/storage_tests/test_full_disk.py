@@ -51,5 +51,12 @@ def test_a_full_disk_is_an_error_and_the_study_continues_later(disk: Path, left_
 
 def test_an_error_names_the_file_that_is_in_place_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "studies").write_text("a file")
-    with pytest.raises(RecordUnwritable, match=r"a file is in the way: .*studies.*KAFKA_TUNER_STUDIES"):
-        run(tmp_path / "studies" / "night")
+    said = rf"a file is in the way: {tmp_path}/studies; .*KAFKA_TUNER_STUDIES"
+    for folder in (tmp_path / "studies" / "night", tmp_path / "studies" / "deep" / "night"):
+        with pytest.raises(RecordUnwritable, match=said):
+            run(folder)
+
+
+def test_an_error_about_a_folder_that_can_not_be_made_says_how_to_name_another() -> None:
+    with pytest.raises(RecordUnwritable, match=r"/proc/x/night.*No such file.*KAFKA_TUNER_STUDIES"):
+        run(Path("/proc/x/night"))

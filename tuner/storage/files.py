@@ -29,8 +29,9 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if isinstance(error, (NotADirectoryError, FileExistsError)):
+            in_the_way = next((each for each in path.parents if each.exists() and not each.is_dir()), path)
             raise RecordUnwritable(
-                f"{path} must be in a folder, but a file is in the way: {error.filename or path}; name another folder "
+                f"{path} must be in a folder, but a file is in the way: {in_the_way}; name another folder "
                 "(KAFKA_TUNER_STUDIES) or move the file away"
             ) from None
         raise unwritable(path, error.strerror or str(error)) from None
@@ -39,8 +40,9 @@ def writing(path: Path) -> Iterator[None]:
 def unwritable(path: Path, reason: str) -> RecordUnwritable:
     """Return the error for a file of the results store that can't be written."""
     return RecordUnwritable(
-        f"{path} must be writable, but the system says: {reason}; make room on the disk or correct the permissions, "
-        "and run the same command again: a study continues after its last stored trial"
+        f"{path} must be writable, but the system says: {reason}; make room on the disk, correct the permissions "
+        "or name another folder (KAFKA_TUNER_STUDIES), and run the same command again: a study continues after its "
+        "last stored trial"
     )
 
 

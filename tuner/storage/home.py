@@ -83,11 +83,15 @@ def find_study(name: str, root: Path | None = None, storage: Storage | None = No
     names = storage.names(root)
     more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
     hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
-    below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
-    where = f"in {storage.shown}" if storage.is_shared else below
     near = difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
-    raise StudyNotFound(f"there is no study {name!r} {where}; {guess}{hint}")
+    raise StudyNotFound(f"there is no study {name!r} {place_of_studies(storage, root)}; {guess}{hint}")
+
+
+def place_of_studies(storage: Storage, root: Path) -> str:
+    """Return where studies are kept, as a part of a sentence that says that none is there."""
+    below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
+    return f"in {storage.shown}" if storage.is_shared else below
 
 
 def verification_stem(file: str) -> str:

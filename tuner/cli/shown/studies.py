@@ -21,23 +21,24 @@ from tuner.present.study_list import (
     study_lines,
 )
 from tuner.results.study_results import results_of
-from tuner.storage.home import storage_at, studies_root
+from tuner.storage.home import place_of_studies, storage_at, studies_root
 
 
 def print_studies_here(*, as_json: bool, as_csv: bool) -> None:
     """Print the list of the studies of this host's storage, newest first."""
-    print_studies(newest_first([*_studies_here()]), as_json=as_json, as_csv=as_csv)
+    found = newest_first([*_studies_here()])
+    print_studies(found, place_of_studies(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
 
 
-def print_studies(found: list[ListedStudy], *, as_json: bool, as_csv: bool) -> None:
-    """Print the list of studies in the form that the user asked for."""
+def print_studies(found: list[ListedStudy], where: str, *, as_json: bool, as_csv: bool) -> None:
+    """Print the list of studies in the form that the user asked for; say `where` they would be if there is none."""
+    if not found:
+        say(f"there is no study yet {where}; `tuner run` makes one")
     if as_json:
         print_json(document("studies", studies=[each.as_json() for each in found]))
     elif as_csv:
         print_csv(study_csv(found))
-    elif not found:
-        say("there is no study yet; `tuner run` makes one")
-    else:
+    elif found:
         OUT.show(*study_lines(found))
 
 
