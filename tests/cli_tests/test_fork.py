@@ -101,7 +101,10 @@ def test_a_wrong_name_or_an_experiment_is_not_blamed_on_the_study_file(
 ) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     run_small(tmp_path / "small")
-    assert "NEW-NAME: a name must consist of" in refused("fork", "small", "a b").complaint
+    for more in ((), ("--server", "http://127.0.0.1:9")):
+        said = refused(*more, "fork", "small", "a b").complaint
+        assert "'NEW-NAME': a name must consist of" in said
+        assert "but got 'a b'" in said
     assert refused("fork", "small", "new").complaint.startswith("error: small is an experiment, not a study; use ")
 
 

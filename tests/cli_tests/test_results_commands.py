@@ -222,6 +222,13 @@ def test_compare_writes_both_pictures_and_warns_of_differences(run: Run, tmp_pat
     assert "no difference" in run("compare", "before", "after").stdout
 
 
+def test_a_study_is_not_compared_with_itself(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "a", rounds=8)
+    refused = run("compare", "a", str(tmp_path / "a"))
+    assert refused.exit_code == 2
+    assert "A and B must be two studies" in refused.stderr
+
+
 def test_report_is_written_where_asked(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", trials=12)
     assert run("report", "overnight").stdout == f"{tmp_path / 'overnight' / 'report.html'}\n"

@@ -42,6 +42,28 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "lines"),
+    [
+        ("workload: {record_bytes: 100}\n", "orders", 1),
+        ("# mine\nworkload:\n  record_bytes: 100", "orders", 3),
+        ("study: null\nworkload: {record_bytes: 100}\n", "orders", 0),
+        ('{"workload": {"record_bytes": 100}}', "orders", 0),
+        ("study: {name: mine}\nworkload: {record_bytes: 100}\n", "mine", 2),
+        ("study: mine\nworkload: {record_bytes: 100}\n", "mine", 2),
+    ],
+)
+def test_a_service_is_told_the_name_of_the_file_if_the_study_has_none(
+    tmp_path: Path, text: str, name: str, lines: int
+) -> None:
+    file = tmp_path / "orders.yaml"
+    file.write_text(text)
+    sent = StudyFromOptions(study_file=file).text_for_service(None)
+    study = yaml.safe_load(sent)["study"]
+    assert (study if isinstance(study, str) else study["name"]) == name
+    assert sent.splitlines()[:lines] == text.splitlines()[:lines], "the service names the lines of the user's file"
+
+
 def described(**given: object) -> StudySpec:
     """Return the study that options describe, by their names in Python."""
     return StudyFromOptions(**given).study()[0]  # type: ignore[arg-type]
@@ -270,8 +292,9 @@ def test_a_plan_needs_no_study_file(tmp_path: Path) -> None:
     assert "up to 3 rounds are spread over at most 2 h 00 min" in planned["sessions"]
     refused = tuner("plan", "--spread-over", "long")
     assert refused.code == 2
-    assert "a duration must read like 2.5, 30s, 5m or 2h; a number without a unit is in seconds, but got 'long'" in (
-        refused.complaint
+    assert (
+        "a duration must read like 2.5, 30s, 5m, 2h or 7d; a number without a unit is in seconds, but got 'long'"
+        in (refused.complaint)
     )
 
 

@@ -89,8 +89,10 @@ def test_every_command_works_on_another_host(
     reported = other.tuner("report", "small")
     assert Path(reported.out.strip()).is_file()
     assert Path(reported.out.strip()).parent == other.folder / "studies" / "small"
-    compared = other.tuner("compare", "small", "small", "--json")
-    assert compared.json["sizes"]
+    assert other.tuner("fork", "small", "again").code == 0
+    compared = other.tuner("compare", "small", "again", "--json")
+    assert compared.json["sizes"], compared.err
+    assert other.tuner("rm", "again", "--yes").code == 0
     before = len(load_results(Path("small"), storage_of(database)).sizes[0].trials)
     confirmed = other.tuner("confirm", "small", "--rounds", "2", "--max-rounds", "2", "--no-mlflow")
     assert confirmed.code == 0, confirmed.err

@@ -21,6 +21,7 @@ from tuner.study_file.writing import (
     same_measurement,
     sizes_in,
     study_text,
+    with_name,
 )
 
 __all__ = [
@@ -45,4 +46,5 @@ __all__ = [
     "sizes_in",
     "starter_text",
     "study_text",
+    "with_name",
 ]

@@ -214,6 +214,29 @@ def renamed(text: str, name: str) -> str:
     return changed_text(text, {"study": {"name": name}})
 
 
+def with_name(text: str, name: str) -> str:
+    """Return a study file's text with the name that is given if the study has none.
+
+    The lines keep their numbers where that is possible, because errors name them.
+
+    Args:
+        text: The text of the existing study file, which must be valid YAML.
+        name: The name.
+    """
+    problems = Problems("the study file")
+    value = read_yaml(text, problems)
+    if not isinstance(value, dict):  # it is left to the checks of the study file
+        return text
+    study = value.get("study")
+    if study.get("name") if isinstance(study, dict) else study:
+        return text
+    longer = f"{text}\nstudy: {json.dumps(name)}\n"
+    with suppress(StudyFileError):  # a file in JSON, for example, takes no such line
+        if read_yaml(longer, problems) == {**value, "study": name}:
+            return longer
+    return changed_text(text, {"study": {"name": name}})
+
+
 def knob_setting(text: str) -> Any:
     """Return what the section `space` of a study file says about a knob, from its short form on a command line.
 

@@ -8,6 +8,7 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
+from tuner.cli.options.study_arguments import check_two_studies
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.present.comparison_view import comparison_csv, print_comparison
@@ -16,6 +17,7 @@ from tuner.results.comparison import StudyComparison
 from tuner.results.comparison import compare as comparison
 from tuner.results.reasons import SIMULATED
 from tuner.results.study_results import StudyResults
+from tuner.storage.home import find_study
 
 
 def compare(
@@ -49,6 +51,7 @@ def compare(
     check_one_form(json=as_json, csv=as_csv)
     check_output(html, force=force)
     check_picture(png, force=force)
+    check_two_studies(first, second, same=find_study(first) == find_study(second))
     studies = (load_study(first).results, load_study(second).results)
     found = comparison(*studies)
     if as_json:

@@ -22,7 +22,6 @@ from tuner.storage.files import write_for_everybody
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import parse_study, read_study_file, renamed
-from tuner.study_file.sections import STUDY_NAME
 
 
 def fork(
@@ -43,10 +42,6 @@ def fork(
         tuner fork overnight low-latency low-latency.yaml
         tuner fork overnight overnight-2
     """
-    try:
-        STUDY_NAME.read(name)
-    except ValueError as error:
-        raise typer.BadParameter(f"NEW-NAME: {error}, but got {name!r}") from None
     storage = storage_at()
     folder, found = study_folder(name), find_study(study, storage=storage)
     with closing(storage.read(found)) as source:

@@ -24,7 +24,18 @@ MbPerS = Annotated[
         min=0.001, help="Throughput that you expect at full speed, to estimate how many bytes the study writes."
     ),
 ]
-NewName = Annotated[str, typer.Argument(metavar="NEW-NAME", help="Name of the new study.")]
+
+
+def _study_name(text: str) -> str:
+    from tuner.study_file.sections import STUDY_NAME  # most commands do not need it
+
+    try:
+        return str(STUDY_NAME.read(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}, but got {text!r}") from None
+
+
+NewName = Annotated[str, typer.Argument(metavar="NEW-NAME", parser=_study_name, help="Name of the new study.")]
 NewStudyFile = Annotated[
     Path | None,
     typer.Argument(
@@ -34,6 +45,16 @@ NewStudyFile = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")]
+
+
+def check_two_studies(first: str, second: str, *, same: bool) -> None:
+    """Check the arguments of `tuner compare`.
+
+    Raises:
+        typer.BadParameter: Both are the same study.
+    """
+    if same:
+        raise typer.BadParameter(f"A and B must be two studies, but {first} and {second} are the same one")
 
 
 def check_named(*, watch: bool) -> None:

@@ -37,6 +37,7 @@ from tuner.study_file import (
     renamed,
     sizes_in,
     study_text,
+    with_name,
 )
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -138,7 +139,7 @@ class StudyFromOptions(StudyOptions):
 
         Raises:
             typer.BadParameter: As for `study`.
-            StudyFileError: The study file can't be read.
+            StudyFileError: The study file is no valid YAML.
         """
         options.check_round_options(self.rounds, self.max_rounds)
         if self.study_file is not None:
@@ -148,6 +149,7 @@ class StudyFromOptions(StudyOptions):
                 raise typer.BadParameter(
                     f"a study file must be readable text, but {self.study_file} is not: {error}"
                 ) from None
+            text = with_name(text, self.study_file.stem)  # a service does not see the name of the file
             return self._changed(text, self.study_file.stem, self.study_file, {"target": target} if target else {})
         sections = self._sections_without_file(target or "service")
         if self.current is not None:  # a service reads no file of ours

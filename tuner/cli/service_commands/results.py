@@ -21,7 +21,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, form_asked
-from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named
+from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
 from tuner.cli.service_commands.at_service import Study, recommendations, service
@@ -229,7 +229,7 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
         shown = [{**view, **found[view["name"]].as_json()} for view in views]
         print_json(document("studies", studies=shown))
     else:
-        print_studies(newest_first([*found.values()]), as_json=False, as_csv=as_csv)
+        print_studies(newest_first([*found.values()]), f"at {client.url}", as_json=False, as_csv=as_csv)
 
 
 def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
@@ -329,6 +329,7 @@ def compare(
         tuner --server https://tuner.example compare before after --html fronts.html
     """
     check_one_form(json=as_json, csv=as_csv)
+    check_two_studies(first, second, same=first == second)
     check_output(html, force=force)
     with service() as client:
         found = client.comparison(first, second)
