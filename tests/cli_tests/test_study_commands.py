@@ -37,7 +37,9 @@ def test_init_writes_a_file_that_plan_reads_and_the_schema_accepts(tmp_path: Pat
 
 def test_init_prints_a_next_command_that_can_be_pasted(tmp_path: Path) -> None:
     path = tmp_path / "zwei worte.yaml"
-    assert f"next: tuner plan '{path}'" in tuner("init", str(path)).err
+    said = tuner("init", str(path)).err
+    assert f"next: tuner plan '{path}'" in said
+    assert 'a study can\'t have the name of this file, so the file says study: "zwei-worte"' in said
     assert "zwei-worte" in tuner("plan", str(path)).out
 
 

@@ -70,6 +70,36 @@ def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest
     assert "pause works on the studies of a service only: give --server, or set KAFKA_TUNER_SERVER" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("environment", "words", "said"),
+    [
+        ({}, ("--server", "foo", "studies"), "must read http://HOST:PORT or https://HOST, without user, query"),
+        ({}, ("--server", "foo", "studies"), "; --server or KAFKA_TUNER_SERVER gives the address, "),
+        ({"KAFKA_TUNER_SERVER": "foo"}, ("studies",), "; --server or KAFKA_TUNER_SERVER gives the address, "),
+        ({"KAFKA_TUNER_TOKEN_FILE": "/nope"}, ("--server", "http://127.0.0.1:9", "studies"),
+         "must be readable text, but /nope is not: No such file or directory"),
+        ({}, ("--server", "http://127.0.0.1:9", "compare", "a", "a"), "A and B must be two studies"),
+        ({}, ("init", "-"), "the name of a file must not begin with -, but got -"),
+        ({}, ("init", "--", "-x.yaml"), "the name of a file must not begin with -, but got -x.yaml"),
+        ({}, ("experiment", "show", "thesis-default", "--yaml", "--json"), "a result has one form"),
+        ({}, ("experiment", "report", "papers", "--csv", "--format", "json"), "--csv and --format were given"),
+        ({}, ("experiment", "report", "papers", "--json", "--format", "csv"), "--json and --format were given"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_done_is_refused_with_the_words_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str], words: tuple[str, ...], said: str
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    ended = tuner(*words)
+    assert ended.code == 2
+    assert said in ended.complaint
+    assert "Errno" not in ended.err
+    assert not [*tmp_path.glob("*.yaml"), *tmp_path.glob("-")]
+
+
 def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "producer.properties"
     file.write_text("acks=all\n\nlinger.msec=5\n")

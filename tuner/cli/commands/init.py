@@ -10,7 +10,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.output import write_output
 from tuner.cli.printing import print_written
 from tuner.present.console import say
-from tuner.study_file import starter_text
+from tuner.study_file import name_line, starter_text
 
 
 def init(
@@ -27,9 +27,13 @@ def init(
     """
     if bootstrap is not None:
         options.check_bootstrap(bootstrap)
+    if str(path).startswith("-"):
+        raise typer.BadParameter(f"the name of a file must not begin with -, but got {path}; name another file")
     if path.exists():
         raise typer.BadParameter(f"the file must be new, but {path} is there already; name another file")
     write_output(path, starter_text(bootstrap, str(path)))
+    if line := name_line(str(path)):
+        say(f"a study can't have the name of this file, so the file says {line.strip()}")
     say(f"wrote {path}; next: tuner plan {shlex.quote(str(path))}")
     if as_json:
         print_written(path, as_json=True)

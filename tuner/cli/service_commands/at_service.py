@@ -63,7 +63,10 @@ def service() -> Iterator[Client]:
     try:
         yield Client(os.environ[SERVER_VARIABLE], _token())
     except ValueError as error:
-        raise typer.BadParameter(f"{SERVER_VARIABLE} or {TOKEN_VARIABLE}: {error}") from None
+        raise typer.BadParameter(
+            f"{error}; --server or {SERVER_VARIABLE} gives the address, {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} the "
+            "token"
+        ) from None
     except ServiceFault as error:
         ERR.show(f"error: {error}", style="red")
         refused = isinstance(error, ServiceRefused)
@@ -112,8 +115,9 @@ def _token() -> str | None:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.reason
         raise typer.BadParameter(
-            f"the token file that {TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {error}"
+            f"the token file that {TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {reason}"
         ) from None
 
 
