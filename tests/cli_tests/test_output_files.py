@@ -39,7 +39,7 @@ WRITERS = {
     },
     **{
         f"experiment as {form}": ("experiment", "report", name, "--format", form, "--output", "out.txt")
-        for name, form in (("small", "markdown"), ("small", "csv"), ("small", "json"))
+        for name, form in (("small", "text"), ("small", "markdown"), ("small", "csv"), ("small", "json"))
     },
 }
 """Commands that write a file which they recognise as their own."""

@@ -16,6 +16,7 @@ MARKS: Final = (
     b'"kind": "experiment',  # the report of an experiment as JSON
     b",round,started_at,bound_by,error",  # as CSV
     b" | bound by |\n| --- |",  # as Markdown
+    b"  bound by\n",  # as text
     b'"generator": "kafka-tuner"',  # Parquet: the attributes of the table
 )
 """What each form of output contains near its beginning or its end. JSON for librdkafka is the bare config."""
