@@ -23,6 +23,8 @@ from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults, load_results, size_results
 
+pytestmark = pytest.mark.campaign
+
 SPEC = StudySpec(
     "again",
     WorkloadSpec(

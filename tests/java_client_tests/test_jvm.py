@@ -21,10 +21,12 @@ from runners.workload import RecordSizes, Workload
 from tests.helpers.waiting import eventually
 from tests.java_client_tests.loads import ENDLESS, NEWEST, PACED, load_of, on_fake_broker, started
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.mark.parametrize(
     "version",
-    [pytest.param("2.8.2", marks=pytest.mark.campaign), pytest.param("3.9.1", marks=pytest.mark.long), NEWEST],
+    ["2.8.2", pytest.param("3.9.1", marks=pytest.mark.long), NEWEST],
 )
 def test_every_release_sends_a_paced_load_and_reports_it(version: str) -> None:
     with started(version) as jvm:
@@ -135,7 +137,6 @@ def test_the_waits_for_a_message_are_counted(monkeypatch: pytest.MonkeyPatch) ->
             jvm.next_message(0.15)
 
 
-@pytest.mark.campaign
 @pytest.mark.long
 def test_a_process_that_is_stopped_counts_as_paused() -> None:
     with started() as jvm:

@@ -31,6 +31,8 @@ from tuner.service.queue.job import JobState, Submission, Task, TaskKind
 from tuner.service.queue.job_queue import open_queue
 from tuner.storage.home import ROOT_VARIABLE
 
+pytestmark = pytest.mark.campaign
+
 PHASES = "saturate: {warmup: 0s, measured: 1s}\n  paced: {warmup: 0s, measured: 1s}"
 
 
@@ -145,7 +147,6 @@ def test_a_plan_is_that_of_the_service(served: Serving, tmp_path: Path, monkeypa
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
     before = confirmations(served, "orders")
     done = at(served, "confirm", "orders", "--goal", "throughput", "--rounds", "3", "--max-rounds", "3", "--json")
@@ -229,7 +230,6 @@ def test_a_file_is_verified_for_the_client_of_the_study(served: Serving, tmp_pat
     assert "client must be that of beans: java " in other.complaint
 
 
-@pytest.mark.campaign
 def test_a_fork_is_paused_with_the_old_trials(served: Serving, tmp_path: Path) -> None:
     made = at(served, "fork", "orders", "orders-2", "--json")
     assert made.code == 0, made.err
@@ -251,7 +251,6 @@ def test_a_fork_is_paused_with_the_old_trials(served: Serving, tmp_path: Path) -
     assert served.ask("GET", "/v1/studies/fourth").status == 404
 
 
-@pytest.mark.campaign
 def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
     assert served.submit(text_of("gone", trials=100_000)).status == 201
     eventually(lambda: state_of(served, "gone") == "running")
@@ -270,7 +269,6 @@ def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
     assert ended(served, "gone") == "complete"
 
 
-@pytest.mark.campaign
 def test_a_complete_study_is_complete_again_after_a_task_that_failed_first(served: Serving) -> None:
     failed = Task(TaskKind.CONFIRM, {"rounds": 2}, JobState.COMPLETE).as_text()
     with closing(sqlite3.connect(served.root / QUEUE_FILE)) as db, db:
@@ -334,7 +332,6 @@ def test_results_with_a_service_have_all_warnings_of_the_local_commands(
             assert all(warning in here.complaint for warning in warnings)
 
 
-@pytest.mark.campaign
 def test_mlflow_is_brought_up_to_date_by_the_service(served: Serving) -> None:
     done = at(served, "sync", "orders", "--json")
     assert done.code == 0, done.err

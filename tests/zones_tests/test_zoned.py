@@ -25,6 +25,8 @@ from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.owner import running_owner
 from tests.helpers.waiting import eventually
 
+pytestmark = pytest.mark.campaign
+
 ROUND_TRIP_MS = 12.0
 LIMIT_MB_PER_S = 8.0
 
@@ -49,7 +51,6 @@ def running(zoned: ZonedCluster) -> RunningCluster:
     return zoned.start()
 
 
-@pytest.mark.campaign
 @pytest.mark.broker
 def test_the_brokers_tell_clients_only_the_ports_of_the_proxy(running: RunningCluster) -> None:
     brokers = Contact(running.connection).metadata(30.0).brokers.values()
@@ -58,7 +59,6 @@ def test_the_brokers_tell_clients_only_the_ports_of_the_proxy(running: RunningCl
     assert running.label == "embedded (8 ms and 8 MB/s to the brokers, 4 ms to the clients)"
 
 
-@pytest.mark.campaign
 @pytest.mark.broker
 def test_each_request_of_a_producer_takes_the_round_trip(running: RunningCluster) -> None:
     workload = Workload(RecordSizes.fixed(1000), warmup_s=0.5, measured_s=1.5, rate_records_per_s=200)
@@ -101,7 +101,6 @@ def test_the_brokers_replicate_without_the_link_and_the_bandwidth_limits_the_pro
     assert lateness.chunks > 0
 
 
-@pytest.mark.campaign
 @pytest.mark.broker
 def test_start_and_stop_leave_no_process_and_no_port() -> None:
     cluster = ZonedCluster(Link.symmetric(1.0))
@@ -118,7 +117,6 @@ def test_start_and_stop_leave_no_process_and_no_port() -> None:
     cluster.stop()  # a second call is allowed
 
 
-@pytest.mark.campaign
 @pytest.mark.broker
 def test_the_brokers_and_the_proxy_end_with_their_killed_owner() -> None:
     with running_owner("zoned") as (owner, told):
