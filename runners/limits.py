@@ -1,4 +1,4 @@
-"""Limits of a measurement: the bytes that it may send, the free disk space, and the length of an outage."""
+"""How many bytes a measurement may send, how much disk space stays free, and how long brokers may be unreachable."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -120,7 +120,7 @@ class Drain:
 
     def _send_and_take(self, left_ms: int) -> None:
         """Send records until the client's queue is full, then let deliveries gather, and take them."""
-        # If the client does not note when a delivery arrives, a delivery that is taken late seems to have arrived late.
+        # Some clients do not note when a delivery arrives. Taking it late would then make its latency longer.
         fill_ns = min(FILL_NS, left_ms * NS_PER_MS) if self.client.notes_arrivals else 0
         if self.sender.fill(self.clock.now_ns() + fill_ns):
             self.client.drain(0)

@@ -27,8 +27,8 @@ def measure(load: Windows, stop_after: int | None = None) -> tuple[int, int, boo
     """Complete the windows of a load.
 
     Returns:
-        The seconds at both ends of the measured phase, whether the load was stopped, and the seconds at which the
-        values of the warm-up were dropped.
+        When the measured phase began and ended, whether the load was stopped, and when the values of the warm-up were
+        dropped. Times are in seconds.
     """
     dropped = list[int]()
 

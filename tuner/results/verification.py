@@ -1,4 +1,4 @@
-"""Whether a verified config, measured alternating with the baseline, passes for all sizes; its exit code."""
+"""Decides whether a config passes `tuner verify` for all its record sizes, and the exit code of the command."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
