@@ -30,8 +30,8 @@ install: $(RUNTIME) ## Install the tuner into .venv
 run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (about 8 minutes; ARGS="--trials 6")
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
-test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those without a broker)
-	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "not campaign" $(ARGS)
+test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign and not docker'" for those without a broker)
+	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "not campaign and not docker" $(ARGS)
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these

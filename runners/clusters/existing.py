@@ -84,7 +84,11 @@ _CAUSES = (
         "the broker closes the connection: the listener may require TLS or SASL; check the port and security.protocol",
         patience_s=1.5,
     ),
-    _Cause(r"SSL handshake failed|\bSSL\b.*(error|alert)", TargetRefused, "check the ssl.* properties"),
+    _Cause(  # each message begins with the listener's URL, which may be ssl://
+        r"SSL handshake failed|\bSSL\b(?!://).*(error|alert)",
+        TargetRefused,
+        "check the ssl.* properties",
+    ),
     _Cause(
         r"incorrect security\.protocol|security\.protocol is correctly|connecting to a SSL listener",
         TargetRefused,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from runners.clusters.cluster import LocalBroker, RunningCluster
-from runners.clusters.contact import message_text
+from runners.clusters.contact import Contact, message_text
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.topics import OwnedTopics
@@ -198,6 +198,19 @@ def test_the_count_of_repetitions_is_no_part_of_a_message() -> None:
     closed = "ssl://127.0.0.1:35907/bootstrap: Disconnected: SSL connection closed by peer (after 1ms in state UP"
     line = f"FAIL [rdkafka#producer-7] [thrd:ssl://127.0.0.1:35907/bootstrap]: {closed}"
     assert message_text(f"{line}, 1 identical error(s) suppressed)") == message_text(f"{line})") == f"{closed})"
+
+
+def test_a_connection_that_breaks_under_tls_gets_the_advice_of_one_that_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker that requires a login may close the connection while librdkafka still writes to it."""
+    broken = (
+        "ssl://127.0.0.1:20002/bootstrap: Send failed: error:80000020:system library::Broken pipe: "
+        "tls_retry_write_records failure (after 1ms in state UP)"
+    )
+    monkeypatch.setattr(Contact, "complaints", lambda _: [broken])
+    with pytest.raises(TargetRefused, match=r"may require TLS or SASL.*security\.protocol"):
+        ExistingCluster(f"127.0.0.1:{free_port()}").start()
 
 
 @pytest.mark.broker
