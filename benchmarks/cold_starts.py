@@ -24,8 +24,8 @@ from typing import Final
 from benchmarks.evidence import add_keep, benchmark_parser, run_benchmark, whole_number
 from tuner.model.errors import ExitCode, NoFeasibleConfig
 from tuner.model.trial import CONFIRMING_KINDS
-from tuner.present.recommendation_words import in_short
-from tuner.results.recommend import recommend
+from tuner.present.recommendations.recommendation_words import in_short
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import SizeResults, StudyResults, load_results
 
 STUDY: Final = Path(__file__).parents[1] / "examples" / "quickstart.yaml"

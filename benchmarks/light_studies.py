@@ -22,14 +22,14 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
-from tuner.course.bench import Bench
-from tuner.course.budget import Budget, next_occurrence
-from tuner.course.driver import measure_sizes
+from tuner.course.budgets.budget import Budget, next_occurrence
 from tuner.course.reporter import SilentReporter
-from tuner.course.steadiness import capacity_of, is_steady
-from tuner.course.trial_job import StartedTrial
+from tuner.course.studies.driver import measure_sizes
+from tuner.course.studies.trial_loop import TrialLoop
 from tuner.course.trial_keeper import TrialKeeper
-from tuner.course.trial_loop import TrialLoop
+from tuner.course.trials.bench import Bench
+from tuner.course.trials.steadiness import capacity_of, is_steady
+from tuner.course.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import UNBROKEN_S, trial_s

@@ -21,8 +21,8 @@ from objectives.ratios import Ratio
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.home import find_study
 

@@ -18,11 +18,11 @@ from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
-from tuner.results.recommend import recommend
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults
 
 SEARCHED = "batch.num.messages"

@@ -25,7 +25,7 @@ from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import SizeResults

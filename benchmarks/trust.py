@@ -36,13 +36,13 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
 
 _CLUSTER_NOISE = 0.05

@@ -40,7 +40,7 @@ from benchmarks.trust_figures import (
 from objectives.scoring import Constraint
 from tuner.model.spec import Goal
 from tuner.model.target import Target
-from tuner.results.recommendation import Conditions
+from tuner.results.recommendations.recommendation import Conditions
 
 GAIN: Final = 1.2
 CONFIRMATIONS: Final = 6

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tuner.course.reporter import ExperimentReporter, Reporter
     from tuner.model.experiment import ExperimentSpec
     from tuner.model.spec import Goal, StudySpec
-    from tuner.results.experiment_results import ExperimentResults
-    from tuner.results.recommendation import Recommendation
+    from tuner.results.experiments.experiment_results import ExperimentResults
+    from tuner.results.recommendations.recommendation import Recommendation
     from tuner.results.study_results import SizeResults, StudyResults
     from tuner.search.samplers import OwnSampler
 
@@ -69,8 +69,8 @@ class Study:
 
     @cached_property
     def trials(self) -> "pd.DataFrame":
-        """All trials, one per row; `tuner.present.frames.trials_frame` describes the columns."""
-        from tuner.present.frames import trials_frame
+        """All trials, one per row; `tuner.present.export.frames.trials_frame` describes the columns."""
+        from tuner.present.export.frames import trials_frame
 
         return trials_frame(self.results.sizes)
 
@@ -128,9 +128,9 @@ def run_study(
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
         TooManyFailures: Too many trials in a row gave no measurement.
     """
-    from tuner.course.least_limits import check_limits
+    from tuner.course.budgets.least_limits import check_limits
     from tuner.course.reporter import SilentReporter
-    from tuner.course.run import measure_study
+    from tuner.course.studies.run import measure_study
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
@@ -210,12 +210,12 @@ def run_experiment(
         TooManyFailures: Too many measurements in a row failed.
         ValueError: An `ExperimentSpec` has no text.
     """
-    from tuner.course.experiment import measure_experiment
+    from tuner.course.experiments.experiment import measure_experiment
     from tuner.course.reporter import SilentExperimentReporter
     from tuner.experiment_file import read_experiment
     from tuner.model.experiment import ExperimentSpec
     from tuner.present.report.bundle import write_experiment
-    from tuner.results.experiment_results import load_experiment
+    from tuner.results.experiments.experiment_results import load_experiment
     from tuner.storage.home import study_folder
     from tuner.tracking import MlflowMirror
 
@@ -255,9 +255,9 @@ def run_searches(
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
         RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
     """
-    from tuner.course.experiment_identity import check_rows_unchanged
-    from tuner.results.experiment_results import found_before
-    from tuner.results.recommend import recommend
+    from tuner.course.experiments.experiment_identity import check_rows_unchanged
+    from tuner.results.experiments.experiment_results import found_before
+    from tuner.results.recommendations.recommend import recommend
     from tuner.storage.home import study_folder
 
     experiment.check_zones()
@@ -295,7 +295,7 @@ def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "E
         RequestRefused: This is a study, not an experiment.
         StorageUnreachable: The shared storage does not answer.
     """
-    from tuner.results.experiment_results import load_experiment as load
+    from tuner.results.experiments.experiment_results import load_experiment as load
     from tuner.storage.home import find_study, storage_at
 
     studies = storage_at(storage)
@@ -345,8 +345,8 @@ def recommend(
             `allow_loss` is not between 0 and 1.
     """
     from tuner.model.spec import Goal
-    from tuner.results.recommend import recommend
-    from tuner.results.recommendation import Conditions
+    from tuner.results.recommendations.recommend import recommend
+    from tuner.results.recommendations.recommendation import Conditions
 
     if allow_loss is not None and not 0 <= allow_loss <= 1:
         raise ValueError(f"allow_loss must be from 0 to 1, but got {allow_loss}; 0.1 allows a loss of 10 %")
@@ -365,7 +365,7 @@ def front(study: "Study | str | Path", record_bytes: int | str | None = None) ->
     Raises:
         ValueError: The study did not measure this size, or measured several and `record_bytes` was left out.
     """
-    from tuner.present.frames import trials_frame
+    from tuner.present.export.frames import trials_frame
 
     frame = trials_frame([_loaded(study).size(record_bytes)])
     return frame[frame["on_front"]].reset_index(drop=True)

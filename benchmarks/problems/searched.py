@@ -24,7 +24,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tuner.course.racing import HOPELESS_RATIO
+from tuner.course.trials.racing import HOPELESS_RATIO
 from tuner.prediction.calibration import PRIOR_SD_LOG, with_shifted_logs
 
 _P99, _MEDIAN = "latency_p99_ms", "latency_p50_ms"

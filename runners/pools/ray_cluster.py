@@ -81,8 +81,8 @@ def facts_here() -> dict[str, str]:
     try:
         facts["kafka-tuner"] = _our_version()
         # These are the modules that are imported when a job is unpickled.
-        importlib.import_module("tuner.course.trial_target")
-        importlib.import_module("tuner.course.racing")
+        importlib.import_module("tuner.course.trials.trial_target")
+        importlib.import_module("tuner.course.trials.racing")
         client = importlib.import_module("confluent_kafka")
         facts["confluent-kafka"] = importlib.metadata.version("confluent-kafka")
         facts["librdkafka"] = client.libversion()[0]

@@ -23,7 +23,7 @@ from tests.helpers.studies import (
     state_told,
 )
 from tuner.course.reporter import Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec

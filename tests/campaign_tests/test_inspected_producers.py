@@ -27,7 +27,7 @@ from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tuner.inspection.batch_ending import Ending
 from tuner.inspection.topic_savings import Inspection, inspection_of
-from tuner.present.inspection_words import remarks
+from tuner.present.topics.inspection_words import remarks
 
 pytestmark = pytest.mark.broker
 

@@ -15,7 +15,7 @@ from tests.helpers.studies import THROUGHPUT, Told, of_kind, on_record, real_stu
 from tests.helpers.waiting import eventually
 from tests.pools_tests.pool_runners import Dying
 from tuner.course.reporter import Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import Executor
 from tuner.model.trial import Kind, State
 

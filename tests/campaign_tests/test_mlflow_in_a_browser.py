@@ -21,7 +21,7 @@ from tests.campaign_tests.browser import page as page_at
 from tests.helpers.command import arguments, tuner
 from tests.helpers.ports import free_port
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.results.study_results import StudyResults

@@ -11,7 +11,7 @@ from tests.campaign_tests.browser import await_server, needs_browser, page
 from tests.helpers.command import arguments
 from tests.helpers.ports import free_port
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.study_file import parse_study
 
 pytestmark = [needs_browser, pytest.mark.long]

@@ -27,7 +27,7 @@ from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Kind, Trial
 from tuner.present.number_text import number
-from tuner.results.recommend import recommend_each
+from tuner.results.recommendations.recommend import recommend_each
 from tuner.results.study_results import load_results
 from tuner.storage.home import ROOT_VARIABLE
 

@@ -14,7 +14,7 @@ from tuner.confirmation.steps import next_step
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommend import recommend
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, size_results
 
 BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}

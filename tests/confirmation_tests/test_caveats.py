@@ -12,7 +12,7 @@ from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.results.recommend import recommend
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults
 
 FAST = {"linger.ms": "1"}

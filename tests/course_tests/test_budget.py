@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.helpers.trials import trial
-from tuner.course.budget import Budget, next_occurrence, spent_s
+from tuner.course.budgets.budget import Budget, next_occurrence, spent_s
 from tuner.model.errors import DeadlinePassed
 from tuner.model.spec import SearchSpec
 from tuner.model.trial import Trial

@@ -15,7 +15,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import THROUGHPUT, Told, simulated_study
 from tests.helpers.trials import OBJECTIVES, failed, trial
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model import study_time
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial

@@ -18,7 +18,7 @@ from runners.measurement import Window
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.reporter import Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.model.target import Target

@@ -8,11 +8,11 @@ import pytest
 from objectives.scoring import ALWAYS, Constraint
 from tests.helpers.studies import Told, of_kind, on_record, simulated_study
 from tests.helpers.trials import trial
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.changed_constraints import judge_again
-from tuner.results.recommend import recommend
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import load_results
 
 P99 = Constraint("latency_p99_ms", at_most=True, limit=10)

@@ -16,11 +16,11 @@ from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
-from tuner.results.recommend import recommend
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, load_results, size_results
 
 pytestmark = pytest.mark.campaign

@@ -15,10 +15,10 @@ from tests.helpers.cutting_proxy import CuttingProxy
 from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import SHORT_LEASE_S, opened
 from tests.helpers.studies import BASELINE, Steady
-from tuner.course.bench import Bench
-from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_keeper import utc_now
-from tuner.course.trial_target import SimulatedTarget
+from tuner.course.trials.bench import Bench
+from tuner.course.trials.trial_job import StartedTrial, TrialJob
+from tuner.course.trials.trial_target import SimulatedTarget
 from tuner.model.errors import StudyTakenOver
 from tuner.model.trial import SATURATED, Kind, Proposal
 from tuner.storage.protocols import ResultsStore

@@ -13,7 +13,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told, on_record, simulated_study, state_told
 from tuner.course.reporter import Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState
 from tuner.model.trial import Trial

@@ -13,7 +13,7 @@ from tests.helpers.stored_studies import ENVIRONMENT
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.environment import environment_changes, environment_facts
 from tuner.course.open_target import open_target
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import StudyChanged
 from tuner.model.target import Target
 from tuner.present.report.bundle import write_study

@@ -15,8 +15,8 @@ from search_spaces.guarantee import DURABILITY, Guarantee
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import BASELINE, Told, of_kind, on_record, simulated_study
-from tuner.course.forking import TakenOver, begin_fork, fork, trials_for
-from tuner.course.run import measure_study
+from tuner.course.studies.forking import TakenOver, begin_fork, fork, trials_for
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import RecordDamaged, RequestRefused, StudyChanged
 from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.target import Target

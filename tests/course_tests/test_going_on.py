@@ -11,11 +11,11 @@ from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.facts import MLFLOW_EXPERIMENT
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommend import recommend
+from tuner.results.recommendations.recommend import recommend
 from tuner.storage.sqlite import SqliteStore
 
 _SPEC = StudySpec(

@@ -14,13 +14,13 @@ from runners.workload import RecordSizes, Workload
 from search_spaces import Guarantee, ProducerConfig, java, parse_properties
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.open_target import open_target
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import Goal
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
 from tuner.present.export import Format, export, is_translated, offered, recommendation_json, recommendation_of
-from tuner.results.comparison import compare
-from tuner.results.recommend import recommend
+from tuner.results.comparisons.comparison import compare
+from tuner.results.recommendations.recommend import recommend
 
 STUDY = """\
 study: {{name: {name}}}

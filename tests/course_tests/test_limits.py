@@ -13,8 +13,8 @@ import yaml
 import tuner
 from tests.helpers.service_in_process import in_process
 from tests.helpers.serving import Response
-from tuner.course import estimate
-from tuner.course.least_limits import check_limits
+from tuner.course.budgets import estimate
+from tuner.course.budgets.least_limits import check_limits
 from tuner.model.errors import ExitCode, LimitTooLow, exit_code_of
 from tuner.model.spec import Executor, StudySpec
 from tuner.storage.sqlite import SqliteStore

@@ -15,10 +15,10 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import BASELINE
-from tuner.course.bench import Bench
-from tuner.course.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.course.trial_keeper import utc_now
-from tuner.course.trial_target import SimulatedTarget, TrialTopic
+from tuner.course.trials.bench import Bench
+from tuner.course.trials.trial_job import StartedTrial, TrialDone, TrialJob
+from tuner.course.trials.trial_target import SimulatedTarget, TrialTopic
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.trial import PACED, Kind, Proposal
 

@@ -18,10 +18,10 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.measurements import window
 from tests.helpers.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
-from tuner.course.racing import PhaseRule, race_of
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
-from tuner.course.stopping import PhaseProgress, Stopping
+from tuner.course.studies.run import measure_study
+from tuner.course.trials.racing import PhaseRule, race_of
+from tuner.course.trials.stopping import PhaseProgress, Stopping
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.racing_savings import RacingSavings

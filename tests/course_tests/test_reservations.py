@@ -17,9 +17,9 @@ from search_spaces.producer_config import ProducerConfig
 from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Told, simulated_study
-from tuner.course.budget import Budget
+from tuner.course.budgets.budget import Budget
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import StudySpec
 from tuner.model.trial import State

@@ -22,8 +22,8 @@ from tests.helpers.studies import Told, on_record, simulated_study
 from tests.helpers.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.open_target import OpenTarget, open_target
-from tuner.course.run import measure_study
-from tuner.course.trial_target import ClusterTarget
+from tuner.course.studies.run import measure_study
+from tuner.course.trials.trial_target import ClusterTarget
 from tuner.model.setup import ONE_PRODUCER
 from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import rounds_on_new_brokers, spreads_rounds

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.helpers.studies import Told, on_record, simulated_study
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.trial import Kind
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
-from tuner.course.verifying import judgement_before, measuring_like
+from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import ExitCode, RequestRefused, exit_code_of
 from tuner.model.facts import RATES, RECORD_SIZES
-from tuner.results.verification import Terms
+from tuner.results.comparisons.verification import Terms
 from tuner.study_file import parse_study
 
 _TEXT = "study: old\nworkload: {record_bytes: [100, '100:70,1000:30'], partitions: 5}\nsearch: {trials: 40}\n"

@@ -14,12 +14,12 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told
 from tuner.course.reporter import Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import burn_in_trials
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Conditions
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import load_results
 
 SPREAD = 0.4

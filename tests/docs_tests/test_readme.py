@@ -11,8 +11,8 @@ from tests.docs_tests.pages import blocks
 from tests.helpers.stored_studies import study
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.present.export import Format, export
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Price
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Price
 
 GAIN = re.compile(r"([\d.]+) \(([\d.]+) to ([\d.]+); ([\d.]+) %\) +([\d.]+) to ([\d.]+)$")
 OBJECTIVES = ("mb_per_s", "latency_p95_ms")

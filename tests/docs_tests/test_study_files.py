@@ -13,10 +13,10 @@ import yaml
 from runners.simulated import SimulatedRunner
 from tests.docs_tests.pages import Block, blocks, is_experiment
 from tests.helpers.small_experiment import ToldOfExperiment
-from tuner.course.experiment import measure_experiment
+from tuner.course.experiments.experiment import measure_experiment
 from tuner.experiment_file import parse_experiment
-from tuner.results.checked_findings import FindingOutcome
-from tuner.results.experiment_results import load_experiment
+from tuner.results.experiments.checked_findings import FindingOutcome
+from tuner.results.experiments.experiment_results import load_experiment
 from tuner.service.config import ServiceFile, load_config
 from tuner.study_file import json_schema, parse_study
 

@@ -16,15 +16,15 @@ from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner as command
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.stored_studies import write_study
-from tuner.course.experiment import measure_experiment
 from tuner.course.experiment_steps import rows_of_round
+from tuner.course.experiments.experiment import measure_experiment
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S
 from tuner.model.study_time import UNBROKEN_S
 from tuner.model.trial import Kind
 from tuner.prediction.observations import observations_in
-from tuner.results.experiment_results import load_experiment
+from tuner.results.experiments.experiment_results import load_experiment
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.storage.sqlite import FolderStorage
 

@@ -11,13 +11,13 @@ import tuner
 from runners.simulated import SimulatedRunner
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.trials import trial
-from tuner.course.experiment import measure_experiment
+from tuner.course.experiments.experiment import measure_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
 from tuner.model.paper import Comparison, Expectation, Finding
-from tuner.present.experiment_plan_view import planned_lines
-from tuner.present.experiment_view import (
+from tuner.present.experiments.experiment_plan_view import planned_lines
+from tuner.present.experiments.experiment_view import (
     because,
     experiment_json,
     experiment_lines,
@@ -29,10 +29,10 @@ from tuner.present.experiment_view import (
 )
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.present.report.experiment_series import groups, line_setting, series_of
-from tuner.results.checked_findings import FindingOutcome, check
-from tuner.results.experiment_results import ExperimentResults, load_experiment
-from tuner.results.latency_parts import latency_parts
-from tuner.results.row_results import RowResults, mean_of
+from tuner.results.experiments.checked_findings import FindingOutcome, check
+from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
+from tuner.results.experiments.latency_parts import latency_parts
+from tuner.results.experiments.row_results import RowResults, mean_of
 from tuner.results.study_results import load_results
 
 CUT: Final = """

@@ -9,7 +9,7 @@ from runners.measurement import Window
 from tests.helpers.studies import simulated_study
 from tuner.course.mirroring import SyncOutcome
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Trial
 from tuner.storage.files import read_progress

@@ -16,7 +16,7 @@ from tuner.inspection.topic_savings import Inspection, inspection_of
 from tuner.prediction.advice import Advice, advice
 from tuner.prediction.calibration import calibrate, uncalibrated
 from tuner.prediction.observations import Observation
-from tuner.present.advice_view import advice_json, advice_lines, command
+from tuner.present.predictions.advice_view import advice_json, advice_lines, command
 
 DAY_S = 86_400.0
 RECORDS = arrivals(2_000, mean_ms=2.0)

@@ -8,7 +8,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, real_study
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.target import Target
 from tuner.prediction.observations import assumed_shape, observations_of, stored_load, study_workload

@@ -11,7 +11,7 @@ from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_properties
 from tuner.model.trial import Trial
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommendation import Recommendation
 
 
 def of_java(found: Recommendation, values: Mapping[str, str], version: str | None = None) -> Recommendation:

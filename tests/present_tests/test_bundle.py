@@ -16,9 +16,16 @@ from tests.helpers.stored_studies import WINNER, study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Trial
 from tuner.present.export import SUFFIXES, offered
-from tuner.present.front_table import front_csv, front_json, front_markdown, front_metrics, front_rows, in_turn_rows
 from tuner.present.report import bundle
 from tuner.present.report.bundle import write_artifacts, write_study
+from tuner.present.trial_tables.front_table import (
+    front_csv,
+    front_json,
+    front_markdown,
+    front_metrics,
+    front_rows,
+    in_turn_rows,
+)
 
 
 def test_the_folder_has_every_artifact(tmp_path: Path) -> None:

@@ -37,9 +37,9 @@ from tuner.present.export import (
     recommendation_of,
 )
 from tuner.present.number_text import shown_metrics
-from tuner.present.recommendation_words import KEEP, NO_GAIN
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Price, Recommendation
+from tuner.present.recommendations.recommendation_words import KEEP, NO_GAIN
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Price, Recommendation
 
 
 @pytest.fixture(scope="module")

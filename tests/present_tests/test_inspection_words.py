@@ -9,8 +9,8 @@ from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
 from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
-from tuner.present.inspection_view import inspection_json, inspection_lines, print_ranking, ranking_json
-from tuner.present.inspection_words import in_short, linger, notes, remarks, share
+from tuner.present.topics.inspection_view import inspection_json, inspection_lines, print_ranking, ranking_json
+from tuner.present.topics.inspection_words import in_short, linger, notes, remarks, share
 
 HALVED = Merged(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
 MUCH = 10**9

@@ -18,8 +18,8 @@ from tests.helpers.stored_studies import study
 from tests.present_tests.java_recommendation import entries_of, of_java
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, Format, export, export_all, formats, is_translated, offered
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Recommendation
 
 TUNED: Final = {"acks": "all", "batch.size": "262144", "compression.lz4.level": "3", "compression.type": "lz4"}
 WEAK: Final = {

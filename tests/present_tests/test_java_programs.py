@@ -20,8 +20,8 @@ from tests.present_tests.java_recommendation import entries_of, of_java
 from tests.search_spaces_tests.real_java_client import constructed, differences
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Recommendation
 
 pytestmark = pytest.mark.campaign
 

@@ -12,18 +12,18 @@ from search_spaces.producer_config import ProducerConfig
 from tests.helpers.stored_studies import failed, study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.present.comparison_view import comparison_rows
-from tuner.present.frames import trials_frame, trials_json
-from tuner.present.front_table import front_csv, front_json, front_notes, front_rows
+from tuner.present.export.frames import trials_frame, trials_json
 from tuner.present.number_text import number
-from tuner.present.recommendation_words import shown_gains
+from tuner.present.recommendations.comparison_view import comparison_rows
+from tuner.present.recommendations.recommendation_words import shown_gains
 from tuner.present.report.interactive import front_figure
 from tuner.present.report.page import report_page
-from tuner.present.status import status_of
-from tuner.present.trial_json import trial_json
-from tuner.results.by_goal import recommendations_by_goal
-from tuner.results.comparison import compare
-from tuner.results.recommend import recommend
+from tuner.present.studies.status import status_of
+from tuner.present.trial_tables.front_table import front_csv, front_json, front_notes, front_rows
+from tuner.present.trial_tables.trial_json import trial_json
+from tuner.results.comparisons.comparison import compare
+from tuner.results.recommendations.by_goal import recommendations_by_goal
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults
 from tuner.tracking.study_layout import size_runs
 

@@ -13,7 +13,7 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Trial
 from tuner.present.report.interactive import front_figure, inlined_plotly
 from tuner.present.report.page import front_html, report_page
-from tuner.results.recommend import recommend
+from tuner.results.recommendations.recommend import recommend
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 VOID = {"meta", "img", "br", "link", "input", "hr"}

@@ -13,8 +13,8 @@ from tests.helpers.stored_studies import study
 from tuner.present.report.label_places import place_labels
 from tuner.present.report.pictures import draw_front, draw_fronts, draw_hypervolume, draw_importance
 from tuner.present.report.view import TRIAL_AXIS, is_wide, view_of
-from tuner.results.by_goal import labels, recommendations_by_goal
-from tuner.results.explanation import knob_importance
+from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+from tuner.results.recommendations.explanation import knob_importance
 
 THREE = ["mb_per_s", "latency_p99_ms", "wire_bytes_per_value_byte"]
 

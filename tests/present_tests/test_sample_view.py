@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from runners.inspection.topic_sample import TopicSample
-from tuner.present.sample_view import sampled_study
+from tuner.present.topics.sample_view import sampled_study
 from tuner.study_file import parse_study
 
 SAMPLE = TopicSample(

@@ -16,7 +16,7 @@ from tests.helpers.watched_run import watched_run
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.present.status import Recommended, Status, status_of
+from tuner.present.studies.status import Recommended, Status, status_of
 
 UNFINISHED = {"finished_at": None}
 

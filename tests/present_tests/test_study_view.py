@@ -11,13 +11,13 @@ from objectives.scoring import Objective
 from tests.helpers.studies import simulated_study
 from tests.helpers.trials import SIZE, confirming, failed, trial
 from tuner.course.reporter import Standing
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.present import study_view
 from tuner.present.console import Unwrapped
-from tuner.present.study_view import StudyView
-from tuner.results.recommend import recommend
+from tuner.present.studies import study_view
+from tuner.present.studies.study_view import StudyView
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.search_state import SearchState
 
 P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))

@@ -5,7 +5,7 @@ import pytest
 from objectives.ratios import Ratio, short
 from runners.reporting import counted, duration
 from tuner.present.number_text import gain, gain_headings, number
-from tuner.present.recommendation_words import chance_of_wrong_claim
+from tuner.present.recommendations.recommendation_words import chance_of_wrong_claim
 
 
 @pytest.mark.parametrize(

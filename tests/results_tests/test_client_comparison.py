@@ -11,11 +11,11 @@ from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces import ClientKind, ProducerConfig, java
 from tests.helpers.studies import Steady, Told, of_kind, on_record, simulated_study
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind
-from tuner.present.client_comparison_view import client_comparison_lines, comparison_warnings
-from tuner.results.client_comparison import ClientComparison, Contest, Side, comparison_of
+from tuner.present.recommendations.client_comparison_view import client_comparison_lines, comparison_warnings
+from tuner.results.comparisons.client_comparison import ClientComparison, Contest, Side, comparison_of
 
 ROUNDS = 3
 TUNED = Side(ProducerConfig.parse({"linger.ms": 20, "compression.type": "lz4"}, java()), "tuned.properties")

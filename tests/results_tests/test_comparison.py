@@ -11,8 +11,8 @@ from search_spaces.guarantee import DURABILITY
 from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
-from tuner.present.comparison_view import comparison_rows
-from tuner.results.comparison import compare
+from tuner.present.recommendations.comparison_view import comparison_rows
+from tuner.results.comparisons.comparison import compare
 
 
 def faster(trial: Trial) -> Trial:

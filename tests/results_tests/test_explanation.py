@@ -13,7 +13,7 @@ from tests.helpers.trials import baseline, confirming, plan_of, results, trial
 from tests.results_tests.known_runner import LZ4_GAIN, KnownRunner
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import (
     ConfirmSpec,
@@ -26,9 +26,9 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.trial import Kind, Trial
-from tuner.present.why import effect_words, why_markdown, why_sections
-from tuner.results.explanation import FRONT, Explanation, explain
-from tuner.results.recommend import recommend
+from tuner.present.recommendations.why import effect_words, why_markdown, why_sections
+from tuner.results.recommendations.explanation import FRONT, Explanation, explain
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults
 
 IMPORTANCE = {

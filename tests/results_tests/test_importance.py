@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers.stored_studies import failed, study
 from tuner.model.trial import Trial
-from tuner.results.explanation import FRONT, knob_importance
+from tuner.results.recommendations.explanation import FRONT, knob_importance
 
 
 def only_linger_counts(trial: Trial) -> Trial:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.helpers.trials import baseline, results, trial
 from tuner.model.spec import Goal
-from tuner.results.nominees import nominees
+from tuner.results.recommendations.nominees import nominees
 
 
 def numbers(*pairs: tuple[float, float], goal: Goal = Goal.BALANCED, most: int = 9, loss: float = 0.1) -> list[int]:

@@ -15,7 +15,7 @@ from tests.helpers.trials import baseline, trial
 from tuner.cli.commands.status import status
 from tuner.model.trial import Kind, Trial
 from tuner.present.report.page import report_page
-from tuner.present.status import status_of
+from tuner.present.studies.status import status_of
 from tuner.results.racing_savings import RacingSavings
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking.study_layout import size_runs

@@ -14,10 +14,10 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.present.recommendation_words import in_short
-from tuner.results.nominees import pick
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Conditions, Recommendation, SideEffect
+from tuner.present.recommendations.recommendation_words import in_short
+from tuner.results.recommendations.nominees import pick
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Conditions, Recommendation, SideEffect
 from tuner.results.study_results import StudyResults, size_results
 
 # The front of a search: the config with the highest throughput, the one with the lowest latency, and one between.

@@ -14,7 +14,7 @@ from tests.helpers.studies import simulated_study
 from tests.helpers.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
-from tuner.results.size_verification import (
+from tuner.results.comparisons.size_verification import (
     SizeVerification,
     VerificationOutcome,
     WhyNotCompared,

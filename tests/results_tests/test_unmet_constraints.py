@@ -8,9 +8,9 @@ from objectives.scoring import Constraint
 from tests.helpers.stored_studies import study
 from tests.helpers.trials import baseline, failed, results, trial
 from tuner.model.facts import CONSTRAINTS
-from tuner.present.front_table import front_markdown
 from tuner.present.report.page import report_page
-from tuner.results.unmet_constraints import missed_constraints, missed_lines
+from tuner.present.trial_tables.front_table import front_markdown
+from tuner.results.recommendations.unmet_constraints import missed_constraints, missed_lines
 
 P99 = Constraint("latency_p99_ms", at_most=True, limit=5)
 FAST = Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True)

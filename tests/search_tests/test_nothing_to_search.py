@@ -13,7 +13,7 @@ from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Method
 from tuner.model.trial import Kind
 

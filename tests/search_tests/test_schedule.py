@@ -8,7 +8,7 @@ from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.helpers.trials import trial
-from tuner.course.steadiness import capacity_of, has_enough_burn_ins, is_steady
+from tuner.course.trials.steadiness import capacity_of, has_enough_burn_ins, is_steady
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.search.samplers import strategy_of

@@ -25,7 +25,7 @@ from tests.helpers.choosers import Replay
 from tests.helpers.trials import OBJECTIVES, baseline, results, trial
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
-from tuner.present.plan_view import plan_json
+from tuner.present.studies.plan_view import plan_json
 from tuner.search import strategy as strategy_module
 from tuner.search.bayesian import observations
 from tuner.search.expectation import begins_with_model

@@ -17,10 +17,10 @@ from tests.helpers.serving import study_file
 from tests.security_tests.mutations import flipped, mutated, try_all
 from tuner.cli.options.common_options import target_of
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import EXPECTED, RecordDamaged, StudyError
 from tuner.model.progress import Progress, StudyState
-from tuner.results.recommend import recommendations
+from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import load_results
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.responder import Responder

@@ -12,7 +12,7 @@ import pytest
 from search_spaces.client import Client, java, librdkafka
 from tests.helpers.stored_studies import study
 from tuner.present.export import offered
-from tuner.present.status import status_of
+from tuner.present.studies.status import status_of
 from tuner.service.http.pages import list_page, study_page, submit_page
 
 

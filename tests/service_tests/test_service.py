@@ -20,12 +20,12 @@ from tests.helpers.stored_studies import write_study
 from tests.helpers.studies import Told, simulated_study
 from tests.helpers.waiting import eventually
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.spec import Goal, Method
 from tuner.present.export import Format, export, offered
 from tuner.present.number_text import number
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Conditions
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign

@@ -22,14 +22,14 @@ from tests.helpers.postgres_server import USER, PostgresServer
 from tests.helpers.shared_storage import opened, storage_of
 from tests.helpers.trials import trial
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable
 from tuner.model.identity import study_identity
 from tuner.model.progress import StudyState
 from tuner.model.spec import Executor
 from tuner.model.trial import Kind
 from tuner.present.export import Format, export_all
-from tuner.results.recommend import recommendations
+from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import load_results
 from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
 from tuner.storage.postgres_schema import migrate as postgres_migrate

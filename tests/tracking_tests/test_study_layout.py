@@ -17,7 +17,7 @@ from tuner.model.facts import CLUSTER, CONFIRMING, CONSTRAINTS, FINISHED_AT, HOS
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind
-from tuner.present.front_table import front_json
+from tuner.present.trial_tables.front_table import front_json
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.catching_up import CatchingUp

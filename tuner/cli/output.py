@@ -16,7 +16,7 @@ import typer
 
 from runners import places
 from tuner.model.errors import StudyError
-from tuner.present.report.marks import MARKS
+from tuner.present.marks import MARKS
 
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file even if the tuner did not write it.")]
 

@@ -19,11 +19,11 @@ from runners.reporting import Say
 from runners.runner import Runner
 from runners.topic_for_run import DELETION_S
 from search_spaces.client import Client
-from tuner.course.bench import Bench
 from tuner.course.environment import check_environment, environment_facts
 from tuner.course.mirroring import Mirror, finish_mirror, state_after
 from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
-from tuner.course.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
+from tuner.course.trials.bench import Bench
+from tuner.course.trials.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.model.errors import RecordUnwritable
 from tuner.model.progress import Progress
 from tuner.model.study_files import RAY_FOLDER

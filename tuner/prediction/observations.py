@@ -15,7 +15,7 @@ from tuner.model.facts import IDENTITY, TOPIC_SHAPE
 from tuner.model.row import Row
 from tuner.model.spec import WorkloadSpec
 from tuner.model.trial import Kind, State, Trial
-from tuner.results.experiment_results import ExperimentResults
+from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.study_results import StudyResults
 
 FULL_SPEED_METRICS: Final = ("records_per_s", "wire_bytes_per_value_byte")

@@ -17,8 +17,8 @@ from tuner.prediction.observations import (
     study_producers,
     study_workload,
 )
-from tuner.results.experiment_results import ExperimentResults, load_experiment
-from tuner.results.recommend import recommend
+from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
+from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import SizeResults, StudyResults, load_results
 
 

@@ -12,7 +12,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Goal, StudySpec
 from tuner.model.trial import Kind
-from tuner.results.nominees import pick
+from tuner.results.recommendations.nominees import pick
 from tuner.results.search_state import SearchState
 
 _TRANSFERRED: Final = 5

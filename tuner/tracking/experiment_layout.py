@@ -5,9 +5,9 @@ from typing import Final
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, STUDY_ID
 from tuner.model.study_files import STUDY_FILE
 from tuner.model.trial import Kind, State, Trial
-from tuner.present.experiment_view import experiment_markdown, experiments_csv
-from tuner.results.experiment_results import ExperimentResults
-from tuner.results.row_results import RowResults
+from tuner.present.experiments.experiment_view import experiment_markdown, experiments_csv
+from tuner.results.experiments.experiment_results import ExperimentResults
+from tuner.results.experiments.row_results import RowResults
 from tuner.tracking.run_content import (
     FAILED,
     FINISHED,

@@ -13,7 +13,7 @@ from runners.temporary import temporary_folder
 from tuner.model.study_files import STUDY_FILE
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export
-from tuner.present.front_table import front_csv, front_json
+from tuner.present.trial_tables.front_table import front_csv, front_json
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.study_layout import SizeRuns
 

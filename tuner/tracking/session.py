@@ -11,7 +11,7 @@ from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID, TARGET
 from tuner.model.progress import StudyState
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
-from tuner.results.experiment_results import experiment_results
+from tuner.results.experiments.experiment_results import experiment_results
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import (

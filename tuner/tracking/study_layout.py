@@ -17,10 +17,16 @@ from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export import Format, export
-from tuner.present.recommendation_words import advice_to_keep, gain_sentences, in_short, not_advice, shown_gains
-from tuner.results.by_goal import recommendations_by_goal
-from tuner.results.recommend import recommend
-from tuner.results.recommendation import Recommendation
+from tuner.present.recommendations.recommendation_words import (
+    advice_to_keep,
+    gain_sentences,
+    in_short,
+    not_advice,
+    shown_gains,
+)
+from tuner.results.recommendations.by_goal import recommendations_by_goal
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.tracking.run_content import (
     FAILED,

@@ -16,9 +16,9 @@ from tuner.course.reporter import ExperimentReporter, Reporter
 from tuner.model import errors as study_errors
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
-from tuner.results.experiment_results import ExperimentResults
-from tuner.results.recommendation import Recommendation
-from tuner.results.row_results import Mean, RowResults
+from tuner.results.experiments.experiment_results import ExperimentResults
+from tuner.results.experiments.row_results import Mean, RowResults
+from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search import optuna_export
 from tuner.study_file import StudyFileError

@@ -28,7 +28,7 @@ from tuner.model.measurement_json import measurement_json
 from tuner.model.target import Target
 from tuner.present.console import say
 from tuner.present.csv_text import csv_of
-from tuner.present.measurement_view import live_view, print_measurement, print_spread
+from tuner.present.measurements.measurement_view import live_view, print_measurement, print_spread
 
 _WORKLOAD: Final = "Workload"
 

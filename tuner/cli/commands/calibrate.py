@@ -21,7 +21,7 @@ from tuner.prediction.calibration import similar_host
 from tuner.prediction.observations import observations_in
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say
-from tuner.present.prediction_view import calibration_json, calibration_lines
+from tuner.present.predictions.prediction_view import calibration_json, calibration_lines
 from tuner.storage.home import storage_at
 
 _STEM: Final = "calibration"

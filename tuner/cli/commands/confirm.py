@@ -13,7 +13,7 @@ from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
-from tuner.results.recommend import recommendations
+from tuner.results.recommendations.recommend import recommendations
 
 
 @with_options(ConfirmOptions)

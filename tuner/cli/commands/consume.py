@@ -31,8 +31,8 @@ from tuner.cli.printing import print_json
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.consumption_json import consumption_json
 from tuner.present.console import say
-from tuner.present.consumption_view import CELLS, print_consumption, rest_of_line
-from tuner.present.live_windows import live_windows
+from tuner.present.measurements.consumption_view import CELLS, print_consumption, rest_of_line
+from tuner.present.measurements.live_windows import live_windows
 
 _OWN: Final = "Topic of its own, without TOPIC"
 

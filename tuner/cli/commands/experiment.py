@@ -16,16 +16,16 @@ from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.printing import check_one_form, print_json
 from tuner.cli.running.experiment_run import run_experiment_shown
-from tuner.course.experiment_identity import check_rows_unchanged
 from tuner.course.experiment_steps import burn_ins_before, steps_left, with_begun_rounds
+from tuner.course.experiments.experiment_identity import check_rows_unchanged
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.present.console import OUT, say, warn
-from tuner.present.experiment_plan_view import planned_json, planned_lines
-from tuner.present.experiment_view import (
+from tuner.present.experiments.experiment_plan_view import planned_json, planned_lines
+from tuner.present.experiments.experiment_view import (
     experiment_json,
     experiment_lines,
     experiment_markdown,
@@ -35,7 +35,7 @@ from tuner.present.experiment_view import (
     overview_lines,
 )
 from tuner.present.number_text import aligned
-from tuner.results.experiment_results import ExperimentResults, load_experiment
+from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.study_file import QUICK_SUFFIX
 

@@ -6,7 +6,7 @@ from tuner.cli.options.study_arguments import ShownSize
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.cli.shown.warnings import warn_about_grid
 from tuner.present.console import OUT
-from tuner.present.grid_view import grid_csv, grid_json, print_grid
+from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
 from tuner.results.grid_tables import grid_tables
 
 

@@ -16,10 +16,10 @@ from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NothingToTell
-from tuner.present.advice_view import advice_json, advice_lines
 from tuner.present.console import OUT, say, warn
-from tuner.present.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
-from tuner.results.reasons import SIMULATED
+from tuner.present.predictions.advice_view import advice_json, advice_lines
+from tuner.present.topics.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
+from tuner.results.recommendations.reasons import SIMULATED
 from tuner.storage.home import find_study
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
-from tuner.present.lint_view import lint_json, report_foot, report_head
+from tuner.present.producer_files.lint_view import lint_json, report_foot, report_head
 
 _STYLES: Final = {LintLevel.ERROR: "red", LintLevel.WARNING: "yellow", LintLevel.HINT: "dim"}
 

@@ -7,7 +7,7 @@ from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.model.spec import Executor
 from tuner.present.console import OUT, warn
-from tuner.present.plan_view import plan_csv, plan_json, plan_warning, print_plan
+from tuner.present.studies.plan_view import plan_csv, plan_json, plan_warning, print_plan
 
 
 @with_options(StudyFromOptions)

@@ -20,7 +20,13 @@ from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source, source_in
 from tuner.present.console import OUT, say, warn
-from tuner.present.prediction_view import IN_INTERVAL, caveats, prediction_json, prediction_lines, sweep_lines
+from tuner.present.predictions.prediction_view import (
+    IN_INTERVAL,
+    caveats,
+    prediction_json,
+    prediction_lines,
+    sweep_lines,
+)
 from tuner.storage.home import find_study
 
 _HEADING_LETTERS: Final = 90

@@ -13,8 +13,8 @@ from tuner.cli.shown.recommendations import show_found
 from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import say
 from tuner.present.export import Format, recommendation_of
-from tuner.results.recommend import preferred, recommend_each
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommend import preferred, recommend_each
+from tuner.results.recommendations.recommendation import Recommendation
 
 
 @with_options(RecommendOptions)

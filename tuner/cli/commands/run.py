@@ -7,16 +7,16 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
-from tuner.course import estimate
+from tuner.course.budgets import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.study_files import REPORT_FILE
 from tuner.model.trial import Kind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
-from tuner.present.recommendation_words import chance_of_wrong_claim, not_advice
-from tuner.results.reasons import none_keeps_constraints
-from tuner.results.recommend import recommendations
+from tuner.present.recommendations.recommendation_words import chance_of_wrong_claim, not_advice
+from tuner.results.recommendations.reasons import none_keeps_constraints
+from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.home import storage_at, study_folder
 

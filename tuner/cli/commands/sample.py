@@ -15,7 +15,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import print_json
 from tuner.present.console import say
-from tuner.present.sample_view import print_sample, sample_json, sampled_study
+from tuner.present.topics.sample_view import print_sample, sample_json, sampled_study
 from tuner.study_file import name_line
 
 

@@ -14,8 +14,8 @@ from tuner.cli.options.study_arguments import StudyOrAll, Watch, check_named
 from tuner.cli.printing import print_json
 from tuner.cli.shown.studies import print_studies_here
 from tuner.present.console import OUT
-from tuner.present.status import Status, status_of
-from tuner.present.status_view import status_text
+from tuner.present.studies.status import Status, status_of
+from tuner.present.studies.status_view import status_text
 from tuner.results.study_results import results_of
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore

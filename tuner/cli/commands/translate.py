@@ -13,7 +13,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import print_json
 from tuner.present.console import ERR, OUT, say
-from tuner.present.translation_view import translated_text, translation_json, translation_lines
+from tuner.present.producer_files.translation_view import translated_text, translation_json, translation_lines
 
 
 def translate(

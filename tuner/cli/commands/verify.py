@@ -18,13 +18,13 @@ from tuner.cli.printing import print_json
 from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
 from tuner.cli.shown.judgement import end_unless_passed, print_judgement
-from tuner.course.verifying import judgement_before, measuring_like
+from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import say, warn
-from tuner.present.verification_view import verification_lines
-from tuner.results.reasons import SIMULATED
-from tuner.results.verification import Terms
+from tuner.present.recommendations.verification_view import verification_lines
+from tuner.results.comparisons.verification import Terms
+from tuner.results.recommendations.reasons import SIMULATED
 from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets
 

@@ -13,7 +13,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.output import Force
 from tuner.model.spec import Goal
 from tuner.present.export import Format
-from tuner.results.recommendation import Conditions
+from tuner.results.recommendations.recommendation import Conditions
 
 RecordBytes = Annotated[
     str | None,

@@ -18,8 +18,8 @@ from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_options import StudyOptions
-from tuner.course import estimate
-from tuner.course.least_limits import check_limits, clock_text
+from tuner.course.budgets import estimate
+from tuner.course.budgets.least_limits import check_limits, clock_text
 from tuner.model.errors import LimitTooLow
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity

@@ -9,7 +9,7 @@ import typer
 from search_spaces.producer_file import FileClient
 from tuner.cli.options import common_options as options
 from tuner.cli.options import confirm_options, workload_options
-from tuner.results.verification import check_gain_asked, verification_rounds
+from tuner.results.comparisons.verification import check_gain_asked, verification_rounds
 
 FILE_CLIENT: Final = "give --file-client java"
 """How the user says that FILE is for the Java producer, in words."""

@@ -4,9 +4,9 @@ from tuner import api
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
-from tuner.present.experiment_progress import ExperimentProgress
-from tuner.present.study_view import StudyView
-from tuner.results.experiment_results import ExperimentResults
+from tuner.present.experiments.experiment_progress import ExperimentProgress
+from tuner.present.studies.study_view import StudyView
+from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.storage.home import study_folder
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tuner.cli.interruption import interruption_of
 from tuner.cli.options.study_from_options import naming_options
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Kind
 from tuner.present.console import say
-from tuner.present.study_view import StudyView
+from tuner.present.studies.study_view import StudyView
 from tuner.results.study_results import StudyResults
 from tuner.storage.home import numbered_name, studies_root, study_folder
 from tuner.storage.protocols import Storage

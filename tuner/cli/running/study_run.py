@@ -10,9 +10,9 @@ from tuner.cli.printing import print_json
 from tuner.model.spec import StudySpec
 from tuner.present.console import OUT, warn
 from tuner.present.export import Format, export_all, study_json
-from tuner.present.study_view import StudyView
-from tuner.results.reasons import SIMULATED
-from tuner.results.recommendation import Recommendation
+from tuner.present.studies.study_view import StudyView
+from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
 
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]

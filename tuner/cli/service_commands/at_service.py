@@ -19,8 +19,8 @@ from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn
 from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title
-from tuner.results.reasons import none_keeps_constraints
-from tuner.results.recommendation import NO_CONDITIONS, Conditions, Recommendation
+from tuner.results.recommendations.reasons import none_keeps_constraints
+from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Recommendation
 from tuner.service.queue.job import AT_WORK, JobState
 
 SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"

@@ -31,7 +31,7 @@ from tuner.cli.service_commands.at_service import (
 )
 from tuner.client import Client, ServiceRefused
 from tuner.present.console import say, warn
-from tuner.present.plan_view import plan_csv
+from tuner.present.studies.plan_view import plan_csv
 from tuner.study_file import changed_text
 
 _OF_A_CLUSTER: Final = frozenset(

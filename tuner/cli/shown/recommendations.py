@@ -9,7 +9,7 @@ from search_spaces.to_java import LABEL, for_java
 from tuner.cli.output import check_output, write_output
 from tuner.present.console import say, warn
 from tuner.present.export import Format, export, export_all, is_translated
-from tuner.present.recommendation_words import (
+from tuner.present.recommendations.recommendation_words import (
     NO_GAIN,
     advice_to_keep,
     chance_of_wrong_claim,
@@ -17,7 +17,7 @@ from tuner.present.recommendation_words import (
     not_advice,
     proven_for_other_goals,
 )
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommendation import Recommendation
 from tuner.storage.files import size_name
 
 

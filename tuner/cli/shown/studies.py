@@ -10,8 +10,8 @@ from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
-from tuner.present.status import status_of
-from tuner.present.study_list import (
+from tuner.present.studies.status import status_of
+from tuner.present.studies.study_list import (
     UNREADABLE,
     ListedStudy,
     listed_experiment,

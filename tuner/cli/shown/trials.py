@@ -15,9 +15,9 @@ from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
-from tuner.present.grid_view import NO_LATENCY, rate_share_text
 from tuner.present.number_text import aligned, number, title
-from tuner.results.reasons import SIMULATED
+from tuner.present.trial_tables.grid_view import NO_LATENCY, rate_share_text
+from tuner.results.recommendations.reasons import SIMULATED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def show_trials(
     force: bool,
 ) -> None:
     """Print a table of trials, or write it to a Parquet file."""
-    from tuner.present.frames import trials_csv, trials_json, trials_parquet
+    from tuner.present.export.frames import trials_csv, trials_json, trials_parquet
 
     if parquet is not None:
         write_output(parquet, trials_parquet(frame), force=force)
@@ -98,7 +98,7 @@ def _cell(row: "pd.Series[Any]", metric: str) -> str:
 
 
 def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
-    from tuner.present.frames import changed_properties
+    from tuner.present.export.frames import changed_properties
 
     headings = [
         "record bytes",

@@ -5,9 +5,9 @@ from typing import Any
 
 from runners.simulated.simulated_runner import WARNING
 from tuner.present.console import warn
-from tuner.present.grid_view import NO_GRID
-from tuner.results.reasons import SIMULATED
-from tuner.results.recommendation import Recommendation
+from tuner.present.trial_tables.grid_view import NO_GRID
+from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.recommendations.recommendation import Recommendation
 
 
 def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, finished: bool) -> None:

@@ -23,8 +23,8 @@ from tuner.present.export.pasted import pasted_values
 from tuner.present.export.recommendation_json import recommendation_json
 from tuner.present.export.table import recommendation_table
 from tuner.present.number_text import shown_value
-from tuner.present.recommendation_words import gain_sentences, not_advice, proven_for_other_goals
-from tuner.results.recommendation import Recommendation
+from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, proven_for_other_goals
+from tuner.results.recommendations.recommendation import Recommendation
 
 
 class Format(StrEnum):

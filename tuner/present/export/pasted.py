@@ -9,7 +9,7 @@ from search_spaces.pasting import to_paste
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.to_java import for_java
 from tuner.present.number_text import shown_value
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommendation import Recommendation
 
 
 def pasted_values(

@@ -19,10 +19,10 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values
-from tuner.present.recommendation_words import gain_sentences, not_advice, scatter_note
-from tuner.present.why import why_sections
-from tuner.results.explanation import Closest, Explanation
-from tuner.results.recommendation import Price, Recommendation, SideEffect
+from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, scatter_note
+from tuner.present.recommendations.why import why_sections
+from tuner.results.recommendations.explanation import Closest, Explanation
+from tuner.results.recommendations.recommendation import Price, Recommendation, SideEffect
 
 SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"

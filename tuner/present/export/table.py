@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from search_spaces.properties_file import format_properties
 from tuner.present.changes import changes
 from tuner.present.number_text import aligned, shown_value
-from tuner.present.recommendation_words import (
+from tuner.present.recommendations.recommendation_words import (
     NO_GAIN,
     advice_to_keep,
     in_short,
@@ -16,7 +16,7 @@ from tuner.present.recommendation_words import (
     scatter_note,
     within_scatter,
 )
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.recommendation import Recommendation
 
 
 def recommendation_table(recommendation: Recommendation, values: Mapping[str, str]) -> str:

@@ -19,16 +19,16 @@ from tuner.model.errors import StudyError
 from tuner.model.spec import Goal
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE
 from tuner.present.export import SUFFIXES, export, offered
-from tuner.present.front_table import front_csv, front_json, front_markdown
-from tuner.present.grid_view import grid_csv
+from tuner.present.recommendations.why import why_markdown
 from tuner.present.report.page import experiment_page, front_html, report_page
 from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
-from tuner.present.why import why_markdown
-from tuner.results.by_goal import labels, recommendations_by_goal
-from tuner.results.experiment_results import ExperimentResults
-from tuner.results.explanation import METHOD, explain, knob_importance
+from tuner.present.trial_tables.front_table import front_csv, front_json, front_markdown
+from tuner.present.trial_tables.grid_view import grid_csv
+from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.grid_tables import grid_tables
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+from tuner.results.recommendations.explanation import METHOD, explain, knob_importance
+from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.storage.files import size_name, write_for_everybody
 

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from tuner.present.report.marks import GENERATOR
+from tuner.present.marks import GENERATOR
 
 _DPI: Final = 120
 _LOG_STEPS: Final = (1.0, 2.0, 5.0)

@@ -17,8 +17,8 @@ from tuner.present.report.experiment_series import (
 )
 from tuner.present.report.interactive import LOG_AXIS, figure_of
 from tuner.present.report.view import GREY
-from tuner.results.experiment_results import ExperimentResults
-from tuner.results.row_results import RowResults
+from tuner.results.experiments.experiment_results import ExperimentResults
+from tuner.results.experiments.row_results import RowResults
 
 
 def charts(results: ExperimentResults, metric: str) -> list[go.Figure]:

@@ -19,8 +19,8 @@ from tuner.present.report.experiment_series import (
     series_of,
 )
 from tuner.present.report.view import GREY
-from tuner.results.experiment_results import ExperimentResults
-from tuner.results.row_results import RowResults
+from tuner.results.experiments.experiment_results import ExperimentResults
+from tuner.results.experiments.row_results import RowResults
 
 _LINES_HEIGHT: Final = 3.6
 _MOST_IN_LEGEND: Final = 12

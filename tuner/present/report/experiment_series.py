@@ -7,7 +7,7 @@ from typing import Final
 
 from tuner.model.row import setting_text
 from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-from tuner.results.row_results import Mean, OutageWindow, RowResults
+from tuner.results.experiments.row_results import Mean, OutageWindow, RowResults
 
 COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 WIDE_RATIO: Final = 20.0

@@ -27,7 +27,7 @@ from tuner.present.report.view import (
     is_wide,
     view_of,
 )
-from tuner.results.explanation import FRONT, Explanation
+from tuner.results.recommendations.explanation import FRONT, Explanation
 from tuner.results.study_results import SizeResults
 
 _MANY: Final = 6

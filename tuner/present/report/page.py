@@ -14,31 +14,26 @@ from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
-from tuner.present import (
-    comparison_view,
-    experiment_view,
-    front_table,
-    grid_view,
-    number_text,
-    recommendation_words,
-    why,
-)
+from tuner.present import number_text
 from tuner.present.changes import changes
+from tuner.present.experiments import experiment_view
 from tuner.present.export.pasted import pasted_values
+from tuner.present.recommendations import comparison_view, recommendation_words, why
 from tuner.present.report import interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
 from tuner.present.report.view import ReportView
-from tuner.results.by_goal import labels, recommendations_by_goal
-from tuner.results.comparison import StudyComparison
-from tuner.results.experiment_results import ExperimentResults
-from tuner.results.explanation import Explanation, explain, knob_importance
+from tuner.present.trial_tables import front_table, grid_view
+from tuner.results.comparisons.comparison import StudyComparison
+from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
-from tuner.results.reasons import SIMULATED
-from tuner.results.recommend import preferred
+from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+from tuner.results.recommendations.explanation import Explanation, explain, knob_importance
+from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.recommendations.recommend import preferred
+from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 
 _COLUMNS: Final = 5
 

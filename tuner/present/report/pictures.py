@@ -16,7 +16,6 @@ from runners.measurement import Measurement
 from runners.reporting import counted
 from tuner.prediction.modelled import Interval
 from tuner.prediction.predicting import LATENCIES, Prediction
-from tuner.present.grid_view import cell_text, grid_heading
 from tuner.present.number_text import shown_value, title
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.label_places import place_labels
@@ -33,8 +32,9 @@ from tuner.present.report.view import (
     hypervolume_steps,
     view_of,
 )
-from tuner.results.explanation import FRONT
+from tuner.present.trial_tables.grid_view import cell_text, grid_heading
 from tuner.results.grid_tables import GridTable
+from tuner.results.recommendations.explanation import FRONT
 from tuner.results.study_results import SizeResults
 
 _NINES: Final = 5

@@ -8,7 +8,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.number_text import title
-from tuner.results.comparison import StudyComparison
+from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.study_results import SizeResults, StudyResults
 
 TRIAL_AXIS: Final = "trial"

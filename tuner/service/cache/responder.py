@@ -35,14 +35,14 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Kind
 from tuner.present.console import Unwrapped
 from tuner.present.export import SUFFIXES, Format, export_all, offered
-from tuner.present.newest_trials import newest_trials
-from tuner.present.status import status_of
-from tuner.present.study_list import listed_experiment, listed_study
-from tuner.present.trial_json import trial_json
-from tuner.results.comparison import compare
+from tuner.present.studies.status import status_of
+from tuner.present.studies.study_list import listed_experiment, listed_study
+from tuner.present.trial_tables.newest_trials import newest_trials
+from tuner.present.trial_tables.trial_json import trial_json
+from tuner.results.comparisons.comparison import compare
 from tuner.results.grid_tables import grid_tables
-from tuner.results.recommend import recommend_each
-from tuner.results.recommendation import Conditions, Recommendation
+from tuner.results.recommendations.recommend import recommend_each
+from tuner.results.recommendations.recommendation import Conditions, Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.service.cache.query import (
     CSV,
@@ -152,8 +152,8 @@ def _recommended(
 
 def _explanation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.export.recommendation_json import explanations_json
-    from tuner.present.why import print_explanations
-    from tuner.results.explanation import explain, knob_importance
+    from tuner.present.recommendations.why import print_explanations
+    from tuner.results.recommendations.explanation import explain, knob_importance
 
     results = kept.results(study, store)
     recommended, missing = _recommended(results, given)
@@ -171,7 +171,7 @@ def _prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of
-    from tuner.present.prediction_view import prediction_json, prediction_lines, sweep_lines, what_if_json
+    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines, what_if_json
 
     form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
     limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
@@ -206,7 +206,7 @@ def _prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
 
 
 def _front(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.front_table import front_csv, fronts_json
+    from tuner.present.trial_tables.front_table import front_csv, fronts_json
 
     results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -214,7 +214,7 @@ def _front(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[s
         case "csv":
             return CachedResponse.of(front_csv(*sizes), CSV)
         case "text":
-            from tuner.present.front_view import print_front
+            from tuner.present.trial_tables.front_view import print_front
 
             shown = [_as_text(partial(print_front, results, size)) for size in sizes]
             return CachedResponse.of("".join(shown), TEXT)
@@ -223,7 +223,7 @@ def _front(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[s
 
 
 def _grid(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.grid_view import grid_csv, grid_json, print_grid
+    from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
 
     results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -243,7 +243,7 @@ def _status(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
     if state := given.get("state"):
         found = found.in_queue(state)
     if given.get("form") == "text":
-        from tuner.present.status_view import status_text
+        from tuner.present.studies.status_view import status_text
 
         return CachedResponse.of(_as_text(lambda out: out.print(status_text(found))), TEXT)
     return CachedResponse.of(found.as_json())
@@ -306,7 +306,7 @@ def _trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
 
 def _trials_table(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     # Imported here, because it imports pandas.
-    from tuner.present.frames import trials_csv, trials_frame, trials_json
+    from tuner.present.export.frames import trials_csv, trials_frame, trials_json
 
     results = kept.results(study, store)
     frame = trials_frame(_sizes(results, given.get("record_bytes")))
@@ -334,7 +334,7 @@ def _comparison(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
             drawn = found_in[0].objectives == found_in[1].objectives
             return CachedResponse.of(fronts_html(found, pictures_to_compare(found_in, found) if drawn else {}), HTML)
         case "text":
-            from tuner.present.comparison_view import print_comparison
+            from tuner.present.recommendations.comparison_view import print_comparison
 
             return CachedResponse.of(_as_text(partial(print_comparison, found)), TEXT)
         case _:
@@ -349,7 +349,7 @@ def _newest(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
 
 def _picture(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.pictures import draw_front
-    from tuner.results.by_goal import labels, recommendations_by_goal
+    from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
 
     results = kept.results(study, store)
     (size,) = _sizes(results, given["record_bytes"])
@@ -361,7 +361,7 @@ def _picture(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping
 
 def _figure(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.interactive import figure_json, front_figure
-    from tuner.results.by_goal import labels, recommendations_by_goal
+    from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
 
     results = kept.results(study, store)
     (size,) = _sizes(results, given["record_bytes"])

@@ -14,8 +14,8 @@ from runners.reporting import duration
 from tuner.model.spec import Goal
 from tuner.present.number_text import metric_name, number, title
 from tuner.present.report.assets import STYLE
-from tuner.present.status import Recommended
-from tuner.present.study_list import BestGain
+from tuner.present.studies.status import Recommended
+from tuner.present.studies.study_list import BestGain
 from tuner.service.queue.job import AT_WORK
 
 CSP: Final = (
@@ -88,7 +88,7 @@ def what_if_page(study: str, told: Mapping[str, Any]) -> str:
 
     Args:
         study: The name of the study whose measurements calibrate the model.
-        told: The fields and the predictions, from `tuner.present.prediction_view.what_if_json`.
+        told: The fields and the predictions, from `tuner.present.predictions.prediction_view.what_if_json`.
     """
     return _PAGES.get_template("what_if.html").render(heading=f"What if: {study}", study=study, **told)
 

@@ -15,16 +15,16 @@ from runners.reporting import silent
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.forking import TakenOver, begin_fork
-from tuner.course.least_limits import check_limits
-from tuner.course.verifying import judgement_before, measuring_like
+from tuner.course.budgets.least_limits import check_limits
+from tuner.course.studies.forking import TakenOver, begin_fork
+from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal, check_rounds
 from tuner.model.study_files import SERVICE_FILES
 from tuner.present.console import Unwrapped
-from tuner.present.plan_view import plan_json, plan_warning, print_plan
-from tuner.results.verification import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
+from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
+from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
 from tuner.service.cache.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from tuner.api import run_study
-from tuner.course.run import measure_study
+from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.facts import VERIFICATION
 from tuner.model.spec import Goal, StudySpec
+from tuner.present.recommendations.verification_view import verification_lines
 from tuner.present.report import write_all_artifacts
-from tuner.present.study_view import StudyView
-from tuner.present.verification_view import verification_lines
-from tuner.results.reasons import none_keeps_constraints
-from tuner.results.recommend import recommendations
-from tuner.results.verification import Judgement, Terms
+from tuner.present.studies.study_view import StudyView
+from tuner.results.comparisons.verification import Judgement, Terms
+from tuner.results.recommendations.reasons import none_keeps_constraints
+from tuner.results.recommendations.recommend import recommendations
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task, TaskKind
 from tuner.service.submission import spec_of

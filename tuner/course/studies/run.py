@@ -1,0 +1,249 @@
+"""Running a whole study: open what the study needs, measure, and close everything again, also after an error."""
+
+import datetime
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing, suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from runners.errors import TargetError
+from runners.reporting import Say, counted
+from runners.runner import Runner
+from runners.simulated import SimulatedRunner
+from runners.temporary import remove_folders_of_dead
+from runners.workload import RecordSizes, Workload
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from tuner.confirmation.stored_plans import (
+    confirm_command_ended,
+    confirmation_of_command,
+    confirmation_of_search,
+)
+from tuner.course.beginning import begin, confirm_limits, is_finished
+from tuner.course.budgets.budget import Budget, check_new, deadline_of
+from tuner.course.environment import topic_shape
+from tuner.course.equipment import Equipment, open_bench, telling_errors
+from tuner.course.mirroring import Mirror
+from tuner.course.open_target import OpenTarget
+from tuner.course.reporter import Reporter
+from tuner.course.studies.driver import measure_sizes
+from tuner.course.studies.trial_loop import TrialLoop
+from tuner.course.trial_keeper import TrialKeeper
+from tuner.course.trials.bench import Bench
+from tuner.model.errors import StudyError
+from tuner.model.facts import (
+    ALLOWED_LOSS,
+    FORKED_FROM,
+    RATES,
+    RESERVED_BYTES,
+    TOPIC_MAX_MESSAGE_BYTES,
+    TOPIC_SHAPE,
+)
+from tuner.model.spec import Executor, StudySpec
+from tuner.results.changed_constraints import judge_again
+from tuner.results.search_state import SearchState
+from tuner.results.study_results import StudyResults, results_of
+from tuner.search.samplers import OwnSampler, strategy_of
+from tuner.storage.home import storage_at
+from tuner.storage.protocols import ResultsStore, Storage
+
+_SIMULATED_NOISE_RATIO: Final = 0.03
+_TOO_MANY: Final = "a study ends after {} trials in a row without a measurement"
+_RECENT: Final = 20
+"""How many of the newest trials are used to estimate the time and the bytes of the next trial."""
+
+
+def measure_study(
+    spec: StudySpec,
+    study_text: str,
+    folder: Path,
+    reporter: Reporter,
+    mirror: Mirror | None = None,
+    simulated: Runner | None = None,
+    *,
+    sampler: OwnSampler | None = None,
+    searching: bool = True,
+    storage: Storage | None = None,
+    rates: Mapping[str, float] | None = None,
+    now: Callable[[], datetime.datetime] = datetime.datetime.now,
+    sleep: Callable[[float], None] = time.sleep,
+    mix_environments: bool = False,
+) -> StudyResults:
+    """Measure a study to its end; a study that already has trials is continued.
+
+    Args:
+        spec: The specification of the study.
+        study_text: The text of the study file, which is kept with the results.
+        folder: The folder of the study's files. With a shared storage, it holds only files that can be made again from
+            the stored results.
+        reporter: Shows the user the progress of the study.
+        mirror: Copies the results to another place, such as MLflow; None if the study has no mirror.
+        simulated: The runner that stands in for a cluster if the executor is `Executor.SIMULATED`; by default a small
+            simulated cluster.
+        sampler: Proposes configs instead of `search.method`.
+        searching: Whether to search; if not, only the configs that were found so far are confirmed once more.
+        storage: Where the results are kept; by default the storage that the environment names.
+        rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
+            is a share of the throughput of the baseline.
+        now: Returns the current local time, with which `search.until` is compared.
+        sleep: Waits the given number of seconds until a round is due, if the rounds are spread over time.
+        mix_environments: Whether to continue a study whose trials were measured on another host, with another version
+            of the client, or on another cluster. The results then say so.
+
+    Returns:
+        All results of the study.
+
+    Raises:
+        StudyChanged: The stored trials belong to a study with another specification, or to another environment.
+        StudyBusy: Another process is running this study.
+        DeadlinePassed: The time of `search.until` has passed. Run the study with another time to continue it.
+        StudyTakenOver: Another host has taken the study over, because this host's lease ran out.
+        StorageUnreachable: The shared storage was unreachable for too long. Run the study again to continue it.
+        RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
+        TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
+    """
+    spec.ray.check_zones(spec.placement, "executor.")
+    storage = storage or storage_at()
+    with ExitStack() as stack:
+        # At the end, as the last processes of a run that was killed just before may still write to its folders.
+        stack.callback(remove_folders_of_dead)
+        if searching:
+            check_new(spec, lambda: not storage.has(folder), now)
+        if not folder.exists() and not storage.has(folder):
+            stack.push(partial(_remove_if_unreached, storage, folder, spec.name, reporter.say))
+        store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
+        if searching and is_finished(spec, store.facts()):
+            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
+                store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
+            reporter.say(
+                f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
+            )
+            return results_of(store, folder)
+        for note in spec.baseline_notes:
+            reporter.say(note)
+        # Check the search spaces first: a wrong one must be reported before anything is started or stored.
+        for size in spec.workload.record_sizes:
+            spec.space_of(size)
+        deadline = deadline_of(spec, store, now(), searching=searching)
+        make_budget = partial(Budget, spec.search, deadline=deadline, now=now)
+        make_budget(()).check_deadline()
+        begin(spec, study_text, store, reporter.say, searching=searching)
+        options = {**confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
+        confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
+        if rates:
+            store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
+        equipment = _equipment(spec, folder, simulated)
+        bench = stack.enter_context(
+            open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
+        )
+        loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
+        if spec.search.max_bytes is not None:
+            bench.on_interrupted = loop.count_interrupted
+        make_strategy = partial(strategy_of, spec, sampler=sampler)
+        results = partial(results_of, store, folder)
+        with telling_errors(loop.tell_progress):
+            topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
+            measure_sizes(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
+            if not searching:
+                confirm_command_ended(store)
+        return results()
+
+
+def _remove_if_unreached(
+    storage: Storage,
+    folder: Path,
+    name: str,
+    say: Say,
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    trace: TracebackType | None,
+) -> None:
+    """Remove a study that this run has created, if the cluster was never reached, as with a mistyped address.
+
+    Args:
+        storage: Where the study is kept.
+        folder: The folder of the study.
+        name: The name of the study.
+        say: Called with a sentence for the user.
+        kind: The type of the error that ended the run; None if there was none.
+        error: This error.
+        trace: Its traceback.
+    """
+    if not isinstance(error, TargetError):
+        return
+    with suppress(StudyError):  # the first error tells the user more than this one
+        with closing(storage.read(folder)) as store:
+            unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
+        if unreached:
+            storage.remove(folder, name, say)
+            say(f"{name} is not kept, because its cluster could not be used")
+
+
+def _loop(
+    spec: StudySpec,
+    store: ResultsStore,
+    bench: Bench,
+    reporter: Reporter,
+    mirror: Mirror | None,
+    make_budget: Callable[..., Budget],
+    sleep: Callable[[float], None],
+) -> TrialLoop:
+    trials = [trial for _, trial in store.trials()]
+    searches = {
+        size: SearchState(
+            str(size),
+            spec.objectives,
+            judge_again(spec.constraints, [trial for trial in trials if trial.record_bytes == str(size)]),
+        )
+        for size in spec.workload.record_sizes
+    }
+    if trials:
+        reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
+    # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
+    own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
+    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
+    totals: dict[RecordSizes, int | None] = dict.fromkeys(searches, spec.search.trials)
+    return TrialLoop(
+        spec=spec,
+        store=store,
+        keeper=TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY),
+        bench=bench,
+        reporter=reporter,
+        searches=searches,
+        budget=budget,
+        recent=deque(trials, _RECENT),
+        stored=len(trials),
+        totals=totals,
+        sleep=sleep,
+    )
+
+
+def _equipment(spec: StudySpec, folder: Path, simulated: Runner | None) -> Equipment:
+    """Return what a study measures with."""
+    if simulated is None and spec.executor is Executor.SIMULATED:
+        simulated = SimulatedRunner(_SIMULATED_NOISE_RATIO)
+    load, on_ray = spec.workload, spec.executor is Executor.RAY
+    return Equipment(
+        name=spec.name,
+        folder=folder,
+        targets=spec.targets,
+        clients=(spec.client, *spec.other_clients),
+        least_warmup_s=min(load.saturate.warmup_s, load.paced.warmup_s),
+        broker_wait_s=spec.safety.broker_wait_s,
+        topic_facts=partial(_topic_facts, load.saturating(load.record_sizes[0])),
+        simulated=simulated,
+        on_ray=on_ray,
+        ray=spec.ray.cluster(spec.targets) if on_ray else None,
+        ray_jobs=[(spec.placement, load.producers)],
+    )
+
+
+def _topic_facts(workload: Workload, target: OpenTarget | None) -> dict[str, Any]:
+    """Return the largest message that topics of a cluster take, in bytes, and their partitions and replication."""
+    if target is None:
+        return {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES}
+    with target.topic_for_run()(workload) as topic:
+        return {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}

@@ -1,0 +1,59 @@
+"""Verifying a config: the study that measures like another one, and what is refused before any measurement."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from search_spaces.producer_config import same_effect
+from tuner.model.errors import RequestRefused
+from tuner.model.facts import RATES, RECORD_SIZES
+from tuner.model.spec import StudySpec
+from tuner.results.comparisons.verification import Judgement, Terms
+from tuner.study_file import same_measurement, sizes_in
+
+
+def measuring_like(
+    text: str, name: str, study: str, facts: Mapping[str, Any], record_bytes: str | None, setting: str
+) -> tuple[str, dict[str, float]]:
+    """Return the text of a new study that measures in the same way as a study that has results.
+
+    Args:
+        text: The text of the existing study's file, which must be valid.
+        name: The name of the new study.
+        study: The name of the existing study, for messages.
+        facts: The facts of the existing study, from its results store.
+        record_bytes: The record sizes of the existing study that are measured again; None for all of them.
+        setting: What the user calls this setting, such as `--record-bytes`.
+
+    Returns:
+        The text, and the fixed rate of each record size in records per second.
+
+    Raises:
+        RequestRefused: The existing study did not measure one of the record sizes, or one is named twice.
+    """
+    there = list(facts.get(RECORD_SIZES, []))
+    wanted = there if record_bytes is None else [str(size) for size in sizes_in(record_bytes)]
+    if unknown := [each for each in wanted if each not in there]:
+        raise RequestRefused(f"{setting} must name sizes of {study} ({', '.join(there)}), but got {', '.join(unknown)}")
+    if again := [each for each in dict.fromkeys(wanted) if wanted.count(each) > 1]:
+        raise RequestRefused(f"{setting} must name each size once, but got {', '.join(again)} twice")
+    rates = {size: rate for size, rate in facts.get(RATES, {}).items() if size in wanted}
+    return same_measurement(text, name, wanted), rates
+
+
+def judgement_before(spec: StudySpec, terms: Terms, file: str, baseline: str) -> Judgement:
+    """Return the judgement of a config before any measurement, which may reject the config already.
+
+    Args:
+        spec: The study whose target, workload and baseline are used.
+        terms: What the config must show.
+        file: The file that the config was read from, as the user named it.
+        baseline: What the user calls the baseline, for messages.
+
+    Raises:
+        RequestRefused: The config does the same as the baseline.
+    """
+    if same_effect(terms.config.in_force, spec.baseline.in_force):
+        raise RequestRefused(
+            f"{file} must differ from {baseline} to be compared, but both configure the producer in the same way"
+        )
+    return Judgement.before(terms.study(spec), terms, file)

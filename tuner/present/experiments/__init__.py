@@ -1,0 +1,1 @@
+"""Experiments: their plan, their progress, and their report."""

@@ -1,0 +1,346 @@
+"""An experiment as text, Markdown, CSV and JSON: what it will measure, its rows, and the paper's findings."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from math import isfinite
+from typing import Any, Final
+
+from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
+from runners.reporting import counted
+from tuner.model.document import document
+from tuner.model.row import RowValue, setting_text
+from tuner.present.csv_text import csv_of
+from tuner.present.experiments.experiment_plan_view import properties_text
+from tuner.present.number_text import aligned, number
+from tuner.results.experiments.checked_findings import Checked, Compared, FindingOutcome
+from tuner.results.experiments.experiment_results import ExperimentResults
+from tuner.results.experiments.latency_parts import latency_parts
+from tuner.results.experiments.row_results import Mean, RowResults
+
+_PAPER: Final = "paper"
+_HOW_TO_READ: Final = (
+    "Each value is the geometric mean over the rounds, with its 95 % confidence interval. It is called uncertain if "
+    "the interval's upper end is over ten times its lower end; more rounds (--rounds) make it narrower."
+)
+_NO_INTERVAL: Final = "One round gives no interval; --rounds adds rounds."
+_ONE_ROUND: Final = "The paper's findings need at least two rounds, so this report says nothing about them."
+_WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
+
+
+def value_text(mean: Mean | None) -> str:
+    """Return a mean with its confidence interval, such as `95.1 (93.0 to 97.2)`.
+
+    After a single round there is no interval, and an interval that says nothing is not shown.
+    """
+    if mean is None:
+        return "-"
+    if mean.rounds < 2:
+        return number(mean.value)
+    if mean.says_little:
+        return f"{number(mean.value)} (uncertain)"
+    return f"{number(mean.value)} ({number(mean.low)} to {number(mean.high)})"
+
+
+def row_cells(results: ExperimentResults) -> list[list[str]]:
+    """Return the table of an experiment's rows: the headings, then one list of cells for each row."""
+    metrics = results.spec.metrics
+    with_paper = {name for name in metrics if any(row.in_paper(name) is not None for row in results.rows)}
+    headings = ["row"]
+    for name in metrics:
+        headings += [ROW_METRICS[name].title, *([_PAPER] if name in with_paper else [])]
+    return [[*headings, "bound by"], *(_cells(row, metrics, with_paper) for row in results.rows)]
+
+
+def _cells(row: RowResults, metrics: Sequence[str], with_paper: set[str]) -> list[str]:
+    cells = [row.row.name + (" (control)" if row.is_control else "")]
+    for name in metrics:
+        cells.append(value_text(row.mean(name)))
+        if name in with_paper:
+            cells.append(number(row.in_paper(name)))
+    return [*cells, ", ".join(row.bounds) or ("failed" if row.warnings and not row.bounds else "-")]
+
+
+def part_cells(results: ExperimentResults) -> list[list[str]]:
+    """Return the table of the parts of the end-to-end latency, with headings; empty if no two rows tell the parts."""
+    rows = [
+        [each.row, *map(value_text, (each.leader_ms, each.replication_ms, each.fetch_ms, each.end_to_end_ms))]
+        for each in latency_parts(results)
+    ]
+    return [["row", "to the leader, ms", "replication, ms", "fetch, ms", "end to end p50, ms"], *rows] if rows else []
+
+
+def finding_cells(results: ExperimentResults) -> list[list[str]]:
+    """Return the table of the findings: the headings, then one list of cells for each finding."""
+    return [
+        ["finding", "source", "outcome", "because"],
+        *([each.finding.claim, each.finding.source, str(each.outcome), because(each)] for each in results.findings),
+    ]
+
+
+def because(checked: Checked) -> str:
+    """Return why a finding has its outcome, in words."""
+    finding = checked.finding
+    several = len(checked.compared) > 1
+    compared = [_compared_words(each, verdict=several) for each in checked.compared]
+    said = [f"{ROW_METRICS[finding.metric].label}: {'; '.join(compared)}"]
+    if checked.outcome is FindingOutcome.ARTEFACT and finding.artefact is not None:
+        said.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
+    if left_out := len(finding.comparisons) - len(checked.compared):
+        said.append(f"the quick form leaves out {left_out} of {len(finding.comparisons)} comparisons")
+    return ". ".join(f"{each[0].upper()}{each[1:]}" for each in said)
+
+
+def _compared_words(each: Compared, *, verdict: bool) -> str:
+    """Return a comparison in words: the rows, the ratio here and in the paper, and what came out if `verdict`."""
+    compared = each.comparison
+    paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
+    here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
+    if each.zero_rounds:
+        here = f"no ratio, as a value is 0 in {counted(each.zero_rounds, 'round')}"
+    if each.limited:
+        here += f", but the load generator limited {' and '.join(each.limited)}"
+    if compared.along:
+        rows = f" of {_settings(compared.of)}" if compared.of else ""
+        what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
+    else:
+        over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
+        what = f"{_settings(compared.of)} / {over}"
+    return f"{what} = {here}{paper}{f', {each.outcome}' if verdict else ''}"
+
+
+def _settings(selected: Mapping[str, RowValue]) -> str:
+    return " ".join(
+        setting_text(value) if name == "row" else f"{name}={setting_text(value)}" for name, value in selected.items()
+    )
+
+
+def notes_of(results: ExperimentResults) -> list[str]:
+    """Return sentences on how to read the tables, and on what weakens the measurements."""
+    return [_how_to_read([results]), *_own_notes(results)]
+
+
+def _how_to_read(found: Sequence[ExperimentResults]) -> str:
+    return _NO_INTERVAL if all(results.spec.rounds == 1 for results in found) else _HOW_TO_READ
+
+
+def _own_notes(results: ExperimentResults) -> list[str]:
+    """Return the notes that are about this experiment only."""
+    spec = results.spec
+    measured = sum(len(row.trials) for row in results.rows)
+    notes = [f"{measured} of {spec.measurements} measurements, {counted(spec.rounds, 'round')}."]
+    if (drift := results.drift) is not None:
+        label = ROW_METRICS[spec.metrics[0]].label
+        moved = "this shows no drift" if drift.low <= 1 <= drift.high else "the cluster has drifted"
+        if drift.inconclusive:
+            moved = "this is too uncertain to tell whether the cluster has drifted"
+        notes.append(
+            f"In the second half of its measurements, the {label} of the control ({results.control.row.name}) was "
+            f"{drift} times that in the first half: {moved}."
+        )
+    notes += [
+        f"{row.name}: the config is what the study {spec.name}-{row.best_of.search} recommends: "
+        f"{properties_text(row.config.values)}."
+        for row in spec.rows
+        if row.best_of is not None
+    ]
+    if latency_parts(results):
+        notes.append(
+            "The part to the leader is the median latency of the row that differs only in acks=1. Replication is what "
+            "acks=all takes longer, and fetch is the rest until a consumer has the record."
+        )
+    notes += [
+        f"{row.row.name}: the end-to-end latencies may be wrong by up to {max(errors_ms):.2f} ms, because producer and "
+        "consumers have the clocks of two hosts."
+        for row in results.rows
+        if (errors_ms := [each.metrics[CLOCK_ERROR] for each in row.trials if CLOCK_ERROR in each.metrics])
+    ]
+    notes += [f"Differs from the paper: {each.rstrip('.')}." for each in spec.differences]
+    return [*notes, *_doubts(results)]
+
+
+def _doubts(results: ExperimentResults) -> Iterable[str]:
+    """Yield what makes the measurements of some rows less reliable.
+
+    Of sentences that differ only by numbers, this is the first, with the names of all its rows.
+    """
+    alike: dict[str, dict[tuple[str, int], str]] = {}
+    for row in results.rows:
+        for place, trial in enumerate(row.trials):
+            for said in (*trial.warnings, trial.error):
+                if said:
+                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), {}).setdefault((row.row.name, place), said)
+    for by_measurement in alike.values():
+        rows = dict.fromkeys(name for name, _ in by_measurement)
+        count = len(by_measurement)
+        several = f" (in {counted(count, 'measurement')})" if count > 1 else ""
+        yield f"{'; '.join(rows)}: {next(iter(by_measurement.values()))}{several}"
+
+
+def experiment_lines(results: ExperimentResults) -> list[str]:
+    """Return the report of an experiment as lines of text."""
+    lines = [f"{results.spec.name}: {results.spec.about}", "", *aligned(row_cells(results)), ""]
+    if parts := part_cells(results):
+        lines += [*aligned(parts), ""]
+    if results.spec.findings:
+        if results.spec.rounds == 1:
+            lines.append(_ONE_ROUND)
+        else:
+            for each in results.findings:
+                lines.append(f"{each.outcome!s:>18}  {each.finding.claim} [{each.finding.source}]")
+                lines.append(f"{'':>18}  {because(each)}")
+        lines.append("")
+    return [*lines, *notes_of(results)]
+
+
+def experiment_markdown(results: ExperimentResults) -> str:
+    """Return the report of an experiment as Markdown."""
+    return _section(results, notes_of(results))
+
+
+def _section(results: ExperimentResults, notes: Iterable[str]) -> str:
+    parts = [f"{results.spec.about}", "", *_markdown(row_cells(results)), ""]
+    if of_latency := part_cells(results):
+        parts += [*_markdown(of_latency), ""]
+    if results.spec.findings:
+        parts += [*([_ONE_ROUND] if results.spec.rounds == 1 else _markdown(finding_cells(results))), ""]
+    return "\n".join([*parts, *(f"- {note}" for note in notes), ""])
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    yield line(rows[0])
+    yield line("---" for _ in rows[0])
+    yield from map(line, rows[1:])
+
+
+def experiment_json(results: ExperimentResults) -> dict[str, Any]:
+    """Return the results of an experiment as JSON types; unknown values are null."""
+    return document(
+        "experiment",
+        name=results.spec.name,
+        about=results.spec.about,
+        source=results.spec.source,
+        finished=results.finished,
+        control=results.spec.control,
+        rows=[
+            {
+                "row": row.row.name,
+                "varied": dict(row.row.varied),
+                "rounds": len(row.by_round(results.spec.metrics[0])),
+                "metrics": {
+                    name: _mean_json(mean)
+                    for name in ROW_METRICS
+                    if (mean := row.mean(name)) is not None or name in results.spec.metrics
+                },
+                "paper": {name: value for each in row.paper_values for name, value in each.values.items()},
+                "around_loss": [[_plain(asdict(moment)) for moment in moments] for moments in row.around_loss],
+                "bound_by": list(row.bounds),
+                "warnings": list(row.warnings),
+            }
+            for row in results.rows
+        ],
+        latency_parts=[
+            {
+                each.name: _mean_json(value) if isinstance(value := getattr(parts, each.name), Mean) else value
+                for each in fields(parts)
+            }
+            for parts in latency_parts(results)
+        ],
+        findings=[
+            {
+                "id": each.finding.id,
+                "claim": each.finding.claim,
+                "source": each.finding.source,
+                "outcome": str(each.outcome),
+                "metric": each.finding.metric,
+                "expect": str(each.finding.expect),
+                "artefact": None if each.finding.artefact is None else asdict(each.finding.artefact),
+                "compared": [
+                    {
+                        **asdict(compared.comparison),
+                        "ratio": None if compared.ratio is None else _plain(asdict(compared.ratio)),
+                        "outcome": str(compared.outcome),
+                    }
+                    for compared in each.compared
+                ],
+                "because": because(each),
+            }
+            for each in results.findings
+        ],
+        notes=notes_of(results),
+    )
+
+
+def outcome_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
+    """Return how many findings of each experiment had each outcome: the headings, then the cells of each experiment."""
+    rows = [(results.spec.name, Counter(each.outcome for each in results.findings)) for results in found]
+    return [
+        ["experiment", *map(str, FindingOutcome)],
+        *([name, *(str(outcomes[each]) for each in FindingOutcome)] for name, outcomes in rows),
+    ]
+
+
+def counted_outcomes(found: Sequence[ExperimentResults]) -> str:
+    """Return how many findings of several experiments had each outcome, as a sentence."""
+    outcomes = Counter(str(each.outcome) for results in found for each in results.findings)
+    parts = [f"{outcome}: {outcomes[str(outcome)]}" for outcome in FindingOutcome if outcomes[str(outcome)]]
+    return f"{outcomes.total()} findings in {len(found)} experiments. {', '.join(parts)}."
+
+
+def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
+    """Return what came out of each finding of several experiments, as lines of text."""
+    lines = [counted_outcomes(found), ""]
+    for results in found:
+        lines += [
+            f"{results.spec.name}:",
+            *(f"{each.outcome!s:>18}  {each.finding.claim}" for each in results.findings),
+        ]
+    return lines
+
+
+def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
+    """Return the report of several experiments as Markdown: how many findings hold in each, then each experiment."""
+    parts = [counted_outcomes(found), "", *_markdown(outcome_cells(found)), "", _how_to_read(found), ""]
+    for results in found:
+        parts += [f"## {results.spec.name}", "", _section(results, _own_notes(results))]
+    return "\n".join(parts)
+
+
+def experiments_json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
+    """Return the results of several experiments as JSON types; unknown values are null."""
+    return document("experiments", experiments=[experiment_json(each) for each in found])
+
+
+def experiments_csv(found: Sequence[ExperimentResults]) -> str:
+    """Return every measurement of experiments as CSV, one per line; of several, a column names the experiment."""
+    trials = [trial for results in found for row in results.rows for trial in row.trials]
+    names = [name for name in ROW_METRICS if any(name in trial.metrics for trial in trials)]
+    return csv_of(
+        {
+            **({"experiment": results.spec.name} if len(found) > 1 else {}),
+            "row": row.row.name,
+            **{f"set.{name}": value for name, value in row.row.varied.items() if name != "row"},
+            "round": trial.round,
+            "started_at": trial.started_at,
+            "bound_by": trial.verdict,
+            "error": trial.error,
+            **{name: trial.metrics.get(name) for name in names},
+        }
+        for results in found
+        for row in results.rows
+        for trial in row.trials
+    )
+
+
+def _mean_json(mean: Mean | None) -> dict[str, Any] | None:
+    """Return a mean with its confidence interval, whose ends are null after a single round."""
+    if mean is None:
+        return None
+    return _plain(asdict(mean) | ({"low": None, "high": None} if mean.rounds < 2 else {}))
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(each, float) and not isfinite(each) else each for name, each in values.items()}

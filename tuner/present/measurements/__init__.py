@@ -1,0 +1,1 @@
+"""Single measurements: the live view of a load, and its result."""

@@ -1,0 +1,1 @@
+"""Predictions, estimates and costs as text and JSON."""

@@ -1,0 +1,109 @@
+"""Estimates of what other settings would do to a topic, as text and JSON."""
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from runners.reporting import counted, percent
+from tuner.prediction.advice import Advice, SettingsEstimate
+from tuner.present.number_text import aligned, number
+from tuner.present.predictions.prediction_view import ESTIMATE, interval_text
+
+_UNCOUNTED: Final = (
+    "Batches overlap in time, so there are several producers without ids. They are taken for one here, so their own "
+    "batches are smaller than these."
+)
+
+_CROWDED: Final = (
+    "Together, the producers send more than the model's network and disk carry. The model has one broker, so it does "
+    "not know whether your brokers carry it."
+)
+
+
+def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[str]:
+    """Return estimates as lines of text.
+
+    Args:
+        advice: The estimates.
+        topic: Name of the topic.
+        calibrated_by: Name of the study that calibrates the model; None if no study does.
+    """
+    load = advice.load
+    heads = ["linger.ms", "batch.size", "compression.type", "records per batch", "batches/s", "MB/s sent"]
+    rows = [["", *heads, "broker CPU, cores", "p50, ms", "p99, ms"], _row("today", advice.today)]
+    rows += [_row("", each) for each in advice.others]
+    return [
+        f"what other settings would do: {ESTIMATE}",
+        f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s each, "
+        f"{load.record_sizes} B a record, {percent(load.compressibility_ratio)} of it compressible"
+        f"{', with keys' if load.key_bytes else ''}",
+        *aligned(rows),
+        f"Today's batches have {number(advice.measured_batch_records)} records; the model expects "
+        f"{number(advice.today.batch_records.value)}.",
+        f"The model is calibrated by {calibrated_by}."
+        if calibrated_by
+        else "The model is not calibrated, so the intervals are wide: name a study with --calibrated-by.",
+        *(f"What {calibrated_by} measured does not cover all of this: {each}." for each in advice.uncovered),
+        *([_UNCOUNTED] if advice.uncounted else []),
+        *([_CROWDED] if advice.crowded else []),
+        f"Measure it: {command(advice, topic)}",
+    ]
+
+
+def command(advice: Advice, topic: str) -> str:
+    """Return the command that measures what is estimated here."""
+    load = advice.load
+    rate = f"{max(1.0, load.rate_records_per_s or 0.0):.0f}"
+    return (
+        f"tuner run --bootstrap HOST:PORT --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
+        f"--compressibility {load.compressibility_ratio:.2f}"
+        f"{f' --key-bytes {load.key_bytes}' if load.key_bytes else ''}"
+    )
+
+
+def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simulated: bool = False) -> dict[str, Any]:
+    """Return estimates as a JSON document.
+
+    Args:
+        advice: As for `advice_lines`.
+        topic: As for `advice_lines`.
+        calibrated_by: As for `advice_lines`.
+        simulated: Whether that study measured nothing on Kafka.
+    """
+    load = advice.load
+    return {
+        "calibrated_by": calibrated_by,
+        "simulated": simulated,
+        "producers": advice.producers,
+        "rate_records_per_s": load.rate_records_per_s,
+        "record_bytes": str(load.record_sizes),
+        "key_bytes": load.key_bytes,
+        "compressibility_ratio": load.compressibility_ratio,
+        "measured_batch_records": advice.measured_batch_records,
+        "uncovered": list(advice.uncovered),
+        "uncounted_producers": advice.uncounted,
+        "beyond_one_broker": advice.crowded,
+        "today": _json(advice.today),
+        "others": [_json(each) for each in advice.others],
+        "command": command(advice, topic),
+    }
+
+
+def _json(each: SettingsEstimate) -> dict[str, Any]:
+    no_latency = {"latency_p50_ms": None, "latency_p99_ms": None} if each.falls_behind else {}
+    return {**asdict(each), **no_latency}
+
+
+def _row(heading: str, each: SettingsEstimate) -> list[str]:
+    return [
+        heading,
+        *each.settings.values(),
+        interval_text(each.batch_records),
+        number(each.batches_per_s),
+        number(each.mb_per_s),
+        interval_text(each.broker_cpu_cores),
+        *(
+            ["falls behind"] * 2
+            if each.falls_behind
+            else map(interval_text, (each.latency_p50_ms, each.latency_p99_ms))
+        ),
+    ]

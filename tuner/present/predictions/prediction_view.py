@@ -1,0 +1,362 @@
+"""Predictions as text and JSON."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import ceil, exp, floor, log10, sqrt
+from types import MappingProxyType
+from typing import Any, Final
+
+from objectives.row_metrics import ROW_METRICS
+from runners.performance_model.performance import perform
+from runners.performance_model.settings import Settings
+from runners.reporting import counted, percent
+from search_spaces.errors import ConfigError
+from search_spaces.knobs import IN_FLIGHT
+from tuner.model.document import document
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.modelled import QUANTILE, Interval
+from tuner.prediction.observations import Observation
+from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, LATENCIES, MOST_EXTRAPOLATION, Prediction
+from tuner.prediction.question import Question, side_by_side
+from tuner.prediction.retention import BROKERS, TYPED, Retention
+from tuner.prediction.source import Source
+from tuner.present.number_text import aligned, number
+from tuner.results.recommendations.reasons import SIMULATED
+
+_SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
+"""The metrics that the table of a sweep shows."""
+_MOST_LINGER_MS: Final = 100.0
+_BATCH_POWERS: Final = range(12, 21)
+"""The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
+ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
+SLOWEST: Final = "slowest part (model)"
+IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
+
+
+def caveats(source: Source) -> list[str]:
+    """Return what must be known before a prediction is believed: that nothing was measured, and what is assumed."""
+    return [*([SIMULATED] if source.simulated else []), *([source.assumed] if source.assumed else [])]
+
+
+def prediction_lines(
+    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], retention: Retention | None = None
+) -> list[str]:
+    """Return predictions side by side, as lines of text.
+
+    Args:
+        source: The study or experiment.
+        calibration: What was fitted to it.
+        told: The predictions, each with the heading of its column, or why there is none.
+        retention: The retention limits and the disks; None if they are not asked about.
+    """
+    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
+    unknown = {heading: each for heading, each in told.items() if isinstance(each, str)}
+    return [
+        *caveats(source),
+        f"{_means(calibration.observations, source.name)}, calibrate the model; {ESTIMATE}",
+        *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
+        *(f"{heading}: no prediction, because {reasons}" for heading, reasons in unknown.items()),
+        "",
+        *aligned([["", *known], *prediction_rows(known.values(), retention)]),
+        "",
+        _known(calibration),
+    ]
+
+
+def prediction_rows(told: Iterable[Prediction], retention: Retention | None = None) -> list[list[str]]:
+    """Return a row for each predicted number: its name, and its value in each prediction.
+
+    Args:
+        told: The predictions.
+        retention: The retention limits and the disks; None if they are not asked about.
+    """
+    found, rows = list(told), []
+    for name in (*AT_FULL_SPEED, *AT_RATE):
+        cells = [_cell(each, name) for each in found]
+        if any(cell != "-" for cell in cells):
+            load = "full speed" if name in AT_FULL_SPEED else "the rate"
+            rows.append([f"{ROW_METRICS[name].title}, at {load}", *cells])
+    taken = [each.consumer_mb_per_s for each in found]
+    if any(each is not None for each in taken):
+        rows.append(["a consumer takes on one core, MB/s", *map(number, taken)])
+    rows.append([SLOWEST, *(each.bound_by for each in found)])
+    stored = [each.stored_gb_per_day for each in found]
+    if any(each is not None for each in stored):
+        rows.append(["stored by all replicas, GB per day", *map(number, stored)])
+    return rows if retention is None else [*rows, *_retention_rows(retention, found)]
+
+
+def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterator[list[str]]:
+    if retention.limited:
+        yield ["records kept for at least, days", *(number(retention.kept_days(each)) for each in found)]
+        yield ["kept on each broker, at most, GB", *(number(retention.kept_gb(each)) for each in found)]
+    if retention.disk_bytes is not None:
+        full = [retention.full_after_days(each) for each in found]
+        cells = [
+            "-" if not retention.covers(each.workload) else "never" if days is None else number(days)
+            for each, days in zip(found, full, strict=True)
+        ]
+        yield ["disks full after, days", *cells]
+
+
+def what_if_json(
+    source: Source,
+    calibration: Calibration,
+    asked: Question,
+    retention: Retention | None = None,
+    typed: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return what the page shows on which people change settings and see the predictions, as JSON types.
+
+    `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
+    a prediction that the measurements do not allow.
+
+    Args:
+        source: The study or experiment.
+        calibration: What was fitted to it.
+        asked: The config and the load that are asked about.
+        retention: The retention limits and the disks; None if they are not asked about.
+        typed: What was typed into the fields of `tuner.prediction.retention.TYPED`.
+    """
+    told = side_by_side(source, asked, calibration)
+    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
+    return {
+        "means": len(calibration.observations),
+        "fields": [
+            *_knob_fields(source, asked),
+            *_load_fields(source, calibration, asked),
+            *_disk_fields(asked, typed),
+        ],
+        "headings": list(known),
+        "rows": prediction_rows(known.values(), retention),
+        "unknown": [each for each in told.values() if isinstance(each, str)],
+        "config": _config(asked),
+        "simulated": source.simulated,
+        "assumed": source.assumed,
+    }
+
+
+def _knob_fields(source: Source, asked: Question) -> Iterator[dict[str, Any]]:
+    in_force = asked.config.in_force
+    yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
+    sizes = [str(2**power) for power in _BATCH_POWERS]
+    yield _choice("batch.size", in_force.text("batch.size"), [size for size in sizes if _is_possible(asked, size)])
+    codecs = dict.fromkeys(each.config.compression for each in source.observations)
+    yield _choice("compression.type", asked.config.compression, list(codecs))
+    yield _choice(IN_FLIGHT, in_force.text(IN_FLIGHT), ["1", "2", "3", "5"])
+
+
+def _is_possible(asked: Question, batch_size: str) -> bool:
+    try:
+        asked.config.recoded({"batch.size": batch_size})
+    except ConfigError:
+        return False
+    return True
+
+
+def _load_fields(source: Source, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
+    load, loads = asked.workload, [each.workload for each in source.observations]
+    sizes = [each.record_sizes.mean_bytes for each in loads]
+    size = round(load.record_sizes.mean_bytes)
+    least, most = ceil(min(sizes) / MOST_EXTRAPOLATION), floor(max(sizes) * MOST_EXTRAPOLATION)
+    yield _slider("record_bytes", size, max(1, least), most, 1)
+    most_partitions = floor(max(each.partitions for each in loads) * MOST_EXTRAPOLATION)
+    yield _slider("partitions", load.partitions, 1, most_partitions, 1)
+    most_producers = floor(max(each.producers for each in source.observations) * MOST_EXTRAPOLATION)
+    yield _slider("producers", asked.producers, 1, most_producers, 1)
+    if load.rate_records_per_s is not None:
+        settings = Settings.of(source.config, load, min(asked.producers, most_producers))
+        capacity = perform(calibration.constants, settings, load).capacity_records_per_s
+        step = 10.0 ** max(0, floor(log10(capacity)) - 2)
+        most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
+        rates = [each.rate_records_per_s for each in (load, source.workload) if each.rate_records_per_s is not None]
+        yield _slider("rate", load.rate_records_per_s, min(step, *rates), most_rate, step)
+
+
+def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the fields about stored records. Without a rate, nothing is known of them."""
+    if asked.workload.rate_records_per_s is not None:
+        for name in TYPED:
+            step = "1" if name == BROKERS else "any"
+            yield {"name": name, "choices": [], "typed": True, "step": step, "value": typed.get(name, "")}
+
+
+def _slider(name: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
+    texts = {"value": value, "low": low, "high": high, "step": step}
+    return {"name": name, "choices": [], **{key: f"{each:.10g}" for key, each in texts.items()}}
+
+
+def _choice(name: str, value: str, choices: Sequence[str]) -> dict[str, Any]:
+    return {"name": name, "value": value, "choices": [*choices, *([] if value in choices else [value])]}
+
+
+def calibration_lines(name: str, calibration: Calibration) -> list[str]:
+    """Return what an experiment has calibrated, as lines of text.
+
+    Args:
+        name: Name of the experiment.
+        calibration: What was fitted to it.
+    """
+    rows = [["constant", "value", "95 % interval"]]
+    for constant, value, low, high in _constants(calibration):
+        if constant not in calibration.undetermined:
+            rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
+    off = [f"{ROW_METRICS[metric].label} {percent(sd)}" for metric, sd in calibration.scatter.items()]
+    return [
+        f"{_means(calibration.observations, name)}; they scatter around the model by {', '.join(off)}",
+        *(["", *aligned(rows)] if len(rows) > 1 else []),
+        "",
+        _known(calibration),
+        f"ask it: tuner predict {name} -X linger.ms=20",
+    ]
+
+
+def calibration_json(name: str, calibration: Calibration) -> dict[str, Any]:
+    """Return what an experiment has calibrated, as JSON types."""
+    return document(
+        "calibration",
+        experiment=name,
+        means=len(calibration.observations),
+        scatter=dict(calibration.scatter),
+        constants={
+            constant: {
+                "value": value,
+                "low": low,
+                "high": high,
+                "determined": constant not in calibration.undetermined,
+            }
+            for constant, value, low, high in _constants(calibration)
+        },
+    )
+
+
+def _constants(calibration: Calibration) -> Iterator[tuple[str, float, float, float]]:
+    """Yield each fitted constant with its value and the ends of its 95 % interval."""
+    for place, name in enumerate(calibration.names):
+        value, sd = getattr(calibration.constants, name), sqrt(calibration.covariance[place, place])
+        yield name, value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd)
+
+
+def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | str]) -> list[str]:
+    """Return a sweep as lines of text: a row for each value of a setting.
+
+    Args:
+        source: The study or experiment.
+        setting: The setting that varies.
+        told: By value of the setting, the prediction, or why there is none.
+    """
+    rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), SLOWEST]]
+    for value, each in told.items():
+        if isinstance(each, Prediction):
+            rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])
+        else:
+            rows.append([value, *("-" for _ in _SWEPT), each])
+    known = ((value, each) for value, each in told.items() if isinstance(each, Prediction))
+    return [
+        *caveats(source),
+        f"{_means(source.observations, source.name)}, calibrate the model; {ESTIMATE}",
+        *(f"{setting}={value}: {_load(each)}; {_config(each)}" for value, each in islice(known, 1)),
+        *aligned(rows, right=False),
+    ]
+
+
+def prediction_json(
+    source: Source,
+    calibration: Calibration,
+    told: Mapping[str, Prediction | str],
+    retention: Retention | None = None,
+    *,
+    setting: str | None = None,
+) -> dict[str, Any]:
+    """Return predictions as JSON types. One that can't be told has the reason in place of its metrics.
+
+    Args:
+        source: The study or experiment.
+        calibration: What was fitted to it.
+        told: The predictions, each with its heading, or why there is none.
+        retention: The retention limits and the disks; None if they are not asked about.
+        setting: The setting whose values are the headings; None if the predictions are not a sweep.
+    """
+    return document(
+        "prediction",
+        study=source.name,
+        client=source.config.client.kind.value,
+        simulated=source.simulated,
+        assumed=source.assumed,
+        **({} if setting is None else {"setting": setting}),
+        means=len(calibration.observations),
+        undetermined=list(calibration.undetermined),
+        predictions={
+            heading: {"outside": each} if isinstance(each, str) else _json(each, retention)
+            for heading, each in told.items()
+        },
+    )
+
+
+def _json(each: Prediction, retention: Retention | None) -> dict[str, Any]:
+    return {
+        "config": each.config.values,
+        "record_bytes": str(each.workload.record_sizes),
+        "partitions": each.workload.partitions,
+        "replication": each.workload.replication,
+        "producers": each.producers,
+        "compressibility_ratio": each.workload.compressibility_ratio,
+        "rate_records_per_s": each.workload.rate_records_per_s,
+        "metrics": {
+            name: {"value": found.value, "low": found.low, "high": found.high} for name, found in each.values.items()
+        },
+        **({} if each.consumer_mb_per_s is None else {"consumer_mb_per_s": each.consumer_mb_per_s}),
+        "bound_by": each.bound_by,
+        "falls_behind": each.falls_behind,
+        "no_latency": each.no_latency,
+        "stored_gb_per_day": each.stored_gb_per_day,
+        **({} if retention is None else _retention_json(retention, each)),
+    }
+
+
+def _retention_json(retention: Retention, each: Prediction) -> dict[str, float | None]:
+    """Return what is known of stored records; nothing if it can't be computed, so that None always means never."""
+    if not retention.covers(each.workload):
+        return {}
+    kept = {"kept_days": retention.kept_days(each), "kept_gb_per_broker": retention.kept_gb(each)}
+    disk = {} if retention.disk_bytes is None else {"disk_full_after_days": retention.full_after_days(each)}
+    return {**(kept if retention.limited else {}), **disk}
+
+
+def _means(seen: Sequence[Observation], name: str) -> str:
+    """Return in words what the model is fitted to: the repeats of each config under each load are averaged."""
+    return f"{counted(len(seen), 'mean')} of {name}, one for each config and load"
+
+
+def _cell(each: Prediction, metric: str) -> str:
+    if metric in each.values:
+        return interval_text(each.values[metric])
+    return each.no_latency if metric in LATENCIES and each.workload.rate_records_per_s is not None else "-"
+
+
+def interval_text(found: Interval) -> str:
+    """Return a predicted value with its interval, `310 (262 to 367)`."""
+    return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
+
+
+def _known(calibration: Calibration) -> str:
+    """Return which of the model's constants the measurements determine, in words."""
+    unknown = len(calibration.undetermined)
+    known = [name for name in calibration.names if name not in calibration.undetermined]
+    if not known:
+        return f"these measurements determine none of the model's {unknown} constants, so the intervals are wide"
+    return f"constants of the model that these measurements determine: {', '.join(known)}; {unknown} are uncertain"
+
+
+def _load(each: Prediction) -> str:
+    load, rate = each.workload, each.workload.rate_records_per_s
+    at = "" if rate is None else f", latency at {number(rate)} records/s"
+    shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
+    by = "" if each.producers == 1 else f", {each.producers} producers"
+    keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
+    values = f"records of {load.record_sizes} B{keys}, {percent(load.compressibility_ratio)} compressible"
+    return f"{values}, {shape}{by}{at}"
+
+
+def _config(each: Prediction | Question) -> str:
+    return " ".join(f"{name}={value}" for name, value in each.config.values.items()) or "the client's defaults"

@@ -1,0 +1,232 @@
+"""The sentences about a recommendation: what a config brings and costs, whether that is proven, and what to do next."""
+
+import shlex
+from typing import Final
+
+from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.ratios import ERROR_RATE, Ratio, short
+from runners.reporting import counted, enumerated, percent
+from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.present.number_text import (
+    Cell,
+    gain,
+    gain_headings,
+    interval,
+    level_text,
+    levels_differ,
+    metric_name,
+    number,
+    one_more_round,
+    shown_metrics,
+    title,
+)
+from tuner.results.recommendations.recommendation import Price, Recommendation, SideEffect
+
+NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
+KEEP: Final = "keep what you have: no config is proven better than the baseline"
+
+WOULD_DECIDE: Final = (
+    "more rounds (tuner confirm --max-rounds), longer measurements (workload.saturate and workload.paced) or a "
+    "quieter machine would decide it"
+)
+_ROUNDS: Final = 8
+
+
+def not_advice(recommendation: Recommendation) -> str:
+    """Return why a config is not advice yet, and the command that measures it again; empty if it is advice.
+
+    A config that was never measured alternating with the baseline is not advice, because the best of many trials may
+    only have been lucky.
+    """
+    if recommendation.is_baseline or recommendation.confirmed:
+        return ""
+    words = ["tuner", "confirm", recommendation.study, "--goal", str(recommendation.goal), "--rounds", str(_ROUNDS)]
+    return f"not proven, so not advice yet; measure it again before you use it: {shlex.join(words)}"
+
+
+def advice_to_keep(recommendation: Recommendation) -> str:
+    """Return the advice to keep the baseline; empty for other advice."""
+    if not recommendation.is_baseline:
+        return ""
+    if not recommendation.alternatives:
+        return KEEP
+    return f"keep the baseline for the goal {recommendation.goal}: no config is proven better for it"
+
+
+def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
+    """Return what is proven for other goals, with the commands that show it, if nothing is for the goal asked for.
+
+    If no goal was asked for, and the study's first goal has no proven config, the first line says so.
+    """
+    found = []
+    if recommendation.unproven:
+        goals = enumerated(recommendation.unproven)
+        kept = " and keeps the limits" if recommendation.limits else ""
+        found.append(f"{goals}: no config is proven better{kept}")
+    for goal, other in recommendation.alternatives.items():
+        words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
+        words += recommendation.limits
+        found.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
+    return found
+
+
+def in_short(recommendation: Recommendation) -> str:
+    """Return what a proven config brings and what it costs, each by the bad end of its interval.
+
+    `at least 5.1 times better latency p95, costs at most 17 % of the throughput (gain 0.83 to 0.89)`. The result is
+    empty if the config is not proven better.
+    """
+    if not recommendation.proven:
+        return ""
+    better, costs, others = [], [], []
+    for metric, ratio in shown_gains(recommendation).items():
+        if metric not in recommendation.prices and ratio.low > 1.0:
+            better.append(f"at least {short(ratio.low)} times better {metric_name(metric)}")
+        elif ratio.inconclusive:
+            costs.append(f"{metric_name(metric)} inconclusive ({short(ratio.low)} to {short(ratio.high)})")
+        elif (cost := _cost(recommendation, metric)) is SideEffect.KEEPS:
+            others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
+        else:
+            costs.append(f"{'costs at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
+    gains = enumerated(better) or "better in the mean of all objectives"
+    return ", ".join([gains, *costs, *others])
+
+
+def _cost(recommendation: Recommendation, metric: str) -> SideEffect:
+    """Return what a proven config does to a metric; a balanced config loses no more of an objective than is allowed."""
+    price = recommendation.prices.get(metric)
+    if price is not None:
+        return price.cost
+    if recommendation.goal is Goal.BALANCED:
+        return SideEffect.KEEPS
+    # The JSON of an earlier release has no prices.
+    return Price.of(recommendation.gains[metric], ALLOW_LOSS).cost
+
+
+def _unharmed(metric: str, ratio: Ratio) -> str:
+    """Return what a config does to a metric that it does not make worse by more than is allowed."""
+    if ratio.low > 1.0:
+        return f"{metric_name(metric)} improves"
+    return f"{metric_name(metric)} is {_kept(ratio)}"
+
+
+def _kept(ratio: Ratio) -> str:
+    """Return how much worse a metric is that does not lose more than is allowed, and that is not proven better."""
+    return f"at most {_lost_percent(ratio)} % worse" if ratio.high < 1.0 else "not worse"
+
+
+def _loss(metric: str, ratio: Ratio) -> str:
+    """Return what a config loses in a metric, by the bad end of the interval."""
+    interval = f"(gain {short(ratio.low)} to {short(ratio.high)})"
+    if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE:
+        return f"{_lost_percent(ratio)} % of the {metric_name(metric)} {interval}"
+    # The ratios are turned round where less is better: 0.5 is twice the latency.
+    return f"{short(1 / ratio.low)} times the {metric_name(metric)} {interval}"
+
+
+def _lost_percent(ratio: Ratio) -> int:
+    """Return the loss at the bad end of the interval in percent, from the two digits that the interval shows."""
+    return max(1, round(100 * (1 - float(f"{ratio.low:.2f}"))))
+
+
+def inconclusive_gains(recommendation: Recommendation) -> str:
+    """Return which gains are inconclusive and what would decide them; empty if there are none."""
+    names = [metric_name(metric) for metric, ratio in shown_gains(recommendation).items() if ratio.inconclusive]
+    if not names:
+        return ""
+    told = enumerated(dict.fromkeys(names))
+    return f"{told}: the interval is wider than a factor of 2 and says nothing; {WOULD_DECIDE}"
+
+
+def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
+    """Return the ratio to the baseline in each metric: the gain that was asked for, or what the config costs."""
+    prices = {metric: price.ratio for metric, price in recommendation.prices.items()}
+    return {**recommendation.gains, **prices}
+
+
+def ratio_with_remark(recommendation: Recommendation, metric: str, *, with_level: bool = False) -> str:
+    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): costs`.
+
+    Args:
+        recommendation: The recommendation.
+        metric: The metric.
+        with_level: Whether the interval's level stands beside it.
+    """
+    ratio = shown_gains(recommendation)[metric]
+    if not recommendation.proven or ratio.inconclusive or ratio.low > 1.0:
+        return gain(ratio, with_level=with_level)
+    cost = _cost(recommendation, metric)
+    return f"{interval(ratio, with_level=with_level)}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
+
+
+def chance_of_wrong_claim(record_sizes: int) -> str:
+    """Return how probable a false claim is in a study of several record sizes; empty for one size."""
+    if record_sizes < 2:
+        return ""
+    return (
+        f"the chance of a wrong claim is at most {percent(ERROR_RATE)} for each record size, "
+        f"and {min(100.0, 100 * ERROR_RATE * record_sizes):.0f} % for at least one of {record_sizes} sizes"
+    )
+
+
+def gain_sentences(recommendation: Recommendation) -> list[str]:
+    """Return one sentence about the gain in each metric, or a single sentence that says why there is no gain."""
+    if recommendation.is_baseline:
+        return [advice_to_keep(recommendation), *proven_for_other_goals(recommendation)]
+    if not recommendation.confirmed:
+        return [NO_GAIN]
+    sentences = [
+        f"{title(metric)}: {ratio_with_remark(recommendation, metric)} "
+        f"({level_text(ratio.level)} interval from {counted(ratio.rounds, 'round')}, alternating with the baseline)"
+        for metric, ratio in shown_gains(recommendation).items()
+    ]
+    told = [
+        in_short(recommendation),
+        *sentences,
+        inconclusive_gains(recommendation),
+        *proven_for_other_goals(recommendation),
+    ]
+    return [each for each in told if each]
+
+
+def within_scatter(recommendation: Recommendation) -> list[str]:
+    """Return the metrics whose gain is proven on average, but may not show in a single new round.
+
+    For example, `latency p99` is returned if the interval of its gain lies above 1, but the prediction interval for one
+    more round reaches below 1.
+    """
+    unsure = [name for name, ratio in shown_gains(recommendation).items() if ratio.low > 1.0 >= ratio.repeat_low]
+    # Throughput in MB/s and in records/s are named only once.
+    return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
+
+
+def scatter_note(recommendation: Recommendation) -> str:
+    """Return the sentence about the gains that a single round may not show; empty if there are none."""
+    unsure = within_scatter(recommendation) if recommendation.confirmed else []
+    return f"the gain in {enumerated(unsure)} is proven, but a single round may show none" if unsure else ""
+
+
+def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:
+    """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's.
+
+    All numbers are means over the same rounds, or, if there were none, numbers of the search, as the headings then say.
+    """
+    rows: list[list[Cell]] = []
+    gains = shown_gains(recommendation)
+    with_level = levels_differ(gains.values())
+    also = (*gains, *recommendation.objectives)
+    for metric in shown_metrics(recommendation.metrics, recommendation.baseline_metrics, also=also):
+        before, now = recommendation.baseline_metrics.get(metric), recommendation.metrics.get(metric)
+        ratio = gains.get(metric)
+        shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
+        again: list[Cell] = ["", ""]
+        if ratio:
+            again = [
+                (ratio_with_remark(recommendation, metric, with_level=with_level), None),
+                (one_more_round(ratio), None),
+            ]
+        rows.append([title(metric), *shown, *(again if recommendation.confirmed else [])])
+    where = "" if recommendation.measured_again else " (search)"
+    names = ["baseline", *([] if recommendation.is_baseline else ["config" if where else "recommended"])]
+    headings = ["", *(f"{name}{where}" for name in names)]
+    return [*headings, *(gain_headings(gains.values()) if recommendation.confirmed else [])], rows

@@ -1,0 +1,236 @@
+"""What `tuner run` prints: one line per trial and, on a terminal, a live line about the running trial."""
+
+import datetime
+import sys
+from statistics import geometric_mean
+from typing import Self
+
+from rich.live import Live
+from rich.text import Text
+from typing_extensions import override
+
+from objectives.outcome import OUTCOME_METRICS
+from objectives.scoring import Objective
+from runners.measurement import Window
+from runners.reporting import counted
+from tuner.course.reporter import KIND_WORDS, Reporter, Standing
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.trial import Kind, State, Trial
+from tuner.present.changes import changes
+from tuner.present.console import ERR, say
+from tuner.present.number_text import title
+from tuner.present.recommendations.recommendation_words import advice_to_keep, in_short, not_advice
+from tuner.results.recommendations.recommend import recommend
+from tuner.results.search_state import SearchState
+from tuner.results.study_results import StudyResults
+
+_CHANGES_SHOWN = 4
+
+
+class LiveLine:
+    """Prints sentences to standard error and, on a terminal, a live line about what is being measured.
+
+    Use it as a context manager, so that the live line is removed at the end.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._live = Live(console=ERR, auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Self:
+        if not self._quiet and ERR.is_terminal and sys.stderr.isatty():
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence for the user."""
+        if not self._quiet:
+            say(sentence)
+
+    def _show(self, line: str) -> None:
+        """Replace the live line."""
+        self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
+
+
+class StudyView(LiveLine, Reporter):
+    """A `Reporter` that prints to standard error."""
+
+    @override
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        if not self._live.is_started:
+            return
+        p99_ms = window.latency.percentile_us(0.99) / 1e3
+        line = (
+            f"{_where(standing)} {phase} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s, "
+            f"p99 {p99_ms:.1f} ms | {_best(standing)} | {_left(standing)}"
+        )
+        self._show(line)
+
+    @override
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        if not self._quiet:
+            ERR.show(_line(standing, trial), style=_style(standing, trial))
+
+    @override
+    def confirmed(self, results: StudyResults, record_bytes: str) -> None:
+        if not self._quiet:
+            ERR.show(_recommended(results, record_bytes), style="bold")
+
+
+def _recommended(results: StudyResults, record_bytes: str) -> str:
+    try:
+        found = recommend(results, record_bytes)
+    except NoFeasibleConfig as error:
+        return f"{record_bytes} B: {error}"
+    if found.is_baseline:
+        return f"{record_bytes} B: {advice_to_keep(found)}"
+    if not found.proven:
+        return f"{record_bytes} B: trial {found.trial.number}: {not_advice(found)}"
+    told = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found)}"
+    changed = changes(found.trial, found.baseline.values)
+    return "\n".join([told, *(f"{'':>10}{each}" for each in changed)])
+
+
+def _where(standing: Standing) -> str:
+    of_total = f"/{standing.total}" if standing.total is not None else ""
+    counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
+    progress = f"{min(standing.search.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
+    return f"{standing.search.record_bytes} B {KIND_WORDS[standing.kind]} {progress}".rstrip()
+
+
+def _best(standing: Standing) -> str:
+    search = standing.search
+    best_values = []
+    for objective in search.objectives:
+        best = search.best(objective.metric)
+        if best is not None:
+            best_values.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
+    return "best so far " + ", ".join(best_values) if best_values else "no results to compare with yet"
+
+
+def _left(standing: Standing) -> str:
+    if standing.left_s is None:
+        return "the study runs until you stop it"
+    return f"{datetime.timedelta(seconds=round(standing.left_s))} left"
+
+
+def _line(standing: Standing, trial: Trial) -> str:
+    search = standing.search
+    of_total = f"/{standing.total}" if standing.total is not None else ""
+    progress = f"{search.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
+    if trial.round is not None:
+        progress = f"round {trial.round - search.first_round + 1}"
+    head = f"{search.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
+    if trial.kind is Kind.CONFIRM:
+        head = f"{head}  {_compared(search, trial):<20}"
+    elif trial.kind in (Kind.SECOND_LOOK, Kind.ABLATION):
+        head = f"{head}  {_measured_again(search, trial):<20}"
+    if trial.state is State.FAILED:
+        return f"{head}  no measurement: {trial.error}"
+    numbers = [
+        f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_ratio(standing, trial, metric):<9}"
+        for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in search.objectives)])
+        if metric in trial.metrics
+    ]
+    return "  ".join([head, *(numbers or ["no records were delivered"]), _remark(standing, trial)]).rstrip()
+
+
+def _remark(standing: Standing, trial: Trial) -> str:
+    missed = [name for name, violation in trial.violations.items() if violation > 0]
+    if missed:
+        # A trial that missed a constraint often lacks a value for that reason: name the missing value only if nothing
+        # else was missed.
+        return f"constraint missed: {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
+    if trial.stopped_early:
+        return "stopped early"
+    if trial.kind is not Kind.SEARCH or trial.number not in standing.search.front:
+        return ""
+    # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
+    # out burn-in runs.
+    changed = [str(each) for each in changes(trial, standing.search.baselines[0].values)]
+    # What goes to a file or a pipe is never cut.
+    shown = _CHANGES_SHOWN if ERR.file.isatty() else len(changed)
+    more = f" and {len(changed) - shown} more" if len(changed) > shown else ""
+    config = f": {' '.join(changed[:shown])}{more}" if changed else ""
+    return f"on the front as trial {trial.number}{config}"
+
+
+def _compared(search: SearchState, trial: Trial) -> str:
+    """Return which config a round measured: `baseline`, or `winner (trial 12)` with the trial that found the config.
+
+    A config that was given is `config`, or with the name of its client if that is not the baseline's.
+    """
+    if trial.fingerprint == search.baselines[0].fingerprint:
+        return "baseline"
+    found = next((each.number for each in search.searched if each.fingerprint == trial.fingerprint), None)
+    if found is not None:
+        return f"winner (trial {found})"
+    of_other_client = f"{trial.client}, {'config' if trial.values else 'defaults'}"
+    return "config" if trial.client == search.baselines[0].client else of_other_client
+
+
+def _measured_again(search: SearchState, trial: Trial) -> str:
+    """Return which config a repeat or an ablation measured: `baseline`, `trial 12` or `trial 12 with linger.ms=5`."""
+    if trial.kind is Kind.SECOND_LOOK:
+        return _compared(search, trial).removeprefix("winner (").removesuffix(")")
+    winners = {
+        each.fingerprint: each
+        for each in search.trials
+        if each.kind is Kind.CONFIRM
+        and each.fingerprint != search.baselines[0].fingerprint
+        and (each.round or 0) >= search.first_round
+    }
+    if trial.fingerprint in winners or not winners:
+        return _compared(search, trial).removeprefix("winner (").removesuffix(")")
+    # A copy of a winner has one change undone, or a few that belong together.
+    differences = {each: changes(trial, winner.values) for each, winner in winners.items()}
+    nearest = min(differences, key=lambda each: len(differences[each]))
+    of = _compared(search, winners[nearest]).removeprefix("winner (").removesuffix(")")
+    return f"{of} with {' '.join(map(str, differences[nearest]))}"
+
+
+def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
+    """Return a trial's ratio to the baseline; in a confirmation, the mean over its rounds that measured both."""
+    if trial.kind is not Kind.CONFIRM:
+        return _times(standing, metric, trial.metrics[metric])
+    baseline = standing.search.baselines[0].fingerprint
+    if trial.fingerprint == baseline:
+        return ""
+    ours, theirs = (_in_rounds(standing.search, each, metric) for each in (trial.fingerprint, baseline))
+    gains = [Objective(metric).gain(value, theirs[at]) for at, value in ours.items() if at in theirs]
+    return f" ({geometric_mean(gains):.2f}x, mean of {counted(len(gains), 'round')})" if gains else ""
+
+
+def _in_rounds(search: SearchState, fingerprint: str, metric: str) -> dict[int | None, float]:
+    """Return what a config showed in each round of the running confirmation that measured it."""
+    return {
+        trial.round: trial.metrics[metric]
+        for trial in search.trials
+        if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint and trial.metrics.get(metric, 0.0) > 0
+        if trial.round is not None and trial.round >= search.first_round
+    }
+
+
+def _times(standing: Standing, metric: str, value: float) -> str:
+    baseline = standing.search.baseline_metrics.get(metric)
+    if baseline is None or standing.kind is Kind.BURN_IN:
+        return ""
+    return f" ({Objective(metric).gain(value, baseline):.2f}x)"
+
+
+def _name(metric: str) -> str:
+    assert metric in OUTCOME_METRICS
+    if metric.startswith("latency_"):
+        return title(metric).removeprefix("latency ").replace(",", "")
+    return "MB/s" if metric == "mb_per_s" else metric
+
+
+def _style(standing: Standing, trial: Trial) -> str:
+    if trial.state is State.FAILED:
+        return "red"
+    if trial.kind is not Kind.SEARCH:
+        return "dim"
+    return "green" if trial.number in standing.search.front else ""

@@ -1,0 +1,1 @@
+"""What was read from a topic: its batches, and a sample of its records."""

@@ -1,0 +1,234 @@
+"""Decides whether a config passes `tuner verify` for all its record sizes, and the exit code of the command."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from math import inf
+from typing import Any, Final, Self
+
+from search_spaces.client import client_of
+from search_spaces.producer_config import ProducerConfig
+from tuner.model.document import document
+from tuner.model.errors import ExitCode, RequestRefused
+from tuner.model.spec import ConfirmSpec, Goal, StudySpec, check_rounds
+from tuner.results.comparisons.size_verification import (
+    Promises,
+    SizeVerification,
+    VerificationOutcome,
+    decides_at,
+    missing_latency,
+    promises_of,
+    verification_of,
+)
+from tuner.results.study_results import StudyResults
+
+FEWEST_ROUNDS: Final = 8
+MOST_ROUNDS: Final = 20
+_GOALS: Final = (Goal.THROUGHPUT, Goal.LATENCY)
+
+
+def verification_rounds(
+    rounds: int | None, max_rounds: int | None, names: tuple[str, str] = ("rounds", "max_rounds")
+) -> tuple[int, int]:
+    """Return the fewest and the most rounds of a verification for which these numbers, or None, were given.
+
+    Args:
+        rounds: The fewest rounds that were asked for.
+        max_rounds: The most rounds that were asked for.
+        names: What the user calls the two numbers.
+
+    Raises:
+        RequestRefused: The most rounds are fewer than the fewest rounds.
+    """
+    check_rounds(rounds, max_rounds, names)
+    most = max(MOST_ROUNDS, rounds or 0) if max_rounds is None else max_rounds
+    return min(FEWEST_ROUNDS, most) if rounds is None else rounds, most
+
+
+def check_gain_asked(
+    min_gain: float | None, tolerance_ratio: float, names: tuple[str, str] = ("min_gain", "tolerance_ratio")
+) -> None:
+    """Check how much better a config must be, or how much worse it may be.
+
+    Args:
+        min_gain: The least gain in every metric; None requires only that no metric is worse.
+        tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
+        names: What the user calls the two numbers.
+
+    Raises:
+        RequestRefused: A number is out of its range, or both were given.
+    """
+    if not 0 <= tolerance_ratio < 1:
+        raise RequestRefused(f"{names[1]} must be at least 0 and below 1, but got {tolerance_ratio:g}")
+    if min_gain is None:
+        return
+    if not 0 < min_gain < inf:
+        raise RequestRefused(f"{names[0]} must be a finite number above 0, but got {min_gain:g}")
+    if tolerance_ratio:
+        raise RequestRefused(
+            f"{names[0]} and {names[1]} exclude each other: the first asks for a gain, the second allows a loss; leave "
+            "one of them out"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a config must show to pass, and how it is measured.
+
+    Attributes:
+        config: The config that is verified.
+        rounds: The fewest rounds.
+        max_rounds: The most rounds.
+        width_ratio: The width of a gain's interval, relative to the gain, at which no more rounds are needed.
+        min_gain: The least gain in every metric; None requires only that no metric is worse.
+        tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
+        allow_weaker: Whether a weaker guarantee is accepted.
+        keeps_floor: Whether the config must give the guarantee that the study requires, instead of the baseline's.
+    """
+
+    config: ProducerConfig
+    rounds: int = FEWEST_ROUNDS
+    max_rounds: int = MOST_ROUNDS
+    width_ratio: float = 0.1
+    min_gain: float | None = None
+    tolerance_ratio: float = 0.0
+    allow_weaker: bool = False
+    keeps_floor: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the gain.
+
+        Raises:
+            RequestRefused: As `check_gain_asked` says.
+        """
+        check_gain_asked(self.min_gain, self.tolerance_ratio)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the terms as JSON values."""
+        told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "config"}
+        return {**told, "client": self.config.client.identity, "config": dict(self.config.values)}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Return the terms from what `as_json` returned.
+
+        Raises:
+            ConfigError: The client does not accept the config.
+            RequestRefused: As `check_gain_asked` says.
+        """
+        terms = {name: value for name, value in told.items() if name != "client"}
+        return cls(**{**terms, "config": ProducerConfig.parse(told["config"], client_of(told["client"]))})
+
+    def study(self, spec: StudySpec) -> StudySpec:
+        """Return a study that measures the config alternating with the baseline.
+
+        Args:
+            spec: The study whose target, workload and baseline are used.
+        """
+        confirm = ConfirmSpec(
+            self.rounds, self.max_rounds, self.width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(self.config,)
+        )
+        return replace(spec, confirm=replace(confirm, decides_at=decides_at(self.min_gain, self.tolerance_ratio)))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a config passes.
+
+    Attributes:
+        study: The study with the measurements; empty if nothing was measured.
+        file: The file that the config was read from, as the user named it.
+        promises: The guarantees of the config and of the baseline.
+        refused: Why the config is rejected without any measurement; empty if it is measured.
+        found: The comparison for each record size.
+        outcomes: How the config compares with the baseline, for each record size and metric.
+        misses: Why the config is rejected, for each record size.
+        undecided: What the rounds could not decide, for each record size.
+    """
+
+    study: str
+    file: str
+    promises: Promises
+    refused: Sequence[str]
+    found: Sequence[SizeVerification]
+    outcomes: Mapping[str, Mapping[str, VerificationOutcome]]
+    misses: Mapping[str, Sequence[str]]
+    undecided: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def before(cls, spec: StudySpec, terms: Terms, file: str) -> Self:
+        """Return the judgement before any measurement, which may reject the config already.
+
+        Args:
+            spec: The study that `Terms.study` returned.
+            terms: What the config must show.
+            file: The file that the config was read from.
+        """
+        # Without a study whose settings are used, the file must give at least the baseline's guarantee.
+        promises = promises_of(spec, spec.floor if terms.keeps_floor else None)
+        allow = terms.allow_weaker
+        refused = [*promises.misses(allow_weaker=allow), *missing_latency(spec, allow_weaker=allow)]
+        return cls("", file, promises, refused, [], {}, {}, {})
+
+    def after(self, results: StudyResults, spec: StudySpec, terms: Terms) -> "Judgement":
+        """Return the judgement by the measurements.
+
+        Args:
+            results: The results of the study.
+            spec: The study that `Terms.study` returned.
+            terms: What the config must show.
+        """
+        found = [verification_of(size, spec) for size in results.sizes]
+        gain, tolerance, allow = terms.min_gain, terms.tolerance_ratio, terms.allow_weaker
+        return replace(
+            self,
+            study=spec.name,
+            found=found,
+            outcomes={each.record_bytes: each.outcomes(gain, tolerance) for each in found},
+            misses={each.record_bytes: each.misses(gain, tolerance, allow_weaker=allow) for each in found},
+            undecided={each.record_bytes: each.undecided(gain, tolerance) for each in found},
+        )
+
+    @property
+    def unmeasured(self) -> str:
+        """Why there is no judgement for a record size; empty if each was measured."""
+        for each in self.found:
+            if not each.measured:
+                why = "; ".join(each.warnings) or "no round measured both sides"
+                return (
+                    "a comparison needs at least two rounds that measured both the file and the baseline, but "
+                    f"there were fewer with records of {each.record_bytes} B: {why}"
+                )
+        return ""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code of `tuner verify`."""
+        if self.unmeasured:
+            return ExitCode.FAILED
+        if [*self.refused, *chain(*self.misses.values())]:
+            return ExitCode.THRESHOLD_MISSED
+        return ExitCode.UNDECIDED if [*chain(*self.undecided.values())] else ExitCode.DONE
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the judgement as JSON values, in the form of `tuner verify --json`."""
+        return document(
+            "verification",
+            study=self.study or None,
+            file=self.file,
+            guarantee=str(self.promises.config),
+            baseline_guarantee=str(self.promises.baseline),
+            weaker=self.promises.weaker,
+            misses=list(self.refused),
+            passed=self.exit_code is ExitCode.DONE,
+            exit_code=int(self.exit_code),
+            sizes=[
+                {
+                    **asdict(each),
+                    "outcomes": {metric: str(told) for metric, told in self.outcomes[each.record_bytes].items()},
+                    "misses": list(self.misses[each.record_bytes]),
+                    "undecided": list(self.undecided[each.record_bytes]),
+                }
+                for each in self.found
+            ],
+        )

@@ -1,0 +1,1 @@
+"""The results of an experiment: its rows, and whether the findings hold."""

@@ -1,0 +1,207 @@
+"""Computes the intervals of a finding's comparisons between rows, and whether the finding holds by them."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, log
+
+import numpy as np
+
+from objectives.ratios import Ratio, ratio_of, ratio_to_limit
+from tuner.model.paper import FEWEST_FOR_TREND, Comparison, Expectation, Finding
+from tuner.model.row import RowValue
+from tuner.results.experiments.row_results import RowResults
+from tuner.results.shared_scatter import SharedScatter
+
+
+class FindingOutcome(StrEnum):
+    """What came out of a paper's finding."""
+
+    HOLDS = "holds here"
+    FAILS = "does not hold here"
+    UNDECIDED = "undecided"
+    ARTEFACT = "was an artefact"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came out of one comparison of a finding.
+
+    Attributes:
+        comparison: The comparison.
+        ratio: The ratio with its confidence interval; None if the rows were not measured in two rounds or more, or if
+            `zero_rounds` is above 0.
+        outcome: What came out.
+        zero_rounds: In how many rounds a value is 0, if that leaves no ratio, or no scatter from which an interval
+            could be told.
+        limited: The rows that the load generator limited in most of their measurements, so that the comparison says
+            nothing about them.
+    """
+
+    comparison: Comparison
+    ratio: Ratio | None
+    outcome: FindingOutcome
+    zero_rounds: int = 0
+    limited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A finding, and what came out of it.
+
+    Attributes:
+        finding: The finding.
+        outcome: What came out.
+        compared: What came out of each comparison.
+    """
+
+    finding: Finding
+    outcome: FindingOutcome
+    compared: tuple[Compared, ...]
+
+
+def shared_scatters(findings: Sequence[Finding], rows: Sequence[RowResults]) -> dict[str, SharedScatter]:
+    """Return how the comparisons of each metric scatter, for metrics with comparisons enough."""
+    logs: dict[str, list[list[float]]] = defaultdict(list)
+    names: dict[str, list[frozenset[str]]] = defaultdict(list)
+    for finding in findings:
+        for each in comparisons_of(finding, rows):
+            if each.limit is None:
+                logs[finding.metric].append(_logs(finding.metric, each, rows))
+                names[finding.metric].append(_names(each, rows))
+    found = {metric: SharedScatter.of(comparisons, names[metric]) for metric, comparisons in logs.items()}
+    return {metric: scatter for metric, scatter in found.items() if scatter is not None}
+
+
+def _names(comparison: Comparison, rows: Sequence[RowResults]) -> frozenset[str]:
+    """Return the names of the rows that are compared."""
+    sides = [side for side in (comparison.of, comparison.over) if side is not None]
+    return frozenset(each.row.name for each in rows if any(each.row.matches(side) for side in sides))
+
+
+def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None = None) -> Checked:
+    """Return what came out of a finding.
+
+    A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1, and
+    does not if the interval lies on the other side. `equal` is expected to differ from 1 by no more than the tolerance.
+    The finding holds if all comparisons come out as expected, and does not hold if any does not. Comparisons whose rows
+    the quick form leaves out do not count, unless none is left. If the paper's figure is an artefact, that is the
+    outcome, however the rows compare here.
+
+    Args:
+        finding: The finding.
+        rows: The results of all rows.
+        level: The level of the confidence interval.
+        scatter: How comparisons of this metric scatter; None if each comparison must tell by itself.
+    """
+    compared = tuple(_compared(finding, each, rows, level, scatter) for each in comparisons_of(finding, rows))
+    outcomes = [each.outcome for each in compared]
+    if finding.artefact is not None and finding.artefact.explains:
+        outcome = FindingOutcome.ARTEFACT
+    elif FindingOutcome.FAILS in outcomes:
+        outcome = FindingOutcome.FAILS
+    elif FindingOutcome.NOT_MEASURED in outcomes:
+        outcome = FindingOutcome.NOT_MEASURED
+    elif FindingOutcome.UNDECIDED in outcomes:
+        outcome = FindingOutcome.UNDECIDED
+    else:
+        outcome = FindingOutcome.HOLDS
+    return Checked(finding, outcome, compared)
+
+
+def comparisons_of(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparison, ...]:
+    """Return the comparisons of a finding whose rows the experiment has; all of them if it has the rows of none."""
+    return finding.comparisons_among([each.row for each in rows]) or finding.comparisons
+
+
+def _compared(
+    finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None
+) -> Compared:
+    if zero_rounds := _zero_rounds(finding.metric, comparison, rows):
+        return Compared(comparison, None, FindingOutcome.UNDECIDED, zero_rounds)
+    ratio = _ratio(finding.metric, comparison, rows, level, scatter)
+    if ratio is None:
+        return Compared(comparison, None, FindingOutcome.NOT_MEASURED)
+    match finding.expect:
+        case Expectation.GREATER:
+            holds, fails = ratio.low > 1, ratio.high < 1
+        case Expectation.SMALLER:
+            holds, fails = ratio.high < 1, ratio.low > 1
+        case Expectation.EQUAL:
+            low, high = 1 / (1 + finding.tolerance), 1 + finding.tolerance
+            holds, fails = low <= ratio.low and ratio.high <= high, ratio.high < low or ratio.low > high
+    outcome = FindingOutcome.HOLDS if holds else FindingOutcome.FAILS if fails else FindingOutcome.UNDECIDED
+    names = _names(comparison, rows)
+    limited = tuple(each.row.name for each in rows if each.row.name in names and each.says_nothing)
+    return Compared(comparison, ratio, FindingOutcome.UNDECIDED if limited else outcome, limited=limited)
+
+
+def _ratio(
+    metric: str, comparison: Comparison, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None
+) -> Ratio | None:
+    """Return the ratio of a comparison; None if its rows were not measured in two common rounds.
+
+    A metric that may be below 0, such as a difference, is compared with a limit by its absolute value.
+    """
+    if comparison.limit is not None:
+        sizes = [abs(value) for value in _values(metric, comparison.of, rows).values()]
+        return ratio_to_limit(sizes, comparison.limit, level=level) if len(sizes) > 1 else None
+    logs = _logs(metric, comparison, rows)
+    if len(logs) < 2:
+        return None
+    if scatter is not None:
+        return scatter.ratio(logs, level)
+    return ratio_of([exp(each) for each in logs], [1.0] * len(logs), level=level)
+
+
+def _zero_rounds(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> int:
+    """Return in how many rounds a value is 0, if this leaves no ratio with an interval; 0 otherwise.
+
+    Nothing has a ratio to 0. And if all values are 0, as for lost records, they do not scatter: that nothing was lost
+    in two rounds does not prove that nothing is ever lost.
+    """
+    if comparison.along:
+        return 0
+    ours = _values(metric, comparison.of, rows)
+    if comparison.limit is not None:
+        return 0 if any(ours.values()) else len(ours)
+    assert comparison.over is not None, "a comparison has a row or a limit to compare with"
+    theirs = _values(metric, comparison.over, rows)
+    return sum(ours[turn] == 0 or theirs[turn] == 0 for turn in ours if turn in theirs)
+
+
+def _values(metric: str, selected: Mapping[str, RowValue], rows: Sequence[RowResults]) -> dict[int, float]:
+    """Return a metric of a row by round."""
+    return next((each.by_round(metric) for each in rows if each.row.matches(selected)), {})
+
+
+def _logs(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> list[float]:
+    """Return the logarithm of the ratio of a comparison in each round that has one."""
+    if comparison.along:
+        return _changes(metric, comparison, rows)
+    assert comparison.over is not None, "a comparison has a row or a limit to compare with"
+    ours, theirs = _values(metric, comparison.of, rows), _values(metric, comparison.over, rows)
+    return [log(ours[turn] / theirs[turn]) for turn in ours if turn in theirs and ours[turn] > 0 and theirs[turn] > 0]
+
+
+def _changes(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> list[float]:
+    """Return by which factor a metric changes from the smallest to the largest setting, as a logarithm for each round.
+
+    In each round of three rows or more, a straight line is fitted to the logarithms of setting and metric.
+    """
+    points: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        place = row.row.number(comparison.along)
+        if place and place > 0 and row.row.matches(comparison.of):
+            for turn, value in row.by_round(metric).items():
+                if value > 0:
+                    points[turn].append((log(place), log(value)))
+    changes = []
+    for found in points.values():
+        if len(found) >= FEWEST_FOR_TREND:
+            at, values = zip(*found, strict=True)
+            slope = float(np.polyfit(at, values, 1)[0])
+            changes.append(slope * (max(at) - min(at)))
+    return changes

@@ -1,0 +1,141 @@
+"""The results of an experiment so far: the values of each row, and whether the paper's findings hold here."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from objectives.ratios import Ratio, claim_level, ratio_of
+from runners.measurement import WindowKind
+from tuner.experiment_file.loading import parse_stored_experiment
+from tuner.model.errors import RequestRefused, StudyNotFound
+from tuner.model.experiment import ExperimentSpec
+from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, IDENTITY, LIMITS, NAME
+from tuner.model.row import Row
+from tuner.model.trial import PACED, SATURATED, Kind, Trial
+from tuner.results.experiments.checked_findings import Checked, check, comparisons_of, shared_scatters
+from tuner.results.experiments.row_results import OutageWindow, RowResults
+from tuner.storage.home import storage_at
+from tuner.storage.protocols import ResultsStore, Storage
+
+
+@dataclass(frozen=True)
+class ExperimentResults:
+    """Everything that was measured for an experiment so far.
+
+    Attributes:
+        spec: The experiment.
+        folder: The folder of its files.
+        facts: What is stored about the experiment as a whole.
+        rows: The results of each row, in the order of the file.
+        burn_in: The measurements before the first round.
+    """
+
+    spec: ExperimentSpec
+    folder: Path
+    facts: Mapping[str, Any]
+    rows: tuple[RowResults, ...]
+    burn_in: tuple[Trial, ...]
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rounds were measured."""
+        return bool(self.facts.get(FINISHED_AT))
+
+    @property
+    def control(self) -> RowResults:
+        """The results of the control."""
+        return next(each for each in self.rows if each.is_control)
+
+    @cached_property
+    def findings(self) -> tuple[Checked, ...]:
+        """Each finding with what came out of it.
+
+        The intervals are so wide that all statements of an experiment together are right with 95 % certainty.
+        """
+        level = claim_level(sum(len(comparisons_of(finding, self.rows)) for finding in self.spec.findings))
+        scatters = shared_scatters(self.spec.findings, self.rows)
+        return tuple(check(finding, self.rows, level, scatters.get(finding.metric)) for finding in self.spec.findings)
+
+    @property
+    def drift(self) -> Ratio | None:
+        """The control's first metric in the second half of its measurements, divided by that in the first half.
+
+        None if there are fewer than four measurements.
+        """
+        metric = self.spec.metrics[0]
+        values = [trial.metrics[metric] for trial in self.control.trials if metric in trial.metrics]
+        half = len(values) // 2
+        return ratio_of(values[-half:], values[:half]) if half > 1 and min(values) > 0 else None
+
+
+def _around_loss(store: ResultsStore, row: Row, trials: Sequence[Trial]) -> tuple[tuple[OutageWindow, ...], ...]:
+    """Return the windows of each measurement of a row that kills a broker."""
+    killed_s, found = row.setup.broker_killed_s, []
+    if killed_s is None:
+        return ()
+    for trial in trials:
+        for phase in (PACED, SATURATED):
+            if (seen := store.attachment(trial, phase)) is not None:
+                at_s = row.workload.warmup_s + killed_s
+                found.append(
+                    tuple(_outage_window(each, at_s) for each in seen["series"] if each["phase"] == WindowKind.MEASURED)
+                )
+    return tuple(found)
+
+
+def _outage_window(window: Mapping[str, Any], killed_at_s: float) -> OutageWindow:
+    p99_ms = window["p99_ms"] if window["p99_ms"] else nan  # 0 or null: no record was acknowledged
+    return OutageWindow(window["at_s"] - killed_at_s, window["records_per_s"], p99_ms)
+
+
+def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
+    """Return the results of an experiment from its results store.
+
+    Raises:
+        RequestRefused: The record is that of a study.
+    """
+    facts = store.facts()
+    if EXPERIMENT not in facts:
+        raise RequestRefused(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
+    name, text = str(facts[NAME]), store.study_file()
+    spec = parse_stored_experiment(text, name=name, bootstrap=facts[IDENTITY]["target"][0])
+    spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_found(facts.get(FOUND_CONFIGS, {}))
+    trials = [trial for _, trial in store.trials()]
+    rows = []
+    for row in spec.rows:
+        measured = tuple(each for each in trials if each.row == row.name and each.kind is Kind.MEASUREMENT)
+        papers = tuple(value for value in spec.paper_values if row.matches(value.row))
+        rows.append(RowResults(row, measured, row.name == spec.control, papers, _around_loss(store, row, measured)))
+    return ExperimentResults(
+        spec, folder, facts, tuple(rows), tuple(each for each in trials if each.kind is Kind.BURN_IN)
+    )
+
+
+def found_before(spec: ExperimentSpec, folder: Path) -> Mapping[str, Mapping[str, str]]:
+    """Return the configs that searches found before the rows were first measured, by the name of the row.
+
+    The result is empty if no row was measured yet. It is also empty if the experiment file now names other rows for
+    its searches.
+    """
+    searched = {row.name for row in spec.rows if row.best_of is not None}
+    try:
+        with closing(storage_at().read(folder)) as store:
+            found, begun = store.facts().get(FOUND_CONFIGS, {}), bool(store.trials())
+    except StudyNotFound:
+        return {}
+    return found if begun and found.keys() == searched else {}
+
+
+def load_experiment(folder: Path, storage: Storage | None = None) -> ExperimentResults:
+    """Read the results of an experiment. It may still be running.
+
+    Raises:
+        StudyNotFound: There is no such experiment.
+        RequestRefused: The record is that of a study.
+    """
+    with closing((storage or storage_at()).read(folder)) as store:
+        return experiment_results(store, folder)

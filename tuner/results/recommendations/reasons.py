@@ -1,0 +1,128 @@
+"""Why a recommendation is as it is, in words: why the baseline is kept, and why no config can be recommended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from objectives.ratios import ERROR_RATE
+from objectives.scoring import ALWAYS
+from tuner.model.goals import asked_metric
+from tuner.model.spec import Goal
+from tuner.model.trial import Trial
+from tuner.results.recommendations.recommendation import Conditions
+from tuner.results.study_results import SizeResults, StudyResults
+
+SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
+
+
+def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:
+    """Return why no config of a record size is recommended instead of the baseline for a goal.
+
+    Args:
+        results: The results of the record size.
+        goal: The goal.
+        allow_loss: The part of an objective that a balanced config may give up.
+    """
+    if goal in results.without_winner:
+        return "the best configs for this goal were measured again, and each of them broke a constraint"
+    tried = {each for found in results.confirmations for each in found.goals}
+    broken = dict.fromkeys(each for found in results.confirmations if goal in found.goals for each in found.broken)
+    if broken:
+        return (
+            "the best config for this goal was measured again, alternating with the baseline, and broke "
+            f"{' and '.join(broken)}"
+        )
+    ahead = [found for found in results.confirmations if goal in found.proven_in_mean]
+    if any(found.proves(goal, results.objectives, allow_loss) for found in ahead):
+        return (
+            "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
+            "constraint or condition"
+        )
+    if ahead:
+        return (
+            "a config was measured again, alternating with the baseline, and is proven better in the mean of the "
+            f"objectives, but it may lose more than {100 * allow_loss:g} % in one of them"
+        )
+    metric = asked_metric(goal, results.objectives)
+    gains = [
+        each.balance if metric is None else each.gain_without_stall(metric)
+        for each in results.confirmations
+        if goal in each.goals
+    ]
+    if unclear := [gain for gain in gains if gain is not None and gain.inconclusive]:
+        return (
+            "the best config for this goal was measured again, alternating with the baseline, and the result is "
+            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer measurements "
+            "or a quieter machine would decide it"
+        )
+    measured = [each.gain_without_stall(metric) for each in results.confirmations if metric is not None]
+    better = [gain for gain in measured if gain is not None and gain.low > 1.0]
+    if better:
+        return (
+            f"measured alternating with the baseline, a config was {better[0]} times as good for this goal, but that "
+            "is not proven. One more stall in a round would undo the gain, or the gain is too small for the stricter "
+            "test that is needed when several goals or confirmations share the "
+            f"{100 * ERROR_RATE:g} % risk of a wrong claim"
+        )
+    if goal in tried:
+        return (
+            "the best config for this goal was measured again, alternating with the baseline, and was not proven better"
+        )
+    only = f"; configs were measured again only for {' and '.join(sorted(tried))}" if tried else ""
+    return (
+        f"no config was measured again, alternating with the baseline, for the goal {goal}: the search found no better "
+        f"config for this goal, or the study file does not name the goal in confirm.goals{only}"
+    )
+
+
+def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> str:
+    """Return why no gain is claimed for the config of a trial that was measured only in the search."""
+    times = results.estimates.repeats_of(trial.fingerprint)
+    measured = "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
+    return (
+        f"{measured}; not measured alternating with the baseline, so no gain is claimed: measure it before you use it, "
+        f"with tuner confirm {study.name}"
+    )
+
+
+def nothing_fits(
+    study: StudyResults, results: SizeResults, conditions: Conditions, front: Sequence[Mapping[str, float]]
+) -> str:
+    """Return the error message for conditions that no config keeps, with the best values on the front.
+
+    Args:
+        study: The study's results.
+        results: The results of the record size.
+        conditions: The conditions.
+        front: For each config on the front, the metrics by which the conditions judge it.
+    """
+    asked = [
+        *([f"p99 <= {conditions.max_p99_ms:g} ms"] if conditions.max_p99_ms is not None else []),
+        *([f"throughput >= {conditions.min_mb_per_s:g} MB/s"] if conditions.min_mb_per_s is not None else []),
+    ]
+    best = [
+        f"best {name} {value:.4g}"
+        for name, value in (
+            ("latency_p99_ms", _best(front, "latency_p99_ms", smallest=True)),
+            ("mb_per_s", _best(front, "mb_per_s", smallest=False)),
+        )
+        if value is not None
+    ]
+    missed = dict.fromkeys(name for trial in results.trials for name, by in trial.violations.items() if by > 0)
+    kept = " and ".join(asked or missed) or "the study's constraints"
+    advice = "relax the conditions, or run a longer study"
+    if not asked and set(missed) <= {str(each) for each in ALWAYS}:
+        advice = "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
+    return (
+        f"a config of {study.name} for {results.record_bytes} B must keep {kept}, but none does"
+        f"{' (' + ', '.join(best) + ')' if best else ''}; {advice}"
+    )
+
+
+def _best(front: Sequence[Mapping[str, float]], metric: str, *, smallest: bool) -> float | None:
+    values = [metrics[metric] for metrics in front if metric in metrics]
+    return (min(values) if smallest else max(values)) if values else None
+
+
+def none_keeps_constraints(study: str) -> str:
+    """Return the error that no config of a study keeps every constraint."""
+    return f"no config of {study} keeps every constraint; `tuner front {study}` shows how near the configs came"

@@ -1,0 +1,358 @@
+"""Chooses the config to recommend for a record size and a goal, from the results of a study."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, log
+from statistics import fmean
+
+from objectives.bottlenecks import Bottleneck
+from objectives.ratios import ERROR_RATE
+from runners.reporting import Say, silent
+from runners.workload import RecordSizes
+from tuner.confirmation.gains import Confirmation
+from tuner.model.errors import NoFeasibleConfig, NothingMeasured
+from tuner.model.facts import CONSTRAINTS
+from tuner.model.goals import asked_metric, goal_metrics, goals_of
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
+from tuner.results.recommendations.reasons import SIMULATED, baseline_is_kept, nothing_fits, only_searched
+from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Price, Recommendation, SideEffect
+from tuner.results.study_results import SizeResults, StudyResults
+
+
+def recommend(
+    study: StudyResults,
+    record_bytes: str,
+    goal: Goal | None = None,
+    conditions: Conditions = NO_CONDITIONS,
+) -> Recommendation:
+    """Return the config to use for a goal, or the one to follow if no goal is given.
+
+    For one goal, a config that is proven better for it is recommended first, whichever goal it was confirmed for. If
+    configs were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is
+    true. So it is if the search had found no config that had to be confirmed. If there was no confirmation, or if the
+    baseline breaks a constraint or a condition, the best config on the front is recommended, without claiming a gain.
+
+    Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
+    goal. `preferred` chooses among the recommendations for them.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
+            recommendation carries a warning.
+        goal: What the config should be best at; None to try all goals.
+        conditions: Limits that the config must keep, and the loss that is allowed.
+
+    Raises:
+        NothingMeasured: The baseline has not been measured yet.
+        NoFeasibleConfig: The study did not measure what the goal needs, or no config keeps the conditions; without a
+            goal, this is so for every goal.
+    """
+    try:
+        if goal is not None:
+            found = _for_goal(study, record_bytes, goal, conditions)
+        else:
+            found = _preferred(study, record_bytes, conditions)
+        return replace(found, limits=conditions.options)
+    except NoFeasibleConfig as error:
+        if not study.sizes or study.size(record_bytes) is not None:
+            raise
+        measured = " and ".join(size.record_bytes for size in study.sizes)
+        raise type(error)(
+            f"records of {record_bytes} B were not measured, only of {measured} B, and the nearest size has no "
+            f"recommendation: {error}"
+        ) from None
+
+
+def recommend_each(
+    study: StudyResults,
+    record_bytes: str | None,
+    goal: Goal | None,
+    conditions: Conditions = NO_CONDITIONS,
+) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
+    """Return the recommendations of a study, and the error that says why some record sizes have none.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix, as for `recommend`; None for all sizes of the study.
+        goal: As for `recommend`; it is the same for all sizes.
+        conditions: As for `recommend`.
+
+    Raises:
+        NothingMeasured: None of the sizes has a measured baseline.
+        NoFeasibleConfig: No size has a recommendation, and at least one of them has a measured baseline.
+    """
+    sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in study.sizes]
+    found: list[Recommendation] = []
+    missing: list[NoFeasibleConfig] = []
+    for size in sizes:
+        try:
+            found.append(recommend(study, size, goal, conditions))
+        except NoFeasibleConfig as error:
+            missing.append(error)
+    if found and not missing:
+        return found, None
+    kind = NothingMeasured if all(isinstance(each, NothingMeasured) for each in missing) else NoFeasibleConfig
+    why = "; ".join(map(str, missing))
+    reason = kind(why or f"{study.name} has no results yet, because its first trial has not ended")
+    if not found:
+        raise reason
+    return found, reason
+
+
+def recommendations(
+    results: StudyResults, goals: Sequence[Goal] | None = None, tell: Say = silent
+) -> list[Recommendation]:
+    """Return one recommendation for each record size and goal.
+
+    Args:
+        results: The study's results.
+        goals: The goals to recommend for. Without goals, each record size gets one recommendation, as `recommend`
+            chooses it.
+        tell: Called with the reason if there is no recommendation for a record size and a goal.
+    """
+    chosen = []
+    for size in results.sizes:
+        for goal in goals or (None,):
+            try:
+                chosen.append(recommend(results, size.record_bytes, goal))
+            except NoFeasibleConfig as error:
+                tell(f"{size.record_bytes} B: {error}")
+    return chosen
+
+
+def preferred(found: Sequence[Recommendation]) -> Recommendation:
+    """Return the recommendation to follow if no goal was asked for.
+
+    It is the one for the first goal if that is proven. Otherwise it is the proven one with the greatest mean gain over
+    all objectives, so that little more throughput is not paid for with much latency; it names the goals that are not
+    proven, and has the other proven ones as alternatives. If none is proven, it is the first other than the baseline,
+    or else the first.
+
+    Args:
+        found: At least one recommendation, in the order of the goals.
+    """
+    proven = [each for each in found if each.proven]
+    if not proven:
+        return next((each for each in found if not each.is_baseline), found[0])
+    if proven[0] is found[0]:
+        return found[0]
+    chosen = max(proven, key=_mean_gain)
+    others = {each.goal: each for each in proven if each.trial.fingerprint != chosen.trial.fingerprint}
+    return replace(chosen, alternatives=others, unproven=tuple(each.goal for each in found if not each.proven))
+
+
+def _mean_gain(found: Recommendation) -> float:
+    """Return the logarithm of the geometric mean of a config's gains in the study's objectives."""
+    gains = {**found.gains, **{metric: price.ratio for metric, price in found.prices.items()}}
+    return fmean([log(gains[metric].value) for metric in found.objectives if metric in gains] or [0.0])
+
+
+def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -> Recommendation:
+    """Return the recommendation to follow if no goal was asked for."""
+    found: list[Recommendation] = []
+    missing: list[NoFeasibleConfig] = []
+    for each in goals_of(study.objectives):
+        try:
+            found.append(_for_goal(study, record_bytes, each, conditions))
+        except NoFeasibleConfig as error:
+            missing.append(error)
+    if not found:
+        raise missing[0]
+    return preferred(found)
+
+
+def _for_goal(study: StudyResults, record_bytes: str, goal: Goal, conditions: Conditions) -> Recommendation:
+    """Return the config to use for a goal; see `recommend`."""
+    results, warnings = _nearest(study, record_bytes)
+    if study.simulated:
+        warnings.append(SIMULATED)
+    warnings += [str(each) for each in results.carry_overs if each.shows]
+    if results.baseline is None:
+        raise NothingMeasured(
+            f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
+        )
+    metric = asked_metric(goal, study.objectives)
+    if metric is not None and metric not in results.baseline_metrics:
+        raise NoFeasibleConfig(
+            f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
+            f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
+        )
+    if conditions.allow_loss is None:
+        conditions = replace(conditions, allow_loss=study.allow_loss)
+    if found := _proven(study, results, goal, conditions, warnings):
+        return found
+    chosen_by_trial = pick(results, goal, conditions)
+    baseline_fits = _baseline_fits(results, conditions)
+    # That the baseline keeps the limits when it is measured again is no reason to recommend an unproven config.
+    limited = bool(study.facts.get(CONSTRAINTS)) or conditions.limited
+    decided = (
+        results.confirmations
+        or results.without_winner
+        or _has_nothing_to_confirm(results)
+        or (limited and results.baseline_again is not None)
+    )
+    if baseline_fits and decided:
+        others = [each for each in goals_of(study.objectives) if each is not goal]
+        proven = {each: _proven(study, results, each, conditions, warnings) for each in others}
+        alternatives = {each: found for each, found in proven.items() if found is not None}
+        how = baseline_is_kept(results, goal, conditions.allowed_loss)
+        kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
+        return replace(kept, alternatives=alternatives)
+    if baseline_fits:
+        gain = None if chosen_by_trial is None else results.goal_gain(chosen_by_trial, goal)
+        if chosen_by_trial is None or (gain is not None and gain <= 1.0):
+            chosen_by_trial = results.baseline
+    if chosen_by_trial is None:
+        front = [deciding_metrics(results, trial) for trial in results.front_trials]
+        raise NoFeasibleConfig(nothing_fits(study, results, conditions, front))
+    confirmation = results.confirmation(chosen_by_trial.fingerprint)
+    if confirmation is not None:
+        how = (
+            f"{confirmation.balance.rounds} rounds, alternating with the baseline, and not proven better; "
+            "recommended because the baseline itself breaks a constraint or condition"
+        )
+        return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
+    how = (
+        "nothing measured was better than the baseline"
+        if chosen_by_trial.fingerprint == results.baseline.fingerprint
+        else only_searched(study, results, chosen_by_trial)
+    )
+    return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
+
+
+def _proven(
+    study: StudyResults, results: SizeResults, goal: Goal, conditions: Conditions, warnings: list[str]
+) -> Recommendation | None:
+    """Return the recommendation of the best config that is proven better for a goal; None if there is none."""
+    confirmed = [
+        each
+        for each in results.confirmations
+        if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
+    ]
+    if not confirmed:
+        return None
+    # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
+    winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
+    metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+    loss = conditions.allowed_loss
+    prices = {name: Price.of(each, loss) for name, each in winner.gains_with_prices.items() if name not in asked}
+    gains = dict(winner.gains)
+    if metric is None:
+        # What decided that nothing is lost is shown, but no gain that one more stall would undo.
+        calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
+        gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
+    if metric is not None and any(each.cost is not SideEffect.KEEPS for each in prices.values()):
+        at_trade = winner.gains_with_prices[metric]
+        # With a price, the gain's interval is wider, so that both intervals hold together with 95 %. If the gain would
+        # then no longer be proven, it keeps the interval of its test.
+        gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
+    claimed = winner.balance if metric is None else gains[metric]
+    how = (
+        f"{claimed.rounds} rounds, alternating with the baseline; "
+        f"at most {100 * ERROR_RATE:.0f} % chance of a wrong claim per record size"
+        f"{'' if winner.in_sessions else '; all rounds one after another, so the gain holds only for that time'}"
+    )
+    found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
+    return replace(found, proven=True, gains=gains, prices=prices)
+
+
+def _has_nothing_to_confirm(results: SizeResults) -> bool:
+    """Return whether the newest confirmation had no config to measure, and a new one would have none either."""
+    goals = results.nothing_to_confirm
+    return bool(goals) and not any(nominees(results, each, 1) for each in goals)
+
+
+def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
+    """Return whether the baseline keeps the study's constraints and the conditions.
+
+    The rounds of the newest confirmation decide. Before there are rounds, the repeats before them decide, and before
+    there are repeats, the search. Rounds on brokers that may have been colder only show that the baseline keeps a
+    limit, not that it breaks it. If it breaks a limit there, it fits if it keeps the limit in its repeats or in the
+    search, on warm brokers. In the search, the baseline keeps the constraints if at least half of its measurements do,
+    because the first ones may have been on a cold cluster.
+    """
+    again = results.baseline_again
+    measured = [each for each in (again, again.warm if again is not None else None) if each is not None]
+    if any(not each.broken and conditions.kept_by(each.metrics) for each in measured):
+        return True
+    if again is not None and not again.colder:
+        return False
+    searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
+    return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
+
+
+def _recommendation(
+    study: StudyResults,
+    results: SizeResults,
+    goal: Goal,
+    chosen: Trial,
+    confirmation: Confirmation | None,
+    how: str,
+    warnings: list[str],
+) -> Recommendation:
+    assert results.baseline is not None
+    is_baseline = chosen.fingerprint == results.baseline.fingerprint
+    again = results.baseline_again if is_baseline and confirmation is None else None
+    own, theirs = results.metrics_of(chosen), results.baseline_means
+    if confirmation is not None:
+        own, theirs = confirmation.values, confirmation.baseline
+        size = f"{results.record_bytes} B: " if len(study.sizes) > 1 else ""
+        warnings = [*warnings, *(f"{size}{each}" for each in confirmation.caveats)]
+    elif is_baseline:
+        own = theirs = again.metrics if again is not None else results.baseline_means
+    if chosen.flagged:
+        others = chosen.verdict == Bottleneck.OTHER_PROCESSES
+        limit = "other processes" if others else "the load generator"
+        warnings = [
+            *warnings,
+            f"{limit} limited trial {chosen.number}: this config may reach a higher throughput",
+        ]
+    return Recommendation(
+        study=study.name,
+        record_bytes=results.record_bytes,
+        goal=goal,
+        trial=chosen,
+        baseline=results.baseline,
+        gains=confirmation.gains if confirmation else {},
+        metrics=own,
+        baseline_metrics=theirs,
+        is_baseline=is_baseline,
+        how=how,
+        warnings=tuple(warnings),
+        measured_again=confirmation is not None or again is not None,
+        objectives=tuple(objective.metric for objective in results.objectives),
+    )
+
+
+def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
+    """Return whether a confirmed config is proven better for a goal, and keeps all constraints and conditions."""
+    # Only metrics that the study optimises can reject a config. In a study that optimises the p95, a p99 that a few
+    # stalls made worse rejects no config.
+    return (
+        confirmation.proves(goal, results.objectives, conditions.allowed_loss)
+        and not confirmation.broken
+        and conditions.kept_by(confirmation.values)
+    )
+
+
+def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
+    """Return the results of a record size, or else the results of the nearest measured size, with a warning.
+
+    The nearest size is the size whose ratio to the requested size is closest to 1.
+    """
+    if not study.sizes:
+        raise NothingMeasured(f"{study.name} has no results yet: its first trial has not ended")
+    exact = study.size(record_bytes)
+    if exact is not None:
+        return exact, []
+    wanted = RecordSizes.parse(record_bytes).mean_bytes
+    by_distance = sorted(
+        study.sizes, key=lambda size: abs(log(RecordSizes.parse(size.record_bytes).mean_bytes / wanted))
+    )
+    names = " and ".join(size.record_bytes for size in by_distance[:2])
+    return by_distance[0], [
+        f"records of {record_bytes} B were not measured; the nearest measured sizes are {names} B, and this "
+        f"recommendation is for {by_distance[0].record_bytes} B"
+    ]
