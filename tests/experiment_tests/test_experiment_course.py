@@ -125,6 +125,7 @@ def test_more_rounds_continue_an_experiment(tmp_path: Path) -> None:
     assert len(results.control.by_round("mb_per_s")) == 5
     again = run_small(tmp_path / "small", told := ToldOfExperiment())
     assert (again.spec.rounds, again.finished, told.trials) == (5, True, [])
+    assert told.said[0] == "round 5 of small was begun, so all 5 rounds are measured, not 4"
 
 
 def test_another_control_does_not_change_how_often_the_rows_of_a_round_are_measured(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.helpers.waiting import eventually
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import Goal, Method
+from tuner.model.trial import Trial
 from tuner.present.export import Format, export, offered
 from tuner.present.number_text import number
 from tuner.results.recommendations.recommend import recommend
@@ -251,10 +252,16 @@ def test_health_and_metrics(served: Serving) -> None:
     assert "kafka_tuner_study_starts_total 1" in numbers
 
 
+def _slow_with_100_bytes(trial: Trial) -> Trial:
+    mb_per_s = trial.metrics["mb_per_s"] / (100 if trial.record_bytes == "100" else 1)
+    return replace(trial, metrics={**trial.metrics, "mb_per_s": mb_per_s})
+
+
 def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: Path) -> None:
     changes = {knob.name: KnobChange(off=True) for knob in KNOBS} | {"linger.ms": KnobChange(choices=("1", "5", "20"))}
     grid = replace(simulated_study((1000,), rounds=0, method=Method.GRID), name="lingers", space=changes)
     measure_study(grid, "", served.root / "lingers", Told())
+    write_study(served.root / "slow-100", record_sizes=("100", "1000"), change=_slow_with_100_bytes)
     producer = tmp_path / "producer.properties"
     producer.write_text("batch.size=65536\n")
     with pytest.MonkeyPatch.context() as patch:
@@ -282,6 +289,11 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("trials", "overnight", "--json", "--record-bytes", "1000"),
                 ("recommend", "overnight", "--json"),
                 ("recommend", "overnight", "--record-bytes", "1000", "--max-p99-ms", "0.001"),
+                ("recommend", "slow-100", "--min-mb-per-s", "20"),
+                ("recommend", "slow-100", "--min-mb-per-s", "20", "--json"),
+                ("recommend", "slow-100", "--min-mb-per-s", "2000"),
+                ("explain", "slow-100", "--min-mb-per-s", "20"),
+                ("explain", "slow-100", "--min-mb-per-s", "20", "--json"),
                 ("status", "nobody"),
                 ("predict", "first", "-X", "linger.ms=20", "--partitions", "6"),
                 ("predict", "first", "--record-bytes", "900", "--json"),
@@ -300,6 +312,9 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
         for words, found in remote.items():
             local = tuner(*words)
             assert (found.code, found.out) == (local.code, local.out), words
+        only_1000 = remote["recommend", "slow-100", "--min-mb-per-s", "20"]
+        assert (only_1000.code, "study slow-100, 1000 B records" in only_1000.out) == (5, True)
+        assert "100 B" in only_1000.complaint
         # A study that was not submitted has no other state or target than its own.
         assert table["overnight"] in tuner("studies", "--csv").out
         assert tuner("report", "overnight", "--output", str(tmp_path / "local.html")).code == 0

@@ -206,7 +206,7 @@ def _has_working_folder() -> bool:
 def _file_error(error: OSError) -> str:
     from tuner.storage.home import ROOT_VARIABLE, studies_root
 
-    what = "the disk" if error.filename is None else error.filename
+    what = "the disk, or the file that the output goes to," if error.filename is None else error.filename
     studies = error.filename is not None and studies_root() in (path := Path(str(error.filename)), *path.parents)
     advice = f"; set {ROOT_VARIABLE} to a folder for studies that can be written to" if studies else ""
     return f"the files that the tuner needs must be readable and writable, but {what} is not: {error.strerror}{advice}"

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.printing import check_one_form, print_json
 from tuner.cli.running.experiment_run import run_experiment_shown
-from tuner.course.experiment_steps import burn_ins_before, steps_left, with_begun_rounds
-from tuner.course.experiments.experiment_identity import check_rows_unchanged
+from tuner.course.experiments.work_left import work_left
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.document import document
@@ -36,7 +35,7 @@ from tuner.present.experiments.experiment_view import (
 )
 from tuner.present.number_text import aligned
 from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
-from tuner.storage.home import find_study, storage_at, study_folder
+from tuner.storage.home import find_study
 from tuner.study_file import QUICK_SUFFIX
 
 app = typer.Typer(
@@ -148,8 +147,8 @@ def run(
     planned = [(_with_options(spec, bootstrap, command_config, ray_address, rounds), text) for spec, text in read]
     silent = quiet or as_json
     if not silent:
-        left = [_left(spec) for spec, _ in planned]
-        if count := sum(each.count for each in left):
+        left = [work_left(spec) for spec, _ in planned]
+        if count := sum(each.measurements for each in left):
             seconds, most = sum(each.seconds for each in left), sum(each.most_bytes for each in left)
             searching = "the searches and " if any(each.searches for each in left) else ""
             takes, sends = ("takes", "sends") if count == 1 else ("take", "send")
@@ -286,36 +285,6 @@ def _with_options(
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)
         spec = replace(spec, ray=replace(spec.ray, address=ray_address), searches=searches)
     return spec if rounds is None else replace(spec, rounds=rounds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """What is left of an experiment: whether its searches, how many measurements, and their time and bytes."""
-
-    searches: bool
-    count: int
-    seconds: float
-    most_bytes: float
-
-
-def _left(spec: ExperimentSpec) -> _Left:
-    """Return what is left of an experiment.
-
-    Raises:
-        StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
-        RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
-    """
-    spec.check_zones()
-    folder, stored = study_folder(spec.name), []
-    check_rows_unchanged(spec, folder)
-    with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:
-        stored = store.trials()
-    spec = with_begun_rounds(spec, stored)
-    if not stored:
-        return _Left(bool(spec.searches), spec.measurements, spec.planned_s, spec.most_bytes)
-    left = steps_left(spec, stored)
-    rows = [*burn_ins_before(spec, left), *(step.row for step in left)]
-    return _Left(False, len(left), sum(row.planned_s for row in rows), sum(map(spec.most_bytes_of, rows)))
 
 
 def _print(results: ExperimentResults) -> None:

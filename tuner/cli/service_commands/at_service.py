@@ -14,7 +14,7 @@ import typer
 from tuner.cli.interruption import Interrupted
 from tuner.cli.printing import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
+from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn
 from tuner.present.export import Format, export_all, recommendation_of, study_json
@@ -28,6 +28,8 @@ TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
 TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
+_NO_RECOMMENDATION: Final = ("no-feasible-config", "nothing-measured")
+"""The kinds of the service's errors if a record size has no recommendation."""
 _KINDS: Final[Mapping[str, ExitCode]] = {
     "no-feasible-config": ExitCode.NO_FEASIBLE_CONFIG,
     "not-found": ExitCode.USAGE,
@@ -165,38 +167,61 @@ def _line(trial: Mapping[str, Any]) -> str:
     return f"{head}  {'  '.join(shown)}"
 
 
-def recommendations(
+def recommend_each_at(
     client: Client,
     study: str,
-    record_bytes: str | None,
+    record_bytes: str | None = None,
     goal: Goal | None = None,
     conditions: Conditions = NO_CONDITIONS,
-) -> list[Recommendation]:
-    """Return the recommendations of a study on a service; the arguments are those of `recommend_each`."""
-    record = json.loads(client.recommend(study, record_bytes, goal and str(goal), **asdict(conditions)).text)
-    return [recommendation_of(each) for each in record.get("recommendations", [record])]
+) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
+    """Return the recommendations of a study on a service, and the error that says why some record sizes have none.
 
+    The arguments are those of `recommend_each`, which does the same for a study on this host.
 
-def recommendation_for_each_size(client: Client, study: str) -> list[Recommendation]:
-    """Return the service's recommendation for each record size, and warn of each size for which it has none."""
-    found = []
+    Raises:
+        ServiceRefused: No record size has a recommendation.
+    """
+
+    def asked(size: str | None) -> list[Recommendation]:
+        reply = json.loads(client.recommend(study, size, goal and str(goal), **asdict(conditions)).text)
+        return [recommendation_of(each) for each in reply.get("recommendations", [reply])]
+
+    try:
+        return asked(record_bytes), None
+    except ServiceRefused as error:
+        # The service does not answer with a part of the sizes.
+        if record_bytes is not None or error.kind not in _NO_RECOMMENDATION:
+            raise
+        refused = error
+    found: list[Recommendation] = []
     for size in (each["record_bytes"] for each in client.front(study)["fronts"]):
         try:
-            found += recommendations(client, study, size)
+            found += asked(size)
         except ServiceRefused as error:
-            if error.kind not in ("no-feasible-config", "nothing-measured"):
+            if error.kind not in _NO_RECOMMENDATION:
                 raise
-            warn(f"{size} B: there is no recommendation: {error}")
-    return found
+    if not found:
+        raise refused
+    kind = NothingMeasured if refused.kind == "nothing-measured" else NoFeasibleConfig
+    return found, kind(str(refused))
 
 
 def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
-    """Print the recommendation for each record size of a study.
+    """Print the recommendation for each record size of a study, and warn if some sizes have none.
 
     Raises:
-        NoFeasibleConfig: There is none.
+        NoFeasibleConfig: No size has one.
     """
-    found = recommendation_for_each_size(client, name)
+    found: list[Recommendation] = []
+    why: Exception | None
+    try:
+        found, why = recommend_each_at(client, name)
+    except ServiceRefused as error:
+        if error.kind not in _NO_RECOMMENDATION:
+            raise
+        why = error
+    if why is not None:
+        warn(f"there is no recommendation for some record sizes: {why}")
     if as_json:
         print_json(study_json(name, None, found))
     else:

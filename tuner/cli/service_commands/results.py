@@ -24,7 +24,7 @@ from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
-from tuner.cli.service_commands.at_service import Study, recommendations, service
+from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
 from tuner.cli.shown.recommendations import show_found
 from tuner.cli.shown.studies import print_studies
 from tuner.cli.shown.trials import Parquet, check_trials_output, show_trials
@@ -186,8 +186,10 @@ def recommend(study: Study, asked: RecommendOptions) -> None:
     """
     form = form_asked(asked.form, as_json=asked.as_json)
     with service() as client:
-        found = recommendations(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        found, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
     show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+    if missing:
+        raise missing
 
 
 def report(
@@ -257,14 +259,19 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
     """
     query = {**asdict(asked), "goal": asked.goal and str(asked.goal)}
     with service() as client:
-        text = client.text(study, "explanation", form="json" if as_json else "text", **query)
-        found = recommendations(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        found, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        sizes = [each.record_bytes for each in found] if missing else [asked.record_bytes]
+        form = "json" if as_json else "text"
+        texts = [client.text(study, "explanation", form=form, **{**query, "record_bytes": size}) for size in sizes]
         finished = client.status(study)["state"] in _FINISHED
     if as_json:
-        print_json(json.loads(text))
+        replies = [json.loads(text) for text in texts]
+        print_json({**replies[0], "explanations": [each for reply in replies for each in reply["explanations"]]})
     else:
-        typer.echo(printable(text), nl=False)
+        typer.echo(printable("".join(texts)), nl=False)
     warn_about_explanations(found, finished=finished)
+    if missing:
+        raise missing
 
 
 @with_options(PredictOptions)

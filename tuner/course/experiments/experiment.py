@@ -95,7 +95,12 @@ def measure_experiment(
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
-        spec = with_begun_rounds(spec, store.trials())
+        asked, spec = spec, with_begun_rounds(spec, store.trials())
+        if spec.rounds > asked.rounds:
+            reporter.say(
+                f"round {spec.rounds} of {spec.name} was begun, so all {spec.rounds} rounds are measured, "
+                f"not {asked.rounds}"
+            )
         _begin(spec, text, store)
         if not steps_left(spec, store.trials()):
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
