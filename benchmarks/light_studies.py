@@ -23,8 +23,8 @@ from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
 from tuner.course.budgets.budget import Budget, next_occurrence
-from tuner.course.reporter import SilentReporter
-from tuner.course.studies.driver import measure_sizes
+from tuner.course.studies.record_sizes import measure_sizes
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.trial_loop import TrialLoop
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trials.bench import Bench

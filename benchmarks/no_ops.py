@@ -17,7 +17,7 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -28,7 +28,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.reporter import SilentReporter, Standing
+from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial

@@ -24,7 +24,7 @@ from objectives.scoring import Constraint
 from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial

@@ -35,7 +35,7 @@ from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics

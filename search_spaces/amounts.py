@@ -1,4 +1,4 @@
-"""Prints bytes, seconds and records per second in short, for the sentences about properties."""
+"""Bytes, seconds and records per second as short text, for the sentences about properties."""
 
 from typing import Final
 

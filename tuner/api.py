@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from runners.measurement import Measurement
     from search_spaces.producer_config import ProducerConfig
-    from tuner.course.reporter import ExperimentReporter, Reporter
+    from tuner.course.experiments.experiment_reporter import ExperimentReporter
+    from tuner.course.studies.reporter import Reporter
     from tuner.model.experiment import ExperimentSpec
     from tuner.model.spec import Goal, StudySpec
     from tuner.results.experiments.experiment_results import ExperimentResults
@@ -69,8 +70,8 @@ class Study:
 
     @cached_property
     def trials(self) -> "pd.DataFrame":
-        """All trials, one per row; `tuner.present.export.frames.trials_frame` describes the columns."""
-        from tuner.present.export.frames import trials_frame
+        """All trials, one per row; `tuner.present.trial_tables.frames.trials_frame` describes the columns."""
+        from tuner.present.trial_tables.frames import trials_frame
 
         return trials_frame(self.results.sizes)
 
@@ -129,7 +130,7 @@ def run_study(
         TooManyFailures: Too many trials in a row gave no measurement.
     """
     from tuner.course.budgets.least_limits import check_limits
-    from tuner.course.reporter import SilentReporter
+    from tuner.course.studies.reporter import SilentReporter
     from tuner.course.studies.run import measure_study
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
@@ -211,7 +212,7 @@ def run_experiment(
         ValueError: An `ExperimentSpec` has no text.
     """
     from tuner.course.experiments.experiment import measure_experiment
-    from tuner.course.reporter import SilentExperimentReporter
+    from tuner.course.experiments.experiment_reporter import SilentExperimentReporter
     from tuner.experiment_file import read_experiment
     from tuner.model.experiment import ExperimentSpec
     from tuner.present.report.bundle import write_experiment
@@ -365,7 +366,7 @@ def front(study: "Study | str | Path", record_bytes: int | str | None = None) ->
     Raises:
         ValueError: The study did not measure this size, or measured several and `record_bytes` was left out.
     """
-    from tuner.present.export.frames import trials_frame
+    from tuner.present.trial_tables.frames import trials_frame
 
     frame = trials_frame([_loaded(study).size(record_bytes)])
     return frame[frame["on_front"]].reset_index(drop=True)

@@ -22,7 +22,7 @@ from tests.helpers.studies import (
     simulated_study,
     state_told,
 )
-from tuner.course.reporter import Standing
+from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.progress import StudyState

@@ -13,7 +13,7 @@ from runners.measurement import Window, WindowKind
 from tests.campaign_tests.brokers import MortalBroker
 from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
 from tests.helpers.waiting import PATIENCE_S, eventually
-from tuner.course.reporter import Standing
+from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, exit_code_of
 from tuner.model.progress import StudyState

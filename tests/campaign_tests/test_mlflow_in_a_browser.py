@@ -20,7 +20,7 @@ from tests.campaign_tests.browser import await_server, needs_browser, opened
 from tests.campaign_tests.browser import page as page_at
 from tests.helpers.command import arguments, tuner
 from tests.helpers.ports import free_port
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind

@@ -10,7 +10,7 @@ import pytest
 from tests.campaign_tests.browser import await_server, needs_browser, page
 from tests.helpers.command import arguments
 from tests.helpers.ports import free_port
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.study_file import parse_study
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.campaign_tests.browser import Page, needs_browser, opened
 from tests.helpers.serving import Serving, ended, serving, study_file
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.study_file import parse_study
 

@@ -6,7 +6,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.workload import RecordSizes
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.target import Target

@@ -17,7 +17,7 @@ from search_spaces.librdkafka.knobs import KNOBS
 from tests.helpers.command import tuner
 from tests.helpers.stored_studies import write_study
 from tuner.present.trial_tables.grid_view import NO_LATENCY
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 
 _SEARCHED = {
     "linger.ms": "{choices: [0, 5, 20, 100]}",

@@ -18,7 +18,7 @@ from tests.helpers.command import arguments, tuner
 from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.facts import CLIENT_VERSION
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 from tuner.storage.home import ROOT_VARIABLE
 
 pytestmark = pytest.mark.broker

@@ -11,7 +11,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner
 from tests.helpers.invented_studies import baseline, confirming, study, trial
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 
 pytestmark = pytest.mark.campaign
 

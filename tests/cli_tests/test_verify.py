@@ -14,8 +14,7 @@ from tests.helpers.command import arguments, tuner
 from tuner.cli.options.verify_options import rounds_asked
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind
-from tuner.results.recommendations.reasons import SIMULATED
-from tuner.results.study_results import load_results
+from tuner.results.study_results import SIMULATED, load_results
 from tuner.storage.home import storage_at
 
 pytestmark = pytest.mark.usefixtures("studies")

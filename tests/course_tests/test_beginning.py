@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tuner.course.beginning import mlflow_experiment
+from tuner.course.mirroring import mlflow_experiment
 from tuner.model.target import Target
 
 

@@ -17,7 +17,7 @@ from runners.errors import ByteBudgetExceeded
 from runners.measurement import Window
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, on_record, real_study
-from tuner.course.reporter import Standing
+from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import Executor, PhaseSpec, StudySpec

@@ -15,7 +15,7 @@ from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.course.reporter import SilentReporter, Standing
+from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -12,7 +12,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told, on_record, simulated_study, state_told
-from tuner.course.reporter import Standing
+from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState

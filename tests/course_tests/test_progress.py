@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tests.helpers.studies import simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
-from tuner.course.reporter import SilentReporter, Standing
+from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial

@@ -18,7 +18,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.measurements import window
 from tests.helpers.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.course.trials.racing import PhaseRule, race_of
 from tuner.course.trials.stopping import PhaseProgress, Stopping

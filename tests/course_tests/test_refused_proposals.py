@@ -12,7 +12,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.trial import Kind, State
 

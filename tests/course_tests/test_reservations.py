@@ -18,7 +18,7 @@ from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Told, simulated_study
 from tuner.course.budgets.budget import Budget
-from tuner.course.reporter import SilentReporter, Standing
+from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import StudySpec

@@ -13,7 +13,7 @@ from runners.simulated.simulated_runner import Expected, SimulatedNoise, Simulat
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told
-from tuner.course.reporter import Standing
+from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import burn_in_trials

@@ -16,8 +16,8 @@ from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner as command
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.stored_studies import write_study
-from tuner.course.experiment_steps import rows_of_round
 from tuner.course.experiments.experiment import measure_experiment
+from tuner.course.experiments.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S

@@ -8,7 +8,7 @@ from typing import Any
 from runners.measurement import Window
 from tests.helpers.studies import simulated_study
 from tuner.course.mirroring import SyncOutcome
-from tuner.course.reporter import SilentReporter, Standing
+from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Trial

@@ -4,8 +4,8 @@ import csv
 import io
 
 from tests.helpers.command import tuner
+from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.csv_text import csv_of
-from tuner.present.recommendations.comparison_view import comparison_csv
 
 
 def read(text: str) -> list[dict[str, str]]:

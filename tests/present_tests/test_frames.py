@@ -8,7 +8,7 @@ import pandas as pd
 
 from tests.helpers.stored_studies import failed, study
 from tuner.model.trial import Trial
-from tuner.present.export.frames import changed_properties, frame_of, trials_csv, trials_frame, trials_json
+from tuner.present.trial_tables.frames import changed_properties, frame_of, trials_csv, trials_frame, trials_json
 
 
 def _idempotent(trial: Trial) -> Trial:

@@ -5,7 +5,7 @@ import pytest
 from runners.histogram import Histogram
 from tests.helpers.measurements import measurement, window
 from tuner.present.measurements.measurement_view import live_view, print_spread
-from tuner.present.resource_words import cluster_text
+from tuner.present.measurements.resource_words import cluster_text
 
 
 def test_an_unmeasured_latency_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,13 +12,13 @@ from search_spaces.producer_config import ProducerConfig
 from tests.helpers.stored_studies import failed, study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.present.export.frames import trials_frame, trials_json
+from tuner.present.comparisons.comparison_view import comparison_rows
 from tuner.present.number_text import number
-from tuner.present.recommendations.comparison_view import comparison_rows
 from tuner.present.recommendations.recommendation_words import shown_gains
 from tuner.present.report.interactive import front_figure
 from tuner.present.report.page import report_page
 from tuner.present.studies.status import status_of
+from tuner.present.trial_tables.frames import trials_frame, trials_json
 from tuner.present.trial_tables.front_table import front_csv, front_json, front_notes, front_rows
 from tuner.present.trial_tables.trial_json import trial_json
 from tuner.results.comparisons.comparison import compare

@@ -5,7 +5,7 @@ from runners.consumers.reading import Reading
 from runners.measurement import WindowKind
 from runners.resources import Resources
 from tests.helpers.measurements import measurement
-from tuner.present.resource_words import cost_text
+from tuner.present.measurements.resource_words import cost_text
 
 USED = Resources(process_cpu_cores=0.5, broker_cpu_cores=0.25, host_cpu_ratio=0.4, host_cores=2)
 

@@ -10,7 +10,7 @@ import pytest
 from objectives.scoring import Objective
 from tests.helpers.studies import simulated_study
 from tests.helpers.trials import SIZE, confirming, failed, trial
-from tuner.course.reporter import Standing
+from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial

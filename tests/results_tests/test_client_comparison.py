@@ -14,7 +14,7 @@ from tests.helpers.studies import Steady, Told, of_kind, on_record, simulated_st
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind
-from tuner.present.recommendations.client_comparison_view import client_comparison_lines, comparison_warnings
+from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.results.comparisons.client_comparison import ClientComparison, Contest, Side, comparison_of
 
 ROUNDS = 3

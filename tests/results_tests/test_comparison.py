@@ -11,7 +11,7 @@ from search_spaces.guarantee import DURABILITY
 from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
-from tuner.present.recommendations.comparison_view import comparison_rows
+from tuner.present.comparisons.comparison_view import comparison_rows
 from tuner.results.comparisons.comparison import compare
 
 

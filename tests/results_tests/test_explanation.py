@@ -12,7 +12,7 @@ from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
 from tests.helpers.trials import baseline, confirming, plan_of, results, trial
 from tests.results_tests.known_runner import LZ4_GAIN, KnownRunner
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import (
@@ -26,7 +26,7 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.trial import Kind, Trial
-from tuner.present.recommendations.why import effect_words, why_markdown, why_sections
+from tuner.present.recommendations.explanation_words import effect_words, explanation_markdown, explanation_sections
 from tuner.results.recommendations.explanation import FRONT, Explanation, explain
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults
@@ -65,7 +65,9 @@ def proven(config: Mapping[str, str], taken: Sequence[Trial] = (), **changes: An
 
 def text(explanation: Explanation) -> str:
     """Return the whole explanation as text."""
-    return "\n".join(line for section in why_sections(explanation) for line in (section.heading, *section.lines))
+    return "\n".join(
+        line for section in explanation_sections(explanation) for line in (section.heading, *section.lines)
+    )
 
 
 def test_each_change_has_its_value_the_old_value_and_its_effect() -> None:
@@ -208,11 +210,11 @@ def test_the_metric_of_the_goal_comes_first() -> None:
 
 def test_goals_with_one_config_share_their_explanation() -> None:
     trials = proven(CONFIG, ablation())
-    page = why_markdown([why(trials, goal) for goal in Goal])
+    page = explanation_markdown([why(trials, goal) for goal in Goal])
     assert page.count("## ") == 1
     assert "## throughput, latency, balanced: why trial 1" in page
     assert "- linger.ms=1 instead of 5" in page
-    assert why_markdown([]) == ""
+    assert explanation_markdown([]) == ""
 
 
 def test_an_effect_is_worded_by_how_certain_it_is() -> None:

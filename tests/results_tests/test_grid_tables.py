@@ -6,7 +6,7 @@ from pathlib import Path
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tests.helpers.studies import simulated_study
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import Method, PhaseSpec
 from tuner.model.trial import Kind

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from objectives.ratios import claim_level, ratio_of
-from tuner.results.shared_scatter import FEWEST, SharedScatter
+from tuner.results.experiments.shared_scatter import FEWEST, SharedScatter
 
 COMPARISONS, ROUNDS = 30, 3
 

@@ -16,7 +16,7 @@ from search_spaces.properties_file import read_properties
 from tests.helpers.serving import study_file
 from tests.security_tests.mutations import flipped, mutated, try_all
 from tuner.cli.options.common_options import target_of
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import EXPECTED, RecordDamaged, StudyError
 from tuner.model.progress import Progress, StudyState

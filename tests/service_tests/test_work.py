@@ -23,8 +23,7 @@ from tuner.model.reserved_names import QUEUE_FILE
 from tuner.model.trial import Kind
 from tuner.present.trial_tables.front_table import LIMITED_BY_HOST
 from tuner.present.trial_tables.grid_view import NO_GRID
-from tuner.results.recommendations.reasons import SIMULATED
-from tuner.results.study_results import load_results
+from tuner.results.study_results import SIMULATED, load_results
 from tuner.service.http.tokens import TokenRole
 from tuner.service.http.work import VerificationAsked
 from tuner.service.queue.job import JobState, Submission, Task, TaskKind

@@ -21,7 +21,7 @@ from runners.simulated import SimulatedRunner
 from tests.helpers.postgres_server import USER, PostgresServer
 from tests.helpers.shared_storage import opened, storage_of
 from tests.helpers.trials import trial
-from tuner.course.reporter import SilentReporter
+from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable
 from tuner.model.identity import study_identity

@@ -1,1 +1,1 @@
-"""Running a study: open the cluster, measure trials, store them, and close everything again."""
+"""How studies and experiments run: open the cluster, measure trials, store them, and close everything again."""

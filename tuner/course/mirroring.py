@@ -1,12 +1,15 @@
 """How the results of a study or an experiment are copied while it runs: the protocol of mirrors, and their end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from runners.reporting import counted
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState
+from tuner.model.secrets_in_urls import secrets_in
+from tuner.model.spec import TrackingSpec
+from tuner.model.target import Target
 
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
@@ -94,3 +97,28 @@ def finish_mirror(
             f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "
             f"to bring it up to date, run: tuner sync {name}"
         )
+
+
+def mlflow_experiment(targets: Sequence[Target], host: str | None, *, simulated: bool = False) -> str:
+    """Return the name of the MLflow experiment of a study that names none: `kafka-tuner/embedded on build-7`.
+
+    Args:
+        targets: The clusters that are measured.
+        host: The name of this host, which is a part of the name if the brokers are started here; None if it changes
+            with each start.
+        simulated: Whether a model stands in for the clusters.
+    """
+    if simulated:
+        return "kafka-tuner/simulated"
+    named = ", ".join(target.label for target in targets)
+    here = host is not None and any(target.bootstrap is None for target in targets)
+    return f"kafka-tuner/{named}{f' on {host}' if here else ''}"
+
+
+def tracking_fact(tracking: TrackingSpec) -> dict[str, Any]:
+    """Return where MLflow is, as it is stored. A URI with a password is left out; `tuner sync` takes it again."""
+    return {
+        "uri": None if secrets_in(tracking.uri or "") else tracking.uri,
+        "experiment": tracking.experiment,
+        "enabled": tracking.enabled,
+    }

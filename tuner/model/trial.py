@@ -32,6 +32,18 @@ class Kind(StrEnum):
     MEASUREMENT = "measurement"
 
 
+KIND_WORDS: Final = {
+    Kind.BURN_IN: "burn-in",
+    Kind.BASELINE: "baseline",
+    Kind.SEARCH: "search",
+    Kind.SECOND_LOOK: "repeat",
+    Kind.CONFIRM: "confirm",
+    Kind.ABLATION: "undo",
+    Kind.MEASUREMENT: "measurement",
+}
+"""The word for each kind of trial in the progress lines that the user sees."""
+
+
 SEARCHING_KINDS: Final = (Kind.BASELINE, Kind.SEARCH)
 """The kinds of trials that the planned number of trials of a study counts."""
 

@@ -1,1 +1,1 @@
-"""Results of a study, computed from the trials in its results store."""
+"""Results of studies and experiments, computed from the trials in their results stores."""

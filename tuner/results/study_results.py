@@ -43,6 +43,8 @@ from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
+SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
+"""The warning beside every number of a simulated study."""
 _COUNTED_BURN_INS: Final = 2
 """How many burn-in runs count for the baseline's values: the last ones, when the target was warm."""
 

@@ -11,12 +11,11 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import check_two_studies
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.present.comparisons.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
-from tuner.present.recommendations.comparison_view import comparison_csv, print_comparison
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.comparisons.comparison import compare as comparison
-from tuner.results.recommendations.reasons import SIMULATED
-from tuner.results.study_results import StudyResults
+from tuner.results.study_results import SIMULATED, StudyResults
 from tuner.storage.home import find_study
 
 

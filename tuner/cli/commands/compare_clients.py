@@ -15,12 +15,12 @@ from tuner.cli.options import workload_options
 from tuner.cli.printing import print_json
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
+from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.present.console import OUT, say, warn
-from tuner.present.recommendations.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.present.recommendations.recommendation_words import not_advice
 from tuner.results.comparisons.client_comparison import Contest, Side, comparison_of
-from tuner.results.recommendations.reasons import SIMULATED
 from tuner.results.recommendations.recommend import recommend
+from tuner.results.study_results import SIMULATED
 from tuner.storage.home import storage_at
 
 _STEM: Final = "compare-clients"

@@ -8,7 +8,7 @@ from tuner.cli.printing import print_json
 from tuner.cli.shown.warnings import warn_about_explanations
 from tuner.present.console import OUT
 from tuner.present.export.recommendation_json import explanations_json
-from tuner.present.recommendations.why import print_explanations
+from tuner.present.recommendations.explanation_words import print_explanations
 from tuner.results.recommendations.explanation import explain as explanation
 from tuner.results.recommendations.explanation import knob_importance
 from tuner.results.recommendations.recommend import recommend_each

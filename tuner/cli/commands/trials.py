@@ -29,7 +29,7 @@ def trials(
     loaded = load_study(study)
     sizes = options.asked_sizes(loaded.results, record_bytes)
     # Imported here, because it imports pandas.
-    from tuner.present.export.frames import trials_frame
+    from tuner.present.trial_tables.frames import trials_frame
 
     objectives, frame = [each.metric for each in loaded.results.objectives], trials_frame(sizes)
     show_trials(

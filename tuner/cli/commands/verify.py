@@ -21,10 +21,10 @@ from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
+from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.console import say, warn
-from tuner.present.recommendations.verification_view import verification_lines
 from tuner.results.comparisons.verification import Terms
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets
 

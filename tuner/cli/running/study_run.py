@@ -11,9 +11,8 @@ from tuner.model.spec import StudySpec
 from tuner.present.console import OUT, warn
 from tuner.present.export import Format, export_all, study_json
 from tuner.present.studies.study_view import StudyView
-from tuner.results.recommendations.reasons import SIMULATED
 from tuner.results.recommendations.recommendation import Recommendation
-from tuner.results.study_results import StudyResults
+from tuner.results.study_results import SIMULATED, StudyResults
 
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 

@@ -33,10 +33,10 @@ from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NothingToTell
 from tuner.model.progress import StudyState
+from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.console import say, warn
-from tuner.present.recommendations.comparison_view import comparison_csv
 from tuner.present.studies.study_list import ListedStudy, listed_study, newest_first
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 from tuner.service.queue.job import AT_WORK, JobState
 
 _WATCH_S: Final = 2.0
@@ -159,7 +159,7 @@ def trials(
     with service() as client:
         record = json.loads(client.text(study, "trials", form="table", record_bytes=record_bytes))
     # Imported here, because it imports pandas.
-    from tuner.present.export.frames import frame_of
+    from tuner.present.trial_tables.frames import frame_of
 
     # An earlier service names no objectives, and does not say whether the study is simulated.
     show_trials(

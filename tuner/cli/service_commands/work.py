@@ -35,7 +35,7 @@ from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 from tuner.service.queue.job import AT_REST, JobState
 
 _NO_TRIAL: Final = 10**14

@@ -6,8 +6,8 @@ from typing import Any
 import typer
 
 from tuner.cli.printing import print_json
+from tuner.present.comparisons.verification_view import shortcomings, verification_warnings
 from tuner.present.console import ERR, OUT, say, warn
-from tuner.present.recommendations.verification_view import shortcomings, verification_warnings
 
 
 def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quiet: bool) -> None:

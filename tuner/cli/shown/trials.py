@@ -12,12 +12,11 @@ from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
 from tuner.cli.output import check_output, write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json
-from tuner.course.reporter import KIND_WORDS
-from tuner.model.trial import Kind
+from tuner.model.trial import KIND_WORDS, Kind
 from tuner.present.console import OUT, say, warn
 from tuner.present.number_text import aligned, number, title
 from tuner.present.trial_tables.grid_view import NO_LATENCY, rate_share_text
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +53,7 @@ def show_trials(
     force: bool,
 ) -> None:
     """Print a table of trials, or write it to a Parquet file."""
-    from tuner.present.export.frames import trials_csv, trials_json, trials_parquet
+    from tuner.present.trial_tables.frames import trials_csv, trials_json, trials_parquet
 
     if parquet is not None:
         write_output(parquet, trials_parquet(frame), force=force)
@@ -98,7 +97,7 @@ def _cell(row: "pd.Series[Any]", metric: str) -> str:
 
 
 def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
-    from tuner.present.export.frames import changed_properties
+    from tuner.present.trial_tables.frames import changed_properties
 
     headings = [
         "record bytes",

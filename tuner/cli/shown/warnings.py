@@ -6,8 +6,8 @@ from typing import Any
 from runners.simulated.simulated_runner import WARNING
 from tuner.present.console import warn
 from tuner.present.trial_tables.grid_view import NO_GRID
-from tuner.results.recommendations.reasons import SIMULATED
 from tuner.results.recommendations.recommendation import Recommendation
+from tuner.results.study_results import SIMULATED
 
 
 def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, finished: bool) -> None:

@@ -8,11 +8,10 @@ experiment takes the next row.
 import datetime
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,15 +19,14 @@ from objectives.row_metrics import row_metrics_of
 from runners.errors import WorkloadRefused
 from runners.runner import Runner
 from runners.temporary import remove_folders_of_dead
-from tuner.course.beginning import mlflow_experiment, tracking_fact
 from tuner.course.environment import machine_name, topic_shape
 from tuner.course.equipment import Equipment, open_bench, telling_errors
-from tuner.course.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_begun_rounds
 from tuner.course.experiments.experiment_identity import check_same_rows, experiment_identity
+from tuner.course.experiments.experiment_reporter import ExperimentReporter
+from tuner.course.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_begun_rounds
 from tuner.course.experiments.reading_row import measure_reading
-from tuner.course.mirroring import Mirror
+from tuner.course.mirroring import Mirror, mlflow_experiment, tracking_fact
 from tuner.course.open_target import OpenTarget
-from tuner.course.reporter import ExperimentReporter
 from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.course.trials.bench import Bench
 from tuner.course.trials.scoring import trial_of
@@ -54,7 +52,7 @@ from tuner.model.progress import Progress, StudyState
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Proposal, Trial
 from tuner.storage.home import storage_at
-from tuner.storage.protocols import ResultsStore, Storage
+from tuner.storage.protocols import ResultsStore
 
 _TOO_MANY: Final = "an experiment ends after {} measurements in a row have failed"
 _BURN_IN_OF_TRIAL_RATIO: Final = 0.5
@@ -69,7 +67,6 @@ def measure_experiment(
     mirror: Mirror | None = None,
     *,
     simulated: Runner | None = None,
-    storage: Storage | None = None,
     mix_environments: bool = False,
 ) -> None:
     """Measure an experiment to its end; an experiment that already has measurements is continued.
@@ -81,7 +78,6 @@ def measure_experiment(
         reporter: Shows the user the progress.
         mirror: Copies the results to another place, such as MLflow; None for no copy.
         simulated: A runner that stands in for a cluster.
-        storage: Where the results are kept; by default the storage that the environment names.
         mix_environments: Whether to continue an experiment that was begun on another host, client or cluster.
 
     Raises:
@@ -91,10 +87,9 @@ def measure_experiment(
         TooManyFailures: Too many measurements in a row failed. Run the experiment again to continue it.
     """
     spec.check_zones()
-    storage = storage or storage_at()
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
-        store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
+        store = stack.enter_context(storage_at().drive(folder, spec.name, reporter.say))
         asked, spec = spec, with_begun_rounds(spec, store.trials())
         if spec.rounds > asked.rounds:
             reporter.say(
@@ -185,27 +180,30 @@ class RowLoop:
     def run(self) -> None:
         """Measure the steps, and store that the experiment is finished."""
         left = steps_left(self.spec, self.store.trials())
-        for step in chain(self._burn_ins(left), left):
-            self._measure(step)
+        steps = [*self._burn_ins(left), *left]
+        for place, step in enumerate(steps):
+            self._measure(step, left_s=sum(each.row.planned_s for each in steps[place:]))
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
         self.keeper.tell(Progress(StudyState.FINISHED))
 
-    def _burn_ins(self, left: Sequence[ExperimentStep]) -> Iterator[ExperimentStep]:
-        """Yield what is measured before the measurements that are left, and tell the user why."""
+    def _burn_ins(self, left: Sequence[ExperimentStep]) -> list[ExperimentStep]:
+        """Return what is measured before the measurements that are left, and tell the user why."""
         control, *others = burn_ins_before(self.spec, left)
         until = "until its throughput shows no trend" if control.setup.producers else "once"
         self.reporter.say(f"measuring {control.name} {until}; this does not count")
-        yield ExperimentStep(control, None, 0, self.spec.measurements)
         if others:
             self.reporter.say(
                 f"measuring the others for up to {ROW_BURN_IN_S:.0f} s each; this does not count, because brokers are "
                 "slow with a config at first"
             )
-        for row in others:
-            yield ExperimentStep(row, None, 0, self.spec.measurements)
+        return [ExperimentStep(row, None, 0, self.spec.measurements) for row in (control, *others)]
 
-    def _measure(self, step: ExperimentStep) -> None:
+    def _measure(self, step: ExperimentStep, left_s: float) -> None:
         """Measure a row, and store the result.
+
+        Args:
+            step: What to measure.
+            left_s: Seconds until the end of the experiment, as planned.
 
         Raises:
             SafetyStop: We stopped to protect the cluster.
@@ -219,7 +217,7 @@ class RowLoop:
         started = StartedTrial(
             size, number, kind, Proposal(row.config), utc_now(), time.monotonic(), step.round, row.name
         )
-        self._tell_step(step)
+        self._tell_step(step, left_s)
         if not row.setup.producers:
             trial, attachments, error = measure_reading(self._opened(row), row, started, safety)
             self._keep(step, trial, attachments, error)
@@ -260,10 +258,7 @@ class RowLoop:
             raise WorkloadRefused("consumers need a cluster; a simulated one has no records to read")
         return target.opened.in_same_zone() if row.setup.same_zone else target.opened
 
-    def _tell_step(self, step: ExperimentStep) -> None:
-        left_s = sum(each.row.planned_s for each in steps_left(self.spec, self.store.trials()))
-        if step.round is None:
-            left_s += sum(row.planned_s for row in self.spec.burn_ins)
+    def _tell_step(self, step: ExperimentStep, left_s: float) -> None:
         ends_at = utc_now() + datetime.timedelta(seconds=left_s)
         where = (
             "burn-in" if step.round is None else f"round {step.round + 1}, measurement {step.number} of {step.total}"

@@ -3,8 +3,8 @@
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
-from tuner.course.experiment_steps import burn_ins_before, steps_left, with_begun_rounds
 from tuner.course.experiments.experiment_identity import check_rows_unchanged
+from tuner.course.experiments.experiment_steps import burn_ins_before, steps_left, with_begun_rounds
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.storage.home import storage_at, study_folder
@@ -17,8 +17,8 @@ class WorkLeft:
     Attributes:
         searches: Whether its searches are still to be run.
         measurements: Number of measurements that count.
-        seconds: The time that they take, with the burn-ins before them and without the searches.
-        most_bytes: The bytes that all of these may send at most.
+        seconds: The time that all of it takes, with the searches and the burn-ins.
+        most_bytes: The bytes that all of it may send at most.
     """
 
     searches: bool

@@ -11,7 +11,7 @@ from objectives.scoring import score
 from runners.reporting import Say, counted
 from search_spaces.errors import ConfigError
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
-from tuner.course.beginning import begin
+from tuner.course.studies.beginning import begin
 from tuner.model.document import document
 from tuner.model.errors import RequestRefused, StudyChanged, StudyNotFound
 from tuner.model.facts import (

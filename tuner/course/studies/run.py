@@ -22,14 +22,14 @@ from tuner.confirmation.stored_plans import (
     confirmation_of_command,
     confirmation_of_search,
 )
-from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.budgets.budget import Budget, check_new, deadline_of
 from tuner.course.environment import topic_shape
 from tuner.course.equipment import Equipment, open_bench, telling_errors
 from tuner.course.mirroring import Mirror
 from tuner.course.open_target import OpenTarget
-from tuner.course.reporter import Reporter
-from tuner.course.studies.driver import measure_sizes
+from tuner.course.studies.beginning import begin, confirm_limits, is_finished
+from tuner.course.studies.record_sizes import measure_sizes
+from tuner.course.studies.reporter import Reporter
 from tuner.course.studies.trial_loop import TrialLoop
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trials.bench import Bench

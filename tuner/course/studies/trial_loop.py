@@ -15,7 +15,7 @@ from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.course.budgets.budget import Budget
 from tuner.course.budgets.estimate import least_confirmations
-from tuner.course.reporter import KIND_WORDS, Reporter, Standing
+from tuner.course.studies.reporter import Reporter, Standing
 from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.course.trials.bench import Bench
 from tuner.course.trials.racing import race_of
@@ -27,7 +27,7 @@ from tuner.model.progress import Progress, StudyState
 from tuner.model.setup import Setup
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, starting_s, trial_s
-from tuner.model.trial import CONFIRMING_KINDS, PACED, SATURATED, Kind, Proposal, Trial
+from tuner.model.trial import CONFIRMING_KINDS, KIND_WORDS, PACED, SATURATED, Kind, Proposal, Trial
 from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 

@@ -19,8 +19,8 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values
+from tuner.present.recommendations.explanation_words import explanation_sections
 from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, scatter_note
-from tuner.present.recommendations.why import why_sections
 from tuner.results.recommendations.explanation import Closest, Explanation
 from tuner.results.recommendations.recommendation import Price, Recommendation, SideEffect
 
@@ -214,7 +214,7 @@ def explanation_json(why: Explanation) -> dict[str, Any]:
         product=gains_json(why.effects.product),
         closest=_closest(why.closest) if why.closest else None,
         importance={name: dict(shares) for name, shares in why.importance.items()},
-        sections=[asdict(section) for section in why_sections(why)],
+        sections=[asdict(section) for section in explanation_sections(why)],
     )
 
 

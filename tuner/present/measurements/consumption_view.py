@@ -13,7 +13,7 @@ from runners.consumers.reading import Start
 from runners.measurement import Measurement
 from runners.reporting import counted, percent
 from tuner.present.console import OUT, warn
-from tuner.present.resource_words import broker_lines, cluster_text, cost_text
+from tuner.present.measurements.resource_words import broker_lines, cluster_text, cost_text
 
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
     "nothing to take": lambda window: percent(window.waiting_ratio),

@@ -20,7 +20,7 @@ from runners.runner import Watch
 from search_spaces.client import ClientKind
 from tuner.present.console import OUT, warn
 from tuner.present.measurements.live_windows import live_windows
-from tuner.present.resource_words import broker_lines, cluster_text, cost_text
+from tuner.present.measurements.resource_words import broker_lines, cluster_text, cost_text
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 _MIN_SAMPLES_P999 = 10_000

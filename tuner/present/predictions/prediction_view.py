@@ -21,7 +21,7 @@ from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
 from tuner.prediction.source import Source
 from tuner.present.number_text import aligned, number
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
 """The metrics that the table of a sweep shows."""

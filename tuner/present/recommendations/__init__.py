@@ -1,1 +1,1 @@
-"""What is said about recommended configs: what they bring and cost, why, and how studies and clients compare."""
+"""What is said about recommended configs: what they bring and cost, and why."""

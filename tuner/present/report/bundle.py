@@ -19,7 +19,7 @@ from tuner.model.errors import StudyError
 from tuner.model.spec import Goal
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE
 from tuner.present.export import SUFFIXES, export, offered
-from tuner.present.recommendations.why import why_markdown
+from tuner.present.recommendations.explanation_words import explanation_markdown
 from tuner.present.report.page import experiment_page, front_html, report_page
 from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
 from tuner.present.trial_tables.front_table import front_csv, front_json, front_markdown
@@ -61,7 +61,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
         draw_importance(importance, out / "importance.png", heading=f"{results.name}, {size.record_bytes} B records")
     explanations = [explain(results, recommendation, importance) for recommendation in by_goal.values()]
     if explanations:
-        _write(out / "why.md", f"# {heading}\n\n{why_markdown(explanations)}")
+        _write(out / "why.md", f"# {heading}\n\n{explanation_markdown(explanations)}")
     _write_grid(results, size, out)
     _write_recommended(by_goal, out / RECOMMENDED)
 

@@ -11,9 +11,8 @@ from jinja2 import Environment, PackageLoader
 from objectives.ratios import short
 from runners.reporting import counted, duration, percent
 from search_spaces.properties_file import format_properties
-from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
-from tuner.model.trial import Kind
+from tuner.model.trial import KIND_WORDS, Kind
 from tuner.present import number_text
 from tuner.present.changes import changes
 from tuner.present.experiments import experiment_view
@@ -30,10 +29,9 @@ from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
 from tuner.results.recommendations.explanation import Explanation, explain, knob_importance
-from tuner.results.recommendations.reasons import SIMULATED
 from tuner.results.recommendations.recommend import preferred
 from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_lines
-from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
 
 _COLUMNS: Final = 5
 

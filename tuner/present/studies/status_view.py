@@ -8,7 +8,7 @@ from runners.reporting import counted, duration
 from tuner.model.progress import StudyState
 from tuner.present.number_text import number, title
 from tuner.present.studies.status import SizeStatus, Status
-from tuner.results.recommendations.reasons import SIMULATED
+from tuner.results.study_results import SIMULATED
 
 
 def status_text(status: Status) -> RenderableType:

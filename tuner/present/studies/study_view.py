@@ -13,9 +13,9 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
 from runners.reporting import counted
-from tuner.course.reporter import KIND_WORDS, Reporter, Standing
+from tuner.course.studies.reporter import Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import KIND_WORDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.console import ERR, say
 from tuner.present.number_text import title

@@ -1,1 +1,1 @@
-"""Tables of trials: the front, the newest trials, and the tables of a grid search."""
+"""Tables of trials: all trials, the newest ones, the front, and the tables of a grid search."""

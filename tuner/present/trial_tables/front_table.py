@@ -15,9 +15,8 @@ from tuner.present.changes import Change, changes
 from tuner.present.csv_text import csv_of
 from tuner.present.export.recommendation_json import gains_json
 from tuner.present.number_text import gain, gain_headings, levels_differ, number, shown_metrics, title
-from tuner.results.recommendations.reasons import SIMULATED
 from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
-from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
 
 LIMITED_BY_HOST: Final = "the load generator or other processes limited it: the config may reach a higher throughput"
 TOLD_APART: Final = (

@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from objectives.outcome import ShownIn, shown_in
-from tuner.course.reporter import KIND_WORDS
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import KIND_WORDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.number_text import number, title
 from tuner.results.study_results import SizeResults, StudyResults

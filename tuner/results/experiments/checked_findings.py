@@ -12,7 +12,7 @@ from objectives.ratios import Ratio, ratio_of, ratio_to_limit
 from tuner.model.paper import FEWEST_FOR_TREND, Comparison, Expectation, Finding
 from tuner.model.row import RowValue
 from tuner.results.experiments.row_results import RowResults
-from tuner.results.shared_scatter import SharedScatter
+from tuner.results.experiments.shared_scatter import SharedScatter
 
 
 class FindingOutcome(StrEnum):

@@ -1,7 +1,6 @@
-"""Why a recommendation is as it is, in words: why the baseline is kept, and why no config can be recommended."""
+"""Why the baseline is kept, why a config has no gain yet, and the error if no config keeps the conditions, in words."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import ALWAYS
@@ -10,8 +9,6 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Trial
 from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import SizeResults, StudyResults
-
-SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
 
 
 def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:

@@ -16,9 +16,9 @@ from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
-from tuner.results.recommendations.reasons import SIMULATED, baseline_is_kept, nothing_fits, only_searched
+from tuner.results.recommendations.reasons import baseline_is_kept, nothing_fits, only_searched
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Price, Recommendation, SideEffect
-from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
 
 
 def recommend(

@@ -1,4 +1,4 @@
-"""Why no config can be recommended: which constraints were missed, by how many trials, and by how much."""
+"""By how much the trials missed each constraint, if no config keeps all of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

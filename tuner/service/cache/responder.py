@@ -152,7 +152,7 @@ def _recommended(
 
 def _explanation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.export.recommendation_json import explanations_json
-    from tuner.present.recommendations.why import print_explanations
+    from tuner.present.recommendations.explanation_words import print_explanations
     from tuner.results.recommendations.explanation import explain, knob_importance
 
     results = kept.results(study, store)
@@ -306,7 +306,7 @@ def _trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
 
 def _trials_table(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     # Imported here, because it imports pandas.
-    from tuner.present.export.frames import trials_csv, trials_frame, trials_json
+    from tuner.present.trial_tables.frames import trials_csv, trials_frame, trials_json
 
     results = kept.results(study, store)
     frame = trials_frame(_sizes(results, given.get("record_bytes")))
@@ -334,7 +334,7 @@ def _comparison(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
             drawn = found_in[0].objectives == found_in[1].objectives
             return CachedResponse.of(fronts_html(found, pictures_to_compare(found_in, found) if drawn else {}), HTML)
         case "text":
-            from tuner.present.recommendations.comparison_view import print_comparison
+            from tuner.present.comparisons.comparison_view import print_comparison
 
             return CachedResponse.of(_as_text(partial(print_comparison, found)), TEXT)
         case _:

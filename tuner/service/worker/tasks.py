@@ -10,7 +10,7 @@ from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.facts import VERIFICATION
 from tuner.model.spec import Goal, StudySpec
-from tuner.present.recommendations.verification_view import verification_lines
+from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.report import write_all_artifacts
 from tuner.present.studies.study_view import StudyView
 from tuner.results.comparisons.verification import Judgement, Terms

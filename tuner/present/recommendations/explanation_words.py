@@ -34,7 +34,7 @@ class ExplanationSection:
     lines: tuple[str, ...]
 
 
-def why_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
+def explanation_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
     """Return the explanation in sections; empty sections are left out."""
     heading = "what each change brings"
     if why.effects.rounds:
@@ -56,7 +56,7 @@ def why_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
     return tuple(section for section in sections if section.lines)
 
 
-def why_heading(why: Explanation) -> str:
+def explanation_heading(why: Explanation) -> str:
     """Return the heading of an explanation."""
     found = why.found
     what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
@@ -66,20 +66,20 @@ def why_heading(why: Explanation) -> str:
 def print_explanations(explanations: Iterable[Explanation], out: Unwrapped) -> None:
     """Print explanations, each with a heading and its sections."""
     for each in explanations:
-        out.show(why_heading(each), style="bold")
-        for section in why_sections(each):
+        out.show(explanation_heading(each), style="bold")
+        for section in explanation_sections(each):
             lines = [f"  {line}" for line in section.lines]
             out.show("", f"{section.heading}:", *lines)
         out.print()
 
 
-def why_markdown(explanations: Iterable[Explanation]) -> str:
+def explanation_markdown(explanations: Iterable[Explanation]) -> str:
     """Return several explanations as Markdown; goals with the same config share one explanation."""
     parts = []
     for same in by_config(explanations):
         what = "the baseline" if same[0].found.is_baseline else f"trial {same[0].found.trial.number}"
         parts.append(f"## {', '.join(str(each.found.goal) for each in same)}: why {what} is recommended")
-        for section in why_sections(same[0]):
+        for section in explanation_sections(same[0]):
             parts.append(f"**{section.heading[:1].upper()}{section.heading[1:]}**")
             parts.append("\n".join(f"- {line}" for line in section.lines))
     return "\n\n".join(parts) + "\n" if parts else ""

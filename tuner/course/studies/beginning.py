@@ -1,13 +1,14 @@
 """What is stored about a study when a process begins to run it, and whether it may go on with the stored trials."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from runners.reporting import Say
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.stored_plans import confirm_command_ended, search_again
 from tuner.course.environment import machine_name
+from tuner.course.mirroring import mlflow_experiment, tracking_fact
 from tuner.course.trial_keeper import utc_now
 from tuner.model.facts import (
     ALLOWED_LOSS,
@@ -28,9 +29,7 @@ from tuner.model.facts import (
     TRIALS_PER_SIZE,
 )
 from tuner.model.identity import check_unchanged, study_identity
-from tuner.model.secrets_in_urls import secrets_in
-from tuner.model.spec import Executor, StudySpec, TrackingSpec
-from tuner.model.target import Target
+from tuner.model.spec import Executor, StudySpec
 from tuner.storage.protocols import ResultsStore
 
 
@@ -87,31 +86,6 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
     for name, value in new.items():
         store.set_fact(name, value)
     store.set_study_file(study_text)
-
-
-def mlflow_experiment(targets: Sequence[Target], host: str | None, *, simulated: bool = False) -> str:
-    """Return the name of the MLflow experiment of a study that names none: `kafka-tuner/embedded on build-7`.
-
-    Args:
-        targets: The clusters that are measured.
-        host: The name of this host, which is a part of the name if the brokers are started here; None if it changes
-            with each start.
-        simulated: Whether a model stands in for the clusters.
-    """
-    if simulated:
-        return "kafka-tuner/simulated"
-    named = ", ".join(target.label for target in targets)
-    here = host is not None and any(target.bootstrap is None for target in targets)
-    return f"kafka-tuner/{named}{f' on {host}' if here else ''}"
-
-
-def tracking_fact(tracking: TrackingSpec) -> dict[str, Any]:
-    """Return where MLflow is, as it is stored. A URI with a password is left out; `tuner sync` takes it again."""
-    return {
-        "uri": None if secrets_in(tracking.uri or "") else tracking.uri,
-        "experiment": tracking.experiment,
-        "enabled": tracking.enabled,
-    }
 
 
 def is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:

@@ -1,24 +1,12 @@
-"""How the progress of a study or an experiment is shown: the protocols of reporters, and what they are told."""
+"""How the progress of a study is shown: the protocol of reporters, and what they are told."""
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from runners.measurement import Window
-from tuner.course.experiment_steps import ExperimentStep
 from tuner.model.trial import Kind, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
-
-KIND_WORDS: Final = {
-    Kind.BURN_IN: "burn-in",
-    Kind.BASELINE: "baseline",
-    Kind.SEARCH: "search",
-    Kind.SECOND_LOOK: "repeat",
-    Kind.CONFIRM: "confirm",
-    Kind.ABLATION: "undo",
-    Kind.MEASUREMENT: "measurement",
-}
-"""The word for each kind of trial in the progress lines that the user sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +63,3 @@ class SilentReporter:
 
     def confirmed(self, results: StudyResults, record_bytes: str) -> None:
         """Ignore the recommendation."""
-
-
-class ExperimentReporter(Protocol):
-    """Tells the user what a running experiment does."""
-
-    def say(self, sentence: str) -> None:
-        """Show the user a sentence about the experiment."""
-
-    def window(self, step: ExperimentStep, window: Window) -> None:
-        """Show that a window (at most a second of the load) has ended."""
-
-    def measured(self, step: ExperimentStep, trial: Trial) -> None:
-        """Show that a measurement has ended and is in the results store."""
-
-
-class SilentExperimentReporter:
-    """An `ExperimentReporter` that shows nothing."""
-
-    def say(self, sentence: str) -> None:
-        """Ignore the sentence."""
-
-    def window(self, step: ExperimentStep, window: Window) -> None:
-        """Ignore the window."""
-
-    def measured(self, step: ExperimentStep, trial: Trial) -> None:
-        """Ignore the measurement."""
