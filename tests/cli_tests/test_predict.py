@@ -190,7 +190,14 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
         (("--rate", "9000", "--disk", "1TB", "--partitions", "3", "--brokers", "0"), "--brokers"),
         (("--producers", "4"), "the number of producers is 4, but only 1 was measured"),
         (("--sweep", "producers=0"), "the number of producers must be at least 1"),
-        (("--retention", "0s"), "must be at least 1"),
+        (("--retention", "0s"), "the retention time must be at least 1 s, but got 0 s"),
+        (("--disk", "0", "--rate", "9000"), "the size of a disk must be at least 1 B, but got 0 B"),
+        (
+            ("--sweep", "linger.ms=0,5", "-X", "linger.ms=2"),
+            "a sweep varies linger.ms, so linger.ms can't also have one",
+        ),
+        (("--sweep", "rate=1,5", "--rate", "9"), "a sweep varies rate, so rate can't also have one value"),
+        (("--sweep", "linger.ms=5,5"), "a sweep takes each value once, but got '5,5'"),
         (("--retention", "604800000"), "a retention time must read like 7d, 12h or 604800s, with its unit"),
         (("--retention", "-1d"), "a retention time must read like 7d, 12h or 604800s, with its unit, but got '-1d'"),
         (("--sweep", "linger.ms=0,5", "--sweep", "acks=1"), "--sweep takes one setting, but got linger.ms=0,5 and"),
@@ -234,6 +241,9 @@ def test_the_cost_of_what_was_not_measured_is_left_out(studies: Path, tmp_path: 
     said = tuner("cost", "bare", str(file)).out
     assert "not measured, so not counted: brokers' CPU\n" in said
     assert "no price given, so not counted: network, disk\n" in said
+    assert re.search(r"together +- +-\n", said)
+    (size,) = tuner("cost", "bare", str(file), "--json").json["sizes"]
+    assert [each["total"] for each in size["per_tb"].values()] == [None, None]
 
 
 def test_a_terabyte_costs_what_the_study_measured(tmp_path: Path) -> None:

@@ -115,10 +115,17 @@ def test_a_level_of_a_codec_is_covered_only_between_those_that_were_measured() -
     seen = [Observation(zstd(level), load, {"records_per_s": 1e5}) for level in (1, 6)]
     for level in (-1, 0, 4, 6):
         assert not reasons_not_covered(seen, zstd(level), load)
-    assert reasons_not_covered(seen, zstd(9), load) == (
-        "this level of zstd lies outside the levels that were measured",
-    )
-    assert not reasons_not_covered(seen[1:], zstd(-1), load), "a codec's default level"
+    assert reasons_not_covered(seen, zstd(9), load) == ("the level of zstd is 9, but only 1 to 6 was measured",)
+    # The default level of zstd is 3.
+    assert reasons_not_covered(seen[1:], zstd(-1), load) == ("the level of zstd is 3, but only 6 was measured",)
+
+
+def test_compressibility_is_covered_by_measurements_with_the_same_codec_only() -> None:
+    none, lz4 = (ProducerConfig.parse({"compression.type": codec}) for codec in ("none", "lz4"))
+    random_bytes, text = (Workload(RecordSizes.fixed(1_000), compressibility_ratio=each) for each in (0.2, 0.9))
+    seen = [Observation(none, text, {"records_per_s": 1e5}), Observation(lz4, random_bytes, {"records_per_s": 1e5})]
+    assert reasons_not_covered(seen, lz4, text) == ("the compressible share is 0.9, but only 0.2 was measured",)
+    assert not reasons_not_covered(seen, none, random_bytes)
 
 
 def test_three_codecs_are_named_as_a_list() -> None:

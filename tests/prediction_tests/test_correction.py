@@ -109,7 +109,12 @@ def test_with_one_replica_acks_1_and_acks_all_have_the_same_correction() -> None
 def test_without_a_latency_none_is_told() -> None:
     """A study without a fixed rate has no latencies, and records sent with acks=0 are never acknowledged."""
     unmeasured = predict(calibrate(SEEN), config(10, 100_000), PACED_LOAD)
-    assert (unmeasured.no_latency, "latency_p50_ms" in unmeasured.values) == ("not measured", False)
+    assert (unmeasured.no_latency, "latency_p50_ms" in unmeasured.values) == (
+        "not measured at a rate that was held",
+        False,
+    )
+    too_fast = replace(LOAD, rate_records_per_s=1e9)
+    assert predict(calibrate(SEEN), config(10, 100_000), too_fast).no_latency == "falls behind the rate"
     paced = Observation(config(1, 100_000), PACED_LOAD, {"latency_p50_ms": 2.0, "latency_p99_ms": 9.0})
     calibration = calibrate([*SEEN, paced])
     assert "latency_p50_ms" in predict(calibration, config(10, 100_000), PACED_LOAD).values

@@ -145,6 +145,21 @@ def test_several_producers_on_one_host_are_expected_to_share_it() -> None:
     assert gains * [1, -1] == pytest.approx(of_three, abs=0.02)
 
 
+def test_the_search_expects_what_the_topic_has_and_not_what_new_topics_would_have() -> None:
+    """With three replicas, acks=all waits for the others; with one, it does not."""
+    spec = StudySpec("searched", WorkloadSpec((SIZE,)), search=SearchSpec(method=Method.BAYESIAN))
+    space = SearchSpace.of(1_000, spec.baseline)
+    config = spec.baseline.updated({"acks": "1"})
+    gains = []
+    for shape in ({}, {"partitions": 24, "replication": 3}):
+        expected = expectation_of(spec, SIZE, space, 10_000.0, shape)
+        assert expected is not None
+        ((found,),) = expected._log_ratios([expected._start], [Settings.of(config, expected._load)])
+        gains.append(found)
+    assert gains[0] == pytest.approx([0.0, 0.0])
+    assert gains[1][1] < -0.1, "acks=1 has a lower latency"
+
+
 def test_searches_for_the_java_client_begin_with_the_model() -> None:
     spec = StudySpec("searched", WorkloadSpec((SIZE,)), search=SearchSpec(method=Method.BAYESIAN))
     spec = replace(spec, baseline=ProducerConfig.parse({}, java()))

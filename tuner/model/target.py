@@ -11,6 +11,8 @@ from tuner.model.secrets_in_urls import MASK
 if TYPE_CHECKING:
     from runners.clusters.cluster import Cluster
 
+MOST_BROKERS: Final = 9
+"""The most brokers that the tuner starts on a host."""
 ADDRESS_RULE: Final = (
     "an address must read host:port (or [::1]:9092 for IPv6), or host:port,host:port for several brokers"
 )

@@ -132,7 +132,8 @@ def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) 
     """Return the rate of one producer, without the times in which it sends nothing; 0 if nothing was written recently.
 
     The batches tell the rate to the partitions that were read; the producer is taken to send as large a share of its
-    records to the others as were written there recently. If the batches have no times, it is the mean rate.
+    records to the others as were written there recently. If the batches have no times or are of several producers
+    without ids, or if no recent records were read, it is the mean rate, also over the times in which nothing is sent.
     """
     if not traffic.recent_records:
         return 0.0

@@ -170,7 +170,7 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
         if not saturating:
             complete = [trial for trial in complete if _held(trial)]
-        if _is_described(row.row, experiment) and (values := _means(complete, metrics)):
+        if is_described(row.row, experiment) and (values := _means(complete, metrics)):
             load = replace(row.row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
             found.append(Observation(row.row.config, load, values, row.row.setup.producers))
     if not any(trial.state is State.COMPLETE for row in experiment.rows for trial in row.trials):
@@ -192,7 +192,7 @@ def _held(trial: Trial) -> bool:
     return trial.metrics.get("held_rate_ratio", 0.0) >= _STEADY_HELD_RATIO
 
 
-def _is_described(row: Row, experiment: ExperimentResults) -> bool:
+def is_described(row: Row, experiment: ExperimentResults) -> bool:
     """Return whether the model can describe a row: producers alone in the control's zone, and no broker is killed."""
     load, setup, usual = row.workload, row.setup, experiment.control.row.setup
     same_place = (setup.same_zone, setup.placement) == (usual.same_zone, usual.placement)

@@ -46,8 +46,8 @@ class Prediction:
         values: The predicted metrics by name. Throughput, batches and bytes on the wire are those of a load as fast as
             the client takes it, and latencies those at the rate.
         bound_by: What limits the throughput, in words.
-        stored_gb_per_day: Gigabytes that all replicas store in a day at the rate, with their indexes; None without a
-            rate.
+        stored_gb_per_day: Gigabytes that all replicas store in a day, with their indexes, at the rate or, if it is
+            lower, at the throughput; None without a rate.
         falls_behind: Whether the config can't hold the rate, so that there are no latencies.
         no_latency: Why there are no latencies, in words; empty if there are.
     """
@@ -101,12 +101,12 @@ def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
     If nothing was measured, latencies are predicted all the same.
     """
     seen = paced.calibration.observations
+    if falls_behind:
+        return "falls behind the rate"
     if paced.settings.acks == 0:
         return "none with acks=0"
     if seen and not any(set(LATENCIES) & set(each.values) for each in seen):
-        return "not measured"
-    if falls_behind:
-        return "falls behind the rate"
+        return "not measured at a rate that was held"
     if paced.told.falling_behind_ratio > 0:
         # The corrected throughput is above the rate, but the model without the correction can't hold the rate.
         return "too near the throughput"
@@ -139,11 +139,8 @@ def reasons_not_covered(
     codecs = dict.fromkeys(each.codec for each in settings)
     if wanted.codec not in codecs:
         found.append(f"compression.type is {wanted.codec}, but {_only(codecs)}")
-    elif wanted.codec in CODECS and wanted.level is not None:
-        codec = CODECS[wanted.codec]
-        level, *levels = (codec.strength(each.level) for each in (wanted, *settings) if each.codec == wanted.codec)
-        if not min(levels) <= level <= max(levels):
-            found.append(f"this level of {wanted.codec} lies outside the levels that were measured")
+    elif wanted.codec in CODECS:
+        found += _beyond_levels(wanted, settings)
     acks = dict.fromkeys(
         waits_for(each.settings.acks, workload.replication)
         for each in seen
@@ -151,8 +148,8 @@ def reasons_not_covered(
     )
     if acks and (waits := waits_for(wanted.acks, workload.replication)) not in acks:
         found.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
-    ratios = [each.workload.compressibility_ratio for each in seen]
-    if wanted.codec != "none" and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
+    ratios = [each.workload.compressibility_ratio for each in seen if each.settings.codec == wanted.codec != "none"]
+    if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
         measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
         found.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
     return tuple(found)
@@ -173,6 +170,21 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
     span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     of_unit = " " + unit if unit else ""
     return [f"the {what} is {wanted:g}{of_unit}, but only {span}{of_unit} was measured"]
+
+
+def _beyond_levels(wanted: Settings, measured: Sequence[Settings]) -> list[str]:
+    """Return why a codec's level lies outside of those that were measured, in a sentence; nothing if it does not."""
+    codec = CODECS[wanted.codec]
+    level, *levels = (
+        codec.usual_level if each.level is None else each.level
+        for each in (wanted, *measured)
+        if each.codec == wanted.codec
+    )
+    low, high = min(levels), max(levels)
+    if codec.strength(low) <= codec.strength(level) <= codec.strength(high):
+        return []
+    span = f"{low}" if low == high else f"{low} to {high}"
+    return [f"the level of {wanted.codec} is {level}, but only {span} was measured"]
 
 
 def _measured_acks(measured: Mapping[str, None], replicas: int) -> str:

@@ -24,7 +24,7 @@ from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.errors import RuleBroken
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.record_size import check_record
 from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
@@ -148,9 +148,9 @@ def calibration_file(
     if load.rate_records_per_s is None:
         capacity = performance(start, defaults, load).capacity_records_per_s
         load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))
+    others = [each for each in candidates(client) if not same_effect(each.in_force, defaults.in_force)]
     probes = {
-        f"probe {number}": config
-        for number, config in enumerate(chosen_probes(candidates(client), count - 1, load, start), 1)
+        f"probe {number}": config for number, config in enumerate(chosen_probes(others, count - 1, load, start), 1)
     }
     rows = []
     for name, config in {_DEFAULTS: defaults, **probes}.items():

@@ -45,6 +45,11 @@ class Changes:
     compressibility: float | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def settings(self) -> set[str]:
+        """The names of the settings and of the properties that are changed."""
+        return {name for name in LOAD_SETTINGS if getattr(self, name) is not None} | set(self.properties)
+
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> "Changes":
         """Return the changes that settings and their values as text ask for.
@@ -140,21 +145,24 @@ class Sweep:
     questions: Mapping[str, Question]
 
     @classmethod
-    def of(cls, asked: Question, text: str) -> "Sweep":
+    def of(cls, asked: Question, text: str, changes: Changes) -> "Sweep":
         """Return a sweep from its text, such as `linger.ms=0,5,20` or `partitions=1..24`.
 
         Args:
             asked: The question whose setting varies.
             text: The setting, and its values: separated by commas, or the first and the last whole number.
+            changes: What the user has changed in the question, where the setting that varies must not be.
 
         Raises:
-            ValueError: The text has another form, or a value is not possible for the setting.
+            ValueError: The text has another form, the setting is changed already, or a value is not possible for it.
         """
         setting, equals, listed = text.partition("=")
         if not equals or not listed:
             raise ValueError(f"a sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {text!r}")
         name = setting.replace("-", "_")
         setting = name if name in LOAD_SETTINGS else setting
+        if setting in changes.settings:
+            raise ValueError(f"a sweep varies {setting}, so {setting} can't also have one value; leave one of them out")
         if setting == "record_bytes" and ":" in listed:
             raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
         try:
@@ -179,11 +187,15 @@ def _values(listed: str) -> list[str]:
         values = [str(number) for number in range(int(low), min(int(high), int(low) + MOST_POINTS) + 1)]
     if not values or not all(values) or len(values) > MOST_POINTS:
         raise ValueError(f"a sweep takes 1 to {MOST_POINTS} values, but got {listed!r}")
+    if len(set(values)) < len(values):
+        raise ValueError(f"a sweep takes each value once, but got {listed!r}")
     return values
 
 
 def side_by_side(source: Source, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
     """Return the predictions for the config of a study and for the asked one, by heading, or why there is none."""
     beginning = Question.of(source)
-    told = {source.named: beginning.answer(source, calibration)}
+    # A row of an experiment may have any name.
+    named = source.named if source.named != ASKED else f"{source.named} (row)"
+    told = {named: beginning.answer(source, calibration)}
     return told if asked == beginning else {**told, ASKED: asked.answer(source, calibration)}

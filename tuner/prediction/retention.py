@@ -65,13 +65,15 @@ class Retention:
             ValueError: A value is too small. Or the number of brokers is given without a disk and without a limit. Or
                 a setting is swept: a sweep does not show retention.
         """
-        values = (retention_s, retention_bytes, disk_bytes, brokers)
-        if any(value is not None and value < 1 for value in values):
-            raise ValueError(
-                "a retention limit and the size of a disk must be at least 1 second or byte, and the number of brokers "
-                "must be at least 1"
-            )
-        if values[:3] == (None, None, None):
+        for name, value, unit in (
+            ("the retention time", retention_s, " s"),
+            ("the retention limit in bytes", retention_bytes, " B"),
+            ("the size of a disk", disk_bytes, " B"),
+            ("the number of brokers", brokers, ""),
+        ):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1{unit}, but got {value:g}{unit}")
+        if retention_s is retention_bytes is disk_bytes is None:
             if brokers is not None:
                 raise ValueError("the number of brokers needs the size of a disk or a retention limit")
             return None

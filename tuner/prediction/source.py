@@ -12,6 +12,7 @@ from tuner.prediction.calibration import Calibration, calibrate, similar_host
 from tuner.prediction.observations import (
     Observation,
     assumed_shape,
+    is_described,
     observations_in,
     observations_of,
     study_producers,
@@ -30,7 +31,8 @@ class Source:
         name: Name of the study or experiment.
         observations: What it has measured.
         start: The constants that the fit begins with.
-        config: A config of it: the one that it recommends, the baseline, or the control.
+        config: A config of it: the one that a study recommends, or its baseline; of an experiment, the control, or the
+            first row that the model describes.
         named: Which of these it is.
         workload: The load of that config, at the rate at which latencies were measured if there is one.
         producers: Number of producers that shared the load.
@@ -129,17 +131,20 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
 
 
 def _of_experiment(experiment: ExperimentResults) -> Source:
-    control, observations = experiment.control.row, tuple(observations_in(experiment))
+    """Return what an experiment offers: it begins with the control, or else with the first row that is described."""
+    observations = tuple(observations_in(experiment))
+    rows = [each.row for each in (experiment.control, *experiment.rows)]
+    row = next(each for each in rows if each.setup.producers and is_described(each, experiment))
     rates = {each.workload.rate_records_per_s for each in observations} - {None}
-    workload = replace(control.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
+    workload = replace(row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
     if workload.rate_records_per_s is None and len(rates) == 1:
         workload = replace(workload, rate_records_per_s=rates.pop())
     return Source(
         experiment.spec.name,
         observations,
         similar_host(experiment.spec.target.bootstrap),
-        control.config,
-        control.name,
+        row.config,
+        row.name,
         workload,
-        control.setup.producers or 1,  # a control may only read
+        row.setup.producers,
     )

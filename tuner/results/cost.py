@@ -27,9 +27,10 @@ class Cost:
     disk: float | None
 
     @property
-    def total(self) -> float:
-        """The sum of the known costs."""
-        return sum(each for each in (self.broker_cpu, self.network, self.disk) if each is not None)
+    def total(self) -> float | None:
+        """The sum of the known costs; None if none is known."""
+        known = [each for each in (self.broker_cpu, self.network, self.disk) if each is not None]
+        return sum(known) if known else None
 
 
 def cost_of(metrics: Mapping[str, float], replication: int, prices: Prices) -> Cost:

@@ -7,9 +7,11 @@ The trials leave some constants uncertain. Where a config's gain depends on thes
 such a config may be worth more than measuring one whose gain is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import exp, log
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -159,7 +161,11 @@ def begins_with_model(spec: StudySpec) -> bool:
 
 
 def expectation_of(
-    spec: StudySpec, size: RecordSizes, space: SearchSpace, rate_records_per_s: float | None
+    spec: StudySpec,
+    size: RecordSizes,
+    space: SearchSpace,
+    rate_records_per_s: float | None,
+    topic_shape: Mapping[str, int] = MappingProxyType({}),
 ) -> ModelExpectation | None:
     """Return what the search of a record size expects; None if it does not begin with the performance model.
 
@@ -168,12 +174,14 @@ def expectation_of(
         size: The record size.
         space: The search space of the record size.
         rate_records_per_s: The rate of the paced phase; None without this phase.
+        topic_shape: `partitions` and `replication` of the topic, if they are not those of the specification.
     """
     if not begins_with_model(spec):
         return None
     workload = spec.workload.saturating(size)
     if rate_records_per_s is not None:
         workload = spec.workload.paced_at(size, rate_records_per_s)
+    workload = replace(workload, **topic_shape)
     metrics = [objective.metric for objective in spec.objectives]
     start = similar_host(spec.targets[0].bootstrap)
     return ModelExpectation(space, workload, metrics, spec.baseline, start, spec.workload.producers)

@@ -31,6 +31,7 @@ from tuner.model.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
+from tuner.model.target import MOST_BROKERS
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
 from tuner.study_file.objectives import AskedObjectives, constraint, goal_or_metrics, preset
@@ -139,7 +140,7 @@ class TargetSection(Section):
     """Connection settings of your cluster. They win over those of command_config. Write secrets as ${NAME}."""
     container: Text | None = None
     """Container image to start the broker from, such as apache/kafka:4.1.0."""
-    brokers: Annotated[int, fields.whole(1, 9)] | None = None
+    brokers: Annotated[int, fields.whole(1, MOST_BROKERS)] | None = None
     """Number of brokers to start on this machine. Default: 1."""
     topic: Text | None = None
     """Topic of yours to write to; it keeps its records and is never deleted. Default: each trial gets a new topic."""

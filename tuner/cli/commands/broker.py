@@ -18,6 +18,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
+from tuner.model.target import MOST_BROKERS
 from tuner.present.console import OUT, say
 
 app = typer.Typer(
@@ -30,7 +31,7 @@ app = typer.Typer(
 @app.command()
 def start(
     brokers: Annotated[
-        int, typer.Option(min=1, max=9, help="Number of brokers. Replication 3 needs three brokers.")
+        int, typer.Option(min=1, max=MOST_BROKERS, help="Number of brokers. Replication 3 needs three brokers.")
     ] = 1,
     port: Annotated[
         int | None,

@@ -16,11 +16,12 @@ from tuner.cli.printing import print_json
 from tuner.cli.running.experiment_run import run_experiment_shown
 from tuner.cli.running.own_study import new_study
 from tuner.experiment_file import parse_experiment
+from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
-from tuner.prediction.observations import observations_in
+from tuner.prediction.observations import RATE_METRICS, observations_in
 from tuner.prediction.probes import calibration_file
-from tuner.present.console import OUT, say
+from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.prediction_view import calibration_json, calibration_lines
 from tuner.storage.home import storage_at
 
@@ -71,7 +72,11 @@ def calibrate(
         tuner calibrate --bootstrap broker:9092 --rate 20000
     """
     if bootstrap is None and replication > (brokers or 1):
-        raise typer.BadParameter(f"--replication {replication} needs as many brokers; add --brokers {replication}")
+        raise typer.BadParameter(
+            f"each replica needs a broker of its own, but got --replication {replication} and "
+            f"{counted(brokers or 1, 'broker')}; --brokers takes up to {MOST_BROKERS}, and --bootstrap a cluster "
+            "of yours"
+        )
     target = options.target_of(bootstrap, command_config, brokers=brokers)
     with workload_options.named_by_option():
         load = Workload(
@@ -91,6 +96,11 @@ def calibrate(
             replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
         )
     calibration = fitted(observations_in(results), similar_host(bootstrap))
+    if not any(set(RATE_METRICS) & set(each.values) for each in calibration.observations):
+        warn(
+            f"no config held {load.rate_records_per_s:,.10g} records/s, so `tuner predict {name}` can't predict "
+            "latencies; calibrate again with a lower --rate"
+        )
     if as_json:
         print_json(calibration_json(name, calibration))
         return

@@ -91,7 +91,7 @@ def predict(
         _show(source, question, limits, as_json=as_json)
         return
     try:
-        wanted = Sweep.of(question, asked.sweep)
+        wanted = Sweep.of(question, asked.sweep, changes)
     except ValueError as error:
         raise typer.BadParameter(f"--sweep: {error}") from None
     _show_sweep(source, wanted, png, force=force, as_json=as_json)

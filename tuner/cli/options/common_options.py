@@ -16,7 +16,7 @@ from search_spaces.properties_file import named_file, parse_pairs, read_properti
 from tuner.model import spec
 from tuner.model.errors import RequestRefused
 from tuner.model.quantities import clock_time, duration_s, size_bytes
-from tuner.model.target import Target, check_addresses, without_login
+from tuner.model.target import MOST_BROKERS, Target, check_addresses, without_login
 from tuner.present.console import say
 
 if TYPE_CHECKING:  # they import much, which the options of other commands must not wait for
@@ -144,7 +144,7 @@ Brokers = Annotated[
     int | None,
     typer.Option(
         min=1,
-        max=9,
+        max=MOST_BROKERS,
         help="Number of brokers to start on this machine without --bootstrap.",
         show_default="1",
         rich_help_panel="Target",

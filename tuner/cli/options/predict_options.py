@@ -44,7 +44,7 @@ ConfigFile = Annotated[
     typer.Option(
         metavar="FILE",
         help="Properties file of a producer.",
-        show_default="the recommended config of the study, else its baseline; the control of an experiment",
+        show_default="the recommended config of the study, else its baseline; of an experiment, its control",
     ),
 ]
 SweepTexts = Annotated[

@@ -303,7 +303,9 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
         if asked.config is not None:
             kind = json.loads(client.text(study, "prediction", form="json"))["client"]
             begin = ProducerConfig.parse(options.config_values(asked.config, [], client_of(kind)), client_of(kind))
-            properties = begin.recoded(properties).values
+            swept = (asked.sweep or "").partition("=")[0]
+            found = begin.recoded(properties).values
+            properties = {name: value for name, value in found.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **request))
         reasons = [each.get("outside", "") for each in record["predictions"].values()]

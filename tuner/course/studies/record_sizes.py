@@ -17,7 +17,7 @@ from tuner.course.studies.confirm import confirm
 from tuner.course.studies.trial_loop import TrialLoop
 from tuner.course.trial_keeper import utc_now
 from tuner.course.trials.trial_job import StartedTrial
-from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
+from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOPIC_SHAPE, TOTALS
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_time import burn_in_trials, spreads_rounds
 from tuner.model.trial import Kind, Proposal, Trial
@@ -106,7 +106,9 @@ def _search(
         return
     rate = burn_in.of_baseline(size)
     seed = zlib.crc32(str(size).encode()) ^ spec.search.seed
-    strategy = make_strategy(space, seed, expectation_of(spec, size, space, rate))
+    strategy = make_strategy(
+        space, seed, expectation_of(spec, size, space, rate, loop.store.facts().get(TOPIC_SHAPE, {}))
+    )
     for trial in search.trials:
         _tell(strategy, search, trial)
     starting_points = starting_points_of(spec, size, space, loop.searches)

@@ -9,8 +9,8 @@ from tuner.present.number_text import aligned, number
 from tuner.present.predictions.prediction_view import ESTIMATE, interval_text
 
 _UNCOUNTED: Final = (
-    "Batches overlap in time, so there are several producers without ids. They are taken for one here, so their own "
-    "batches are smaller than these."
+    "Batches overlap in time, so there are several producers without ids. They are taken for one here, with the mean "
+    "rate of the last 24 hours, so at the same rate their own batches are smaller than these."
 )
 
 _CROWDED: Final = (

@@ -31,19 +31,18 @@ def cost_lines(found: Sequence[tuple[Recommendation, Costs]], prices: Prices) ->
 
 
 def _remarks(recommendation: Recommendation, costs: Costs, prices: Prices) -> list[str]:
-    baseline, said = costs["baseline"], []
     missing: dict[str, list[str]] = {}
     for part, label in _PARTS.items():
-        if getattr(baseline, part) is None:
+        if any(getattr(each, part) is None for each in costs.values()):
             why = "not measured" if getattr(prices, _PRICES[part]) is not None else "no price given"
             missing.setdefault(why, []).append(label)
-    said += [f"{why}, so not counted: {', '.join(labels)}" for why, labels in missing.items()]
-    if "recommended" in costs and baseline.total:
-        said.append(
-            f"the recommended config costs {costs['recommended'].total / baseline.total:.2f} times the baseline"
-        )
-    elif recommendation.is_baseline:
-        said.append("the baseline is recommended, so there is nothing to compare")
+    said = [f"{why}, so not counted: {', '.join(labels)}" for why, labels in missing.items()]
+    if recommendation.is_baseline:
+        return [*said, "the baseline is recommended, so there is nothing to compare"]
+    both = [costs[name] for name in ("baseline", "recommended") if name in costs]
+    known = [{part for part in _PARTS if getattr(each, part) is not None} for each in both]
+    if len(both) == 2 and known[0] == known[1] and (before := both[0].total) and (after := both[1].total):
+        said.append(f"the recommended config costs {after / before:.2f} times the baseline")
     return said
 
 

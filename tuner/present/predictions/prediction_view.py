@@ -280,7 +280,7 @@ def prediction_json(
     return document(
         "prediction",
         study=source.name,
-        client=source.config.client.kind.value,
+        client=source.config.client.identity,
         simulated=source.simulated,
         assumed=source.assumed,
         **({} if setting is None else {"setting": setting}),

@@ -225,13 +225,15 @@ def draw_sweep(setting: str, told: Mapping[str, Prediction | str], path: Path, *
 
 def _draw_intervals(axes: Axes, found: Mapping[str, Interval], colour: str, label: str) -> None:
     """Draw values with their intervals: over numbers a line in a band, and over words points with bars."""
-    values = [each.value for each in found.values()]
-    lows, highs = [each.low for each in found.values()], [each.high for each in found.values()]
-    if not all(map(_is_number, found)):
+    numbers = all(map(_is_number, found))
+    swept = sorted(found, key=float) if numbers else list(found)
+    values = [found[each].value for each in swept]
+    lows, highs = [found[each].low for each in swept], [found[each].high for each in swept]
+    if not numbers:
         bars = [np.subtract(values, lows), np.subtract(highs, values)]
-        axes.errorbar(list(found), values, yerr=bars, fmt="o", color=colour, capsize=4, label=label)
+        axes.errorbar(swept, values, yerr=bars, fmt="o", color=colour, capsize=4, label=label)
         return
-    at = [float(value) for value in found]
+    at = [float(each) for each in swept]
     axes.plot(at, values, "o-" if len(found) <= _MOST_MARKS else "-", color=colour, ms=3, label=label)
     axes.fill_between(at, lows, highs, color=colour, alpha=0.15, lw=0)
 

@@ -185,7 +185,7 @@ def _prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
     asked = Question.of(source)
     asked = (asked.of_defaults() if given.get("begin") == "defaults" else asked).changed(changes)
     try:
-        sweep = None if swept is None else Sweep.of(asked, swept)
+        sweep = None if swept is None else Sweep.of(asked, swept, changes)
         if retention is not None:
             retention.check(asked.workload)
     except ValueError as error:
