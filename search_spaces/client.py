@@ -13,7 +13,7 @@ from typing import Final
 from search_spaces.bounds import Bounds
 from search_spaces.catalogue import Catalogue, DefaultChange, major_and_minor
 from search_spaces.effective import Effective
-from search_spaces.errors import UnknownClient
+from search_spaces.errors import ConfigError, RuleBroken, UnknownClient
 from search_spaces.forms import Form
 from search_spaces.java_client import bounds as java_bounds
 from search_spaces.java_client import derived as java_derived
@@ -121,6 +121,22 @@ class Client:
     def statements(self) -> Mapping[str, str]:
         """What the rules and orderings require, one sentence each, by name."""
         return {**{rule.name: rule.statement for rule in self.rules}, **self.bounds.statements}
+
+    def broken_rules(self, values: Mapping[str, str]) -> list[ConfigError]:
+        """Return the rules that values break, without those about properties that have no effect.
+
+        Args:
+            values: The values that are set; they may have the properties of transactions, too.
+        """
+        broken: list[ConfigError] = []
+        for rule in (*self.rules, *self.transaction_rules):
+            if rule.idle:
+                continue
+            try:
+                rule.check(self.in_force(values))
+            except RuleBroken as error:
+                broken.append(error)
+        return broken
 
     def in_force(self, given: Mapping[str, str]) -> Effective:
         """Return the values in force if a config sets `given`, canonical values by canonical name."""

@@ -54,7 +54,7 @@ _Translated = tuple[str, str, str]
 """A property's name in the Java client, its name in librdkafka, and its value in librdkafka."""
 
 
-def from_java(mapping: Mapping[str, Value]) -> dict[str, Value]:
+def _librdkafka_names(mapping: Mapping[str, Value]) -> dict[str, Value]:
     """Return connection properties for librdkafka; properties of the Java client are translated.
 
     Args:
@@ -226,7 +226,7 @@ class ConnectionConfig:
             MisplacedProperty: A property is a knob of the producer, or the load generator sets it.
         """
         trimmed = {name: _trimmed(name, value) if isinstance(value, str) else value for name, value in mapping.items()}
-        values = canonical_values(librdkafka().catalogue, from_java(trimmed), Role.CONNECTION)
+        values = canonical_values(librdkafka().catalogue, _librdkafka_names(trimmed), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 
     @property

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from search_spaces.client import Client
-from search_spaces.from_java import broken_rules
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.rules import RuleOutcome
 
@@ -37,7 +36,7 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
     values |= woken
     for name in [name for name in values if name not in woken and (not everything or name not in config.values)]:
         without = {each: value for each, value in values.items() if each != name}
-        if all(not missing(given) and not broken_rules(client, given) for given in (without, {**file, **without})):
+        if all(not missing(given) and not client.broken_rules(given) for given in (without, {**file, **without})):
             values = without
     return values
 

@@ -9,8 +9,9 @@ from typing import Final
 from search_spaces.catalogue import Property
 from search_spaces.client import Client, ClientKind, java, librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, InvalidValue, MisplacedProperty
-from search_spaces.from_java import JavaFile, broken_rules, read_java, translate_from_java
+from search_spaces.from_java import translate_from_java
 from search_spaces.guarantee import Guarantee
+from search_spaces.java_file import JavaFile, read_java
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import TRANSACTIONAL_ID, Role
@@ -196,7 +197,7 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
         # The client makes a transactional producer idempotent. Source: rd_kafka_conf_finalize of librdkafka.
         values.setdefault("enable.idempotence", "true")
     if complete and not problems:
-        problems += broken_rules(librdkafka(), {**values, **within})
+        problems += librdkafka().broken_rules({**values, **within})
     if problems:
         raise ConfigProblems(problems)
     notes = _aside(aside, file)

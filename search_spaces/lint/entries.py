@@ -9,7 +9,7 @@ from search_spaces.catalogue import Property, shown_value
 from search_spaces.client import Client, ClientKind
 from search_spaces.effective import Effective
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
-from search_spaces.from_java import LIKENESS
+from search_spaces.java_file import LIKENESS
 from search_spaces.librdkafka.roles import UNUSED
 from search_spaces.lint.findings import About, LintFinding, LintLevel
 from search_spaces.roles import TRANSACTIONAL_ID, Role

@@ -23,7 +23,7 @@ from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFai
 from tuner.model.experiment import ROW_BURN_IN_S
 from tuner.model.study_time import UNBROKEN_S
 from tuner.model.trial import Kind
-from tuner.prediction.observations import observations_in
+from tuner.prediction.observations import observations_of_experiment
 from tuner.results.experiments.experiment_results import load_experiment
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.storage.sqlite import FolderStorage
@@ -55,7 +55,7 @@ def test_an_experiment_that_ended_in_its_burn_in_has_nothing_to_predict_from(tmp
     with pytest.raises(KeyboardInterrupt):
         run_small(tmp_path / "small", ToldOfExperiment(stop_after=1))
     with pytest.raises(NothingToFit, match=r"^a prediction needs measured rows, but small has none yet$"):
-        observations_in(load_experiment(tmp_path / "small"))
+        observations_of_experiment(load_experiment(tmp_path / "small"))
 
 
 def test_before_the_rounds_every_row_is_measured_once_at_full_speed(tmp_path: Path) -> None:

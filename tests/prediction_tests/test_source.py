@@ -8,7 +8,7 @@ from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import study
 from tuner.model.facts import RATES
 from tuner.prediction.question import Changes, Question, side_by_side
-from tuner.prediction.source import source_in, source_of
+from tuner.prediction.source import read_source, source_of_study
 
 SIZES = ("100", "1000", "100:0.1,1100:0.9")
 
@@ -27,7 +27,7 @@ SIZES = ("100", "1000", "100:0.1,1100:0.9")
 )
 def test_the_measured_size_with_the_nearest_mean_is_taken(asked: str | None, taken: str, tmp_path: Path) -> None:
     rates = {size: 10_000.0 * place for place, size in enumerate(SIZES, 1)}
-    source = source_of(study(tmp_path / "sizes", record_sizes=SIZES, facts={RATES: rates}), asked)
+    source = source_of_study(study(tmp_path / "sizes", record_sizes=SIZES, facts={RATES: rates}), asked)
     assert (str(source.workload.record_sizes), source.workload.rate_records_per_s) == (taken, rates[taken])
 
 
@@ -44,7 +44,7 @@ rounds: 1
 
 def test_an_experiment_begins_with_a_row_that_the_model_describes(tmp_path: Path) -> None:
     """The control sends the same value again and again, which compresses to almost nothing."""
-    source = source_in(run_small(tmp_path / "small", text=ROWS).folder)
+    source = read_source(run_small(tmp_path / "small", text=ROWS).folder)
     assert (source.named, source.workload.one_payload) == ("asked", False)
     question = Question.of(source).changed(Changes(partitions=6))
     assert list(side_by_side(source, question, source.calibrated())) == ["asked (row)", "asked"]

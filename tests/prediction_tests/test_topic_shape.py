@@ -11,7 +11,7 @@ from tests.helpers.studies import Told, real_study
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.target import Target
-from tuner.prediction.observations import assumed_shape, observations_of, stored_load, study_workload
+from tuner.prediction.observations import assumed_shape, observations_of_study, stored_load, study_workload
 
 
 @pytest.mark.campaign
@@ -24,7 +24,7 @@ def test_the_load_has_the_partitions_of_the_named_topic(
     results = measure_study(replace(real_study(broker.bootstrap, trials=1), targets=(target,)), "", tmp_path, Told())
     assert results.facts[TOPIC_SHAPE] == {"partitions": 4, "replication": 1}
     assert study_workload(results, "1000").partitions == 4
-    assert {each.workload.partitions for each in observations_of(results)} == {4}
+    assert {each.workload.partitions for each in observations_of_study(results)} == {4}
     older = replace(results, facts={name: value for name, value in results.facts.items() if name != TOPIC_SHAPE})
     assert not assumed_shape(results)
     assert "assumed: 1 partition, replication 1" in assumed_shape(older)

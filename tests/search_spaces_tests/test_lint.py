@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from search_spaces import Client, ConfigError, Guarantee, ProducerConfig, PropertiesFileError, UnknownClient, java
 from search_spaces.client import client_in_version, librdkafka
-from search_spaces.from_java import read_java
+from search_spaces.java_file import read_java
 from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.linting import lint, lint_file
 from search_spaces.lint.load import LintLoad

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from search_spaces import DURABILITY, Client, ConfigError, KnobChange, ProducerConfig, SearchSpace, java, librdkafka
 from search_spaces.client import ClientKind
-from search_spaces.from_java import read_java
+from search_spaces.java_file import read_java
 from search_spaces.pasting import to_paste
 from search_spaces.producer_config import same_effect
 from tests.helpers.choosers import Random

@@ -107,7 +107,7 @@ def assumed_shape(study: StudyResults) -> str:
     )
 
 
-def observations_of(study: StudyResults) -> list[Observation]:
+def observations_of_study(study: StudyResults) -> list[Observation]:
     """Return what the trials of a study have measured: for each config, its saturating and its paced load.
 
     Two kinds of trials are left out: burn-in runs, because the brokers were still cold, and trials that were stopped
@@ -130,7 +130,7 @@ def observations_of(study: StudyResults) -> list[Observation]:
 
 
 def observations_from_trials(trials: Iterable[Trial], load: Workload, producers: int = 1) -> list[Observation]:
-    """Return what the trials of a record size have measured, as `observations_of` does.
+    """Return what the trials of a record size have measured, as `observations_of_study` does.
 
     Args:
         trials: The trials.
@@ -157,7 +157,7 @@ def is_usable_for_calibration(trial: Trial) -> bool:
     return trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
 
 
-def observations_in(experiment: ExperimentResults) -> list[Observation]:
+def observations_of_experiment(experiment: ExperimentResults) -> list[Observation]:
     """Return what the rows of an experiment have measured. Rows that the model does not describe are left out.
 
     Raises:

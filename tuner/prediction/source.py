@@ -13,8 +13,8 @@ from tuner.prediction.observations import (
     Observation,
     assumed_shape,
     is_described,
-    observations_in,
-    observations_of,
+    observations_of_experiment,
+    observations_of_study,
     study_producers,
     study_workload,
 )
@@ -55,7 +55,7 @@ class Source:
         return calibrate(self.observations, self.start)
 
 
-def source_in(folder: Path, record_bytes: str | None = None) -> Source:
+def read_source(folder: Path, record_bytes: str | None = None) -> Source:
     """Read a study or an experiment for predictions.
 
     Args:
@@ -72,22 +72,22 @@ def source_in(folder: Path, record_bytes: str | None = None) -> Source:
     try:
         study = load_results(folder)
     except NotAStudy:
-        return _of_experiment(load_experiment(folder))
-    return source_of(study, record_bytes)
+        return _source_of_experiment(load_experiment(folder))
+    return source_of_study(study, record_bytes)
 
 
-def source_of(study: StudyResults, record_bytes: str | None = None) -> Source:
+def source_of_study(study: StudyResults, record_bytes: str | None = None) -> Source:
     """Return what a study offers for predictions.
 
     Args:
         study: The study.
-        record_bytes: As for `source_in`.
+        record_bytes: As for `read_source`.
 
     Raises:
         NothingToFit: It has no measurements, or none that the model describes.
         WorkloadRefused: `record_bytes` is no record size.
     """
-    observations = observations_of(study)
+    observations = observations_of_study(study)
     size = _nearest(study, record_bytes)
     config, named = _recommended(study, size)
     workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
@@ -130,9 +130,9 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
     return found.trial.config(), "baseline" if found.is_baseline else "recommended"
 
 
-def _of_experiment(experiment: ExperimentResults) -> Source:
+def _source_of_experiment(experiment: ExperimentResults) -> Source:
     """Return what an experiment offers: it begins with the control, or else with the first row that is described."""
-    observations = tuple(observations_in(experiment))
+    observations = tuple(observations_of_experiment(experiment))
     rows = [each.row for each in (experiment.control, *experiment.rows)]
     row = next(each for each in rows if each.setup.producers and is_described(each, experiment))
     rates = {each.workload.rate_records_per_s for each in observations} - {None}

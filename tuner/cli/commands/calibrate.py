@@ -19,7 +19,7 @@ from tuner.experiment_file import parse_experiment
 from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
-from tuner.prediction.observations import RATE_METRICS, observations_in
+from tuner.prediction.observations import RATE_METRICS, observations_of_experiment
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.prediction_view import calibration_json, calibration_lines
@@ -95,7 +95,7 @@ def calibrate(
         results = run_experiment_shown(
             replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
         )
-    calibration = fitted(observations_in(results), similar_host(bootstrap))
+    calibration = fitted(observations_of_experiment(results), similar_host(bootstrap))
     if not any(set(RATE_METRICS) & set(each.values) for each in calibration.observations):
         warn(
             f"no config held {load.rate_records_per_s:,.10g} records/s, so `tuner predict {name}` can't predict "

@@ -135,11 +135,11 @@ def _calibrated(study: str | None) -> _Calibrated:
     # Imported here, because they import scipy.
     from runners.performance_model.constants import REMOTE
     from tuner.prediction.calibration import uncalibrated
-    from tuner.prediction.source import source_in
+    from tuner.prediction.source import read_source
 
     if study is None:
         return _Calibrated(uncalibrated(REMOTE), None, simulated=False)
-    source = source_in(find_study(study))
+    source = read_source(find_study(study))
     return _Calibrated(source.calibrated(), study, source.simulated)
 
 

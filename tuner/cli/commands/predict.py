@@ -18,7 +18,7 @@ from tuner.cli.printing import print_json
 from tuner.model.errors import NothingToTell
 from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
-from tuner.prediction.source import Source, source_in
+from tuner.prediction.source import Source, read_source
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.prediction_view import (
     IN_INTERVAL,
@@ -65,7 +65,7 @@ def predict(
     if png is not None and asked.sweep is None:
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
-    source = source_in(find_study(study), asked.record_bytes)
+    source = read_source(find_study(study), asked.record_bytes)
     begin = Question.of(source)
     if asked.config is not None:
         client = source.config.client
