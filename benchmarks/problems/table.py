@@ -147,12 +147,12 @@ def embedded_grid() -> MeasuredTable:
 
 
 def java_grid() -> MeasuredTable:
-    """Return the same for the Java client 4.3.1, with its own values of the properties."""
+    """Return the same for the Java client 4.3.1, with its own values of the properties, each in four rounds."""
     return _shipped("embedded_1000_bytes_java.csv")
 
 
 def small_records_java_grid() -> MeasuredTable:
-    """Return the same for the Java client with records of 100 B, and with batches and bytes on the wire."""
+    """Return the same for the Java client with records of 100 B, each config once."""
     return _shipped("embedded_100_bytes_java.csv")
 
 

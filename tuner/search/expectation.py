@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import exp, log
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def expectation_of(
     size: RecordSizes,
     space: SearchSpace,
     rate_records_per_s: float | None,
-    topic_shape: Mapping[str, int] = MappingProxyType({}),
+    topic_shape: Mapping[str, Any] = MappingProxyType({}),
 ) -> ModelExpectation | None:
     """Return what the search of a record size expects; None if it does not begin with the performance model.
 

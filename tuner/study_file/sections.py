@@ -256,7 +256,10 @@ class SearchSection(Section):
     performance_model: Flag = _SEARCH.performance_model
     """Whether the method bayesian begins with what the performance model expects of configs."""
     racing: Annotated[bool, fields.switch()] | None = _SEARCH.racing
-    """Whether a trial is stopped early as soon as it can't be among the best. Default: on, but off in a grid search."""
+    """Whether a trial is stopped early when another config is certainly better or a constraint is certainly broken.
+
+    Default: on, but off in a grid search.
+    """
 
 
 class ConfirmSection(Section):

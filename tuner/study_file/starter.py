@@ -95,7 +95,7 @@ search:
   repeats: 1                    # measurements of each config of a grid
   transfer: true                # begin with the best configs of the previous record sizes
   performance_model: true       # bayesian begins with what a model of client and cluster expects, and learns its errors
-#  racing: off                   # finish every trial; by default a trial that can't be among the best is stopped
+#  racing: off                   # by default, a trial is stopped when another config is certainly better
 
 # After the search, the winners are measured in rounds, alternating with the baseline. Only these gains are claimed.
 confirm:

@@ -130,7 +130,7 @@ def run(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run an experiment: measure all its rows once in each round, in random order, and report.
+    """Run an experiment: measure all its rows in each round, the control first and the others at random, and report.
 
     The results are kept in studies/NAME below the working folder, with -quick after the name for the quick form. You
     can stop the command at any time: the same command resumes the experiment where it stopped.
@@ -272,11 +272,14 @@ def _with_options(
             here = tuple(row for row in spec.rows if row.setup.same_zone)
             if spec.row(spec.control) not in here:
                 raise typer.BadParameter(
-                    f"the control of {spec.name} needs brokers that the tuner starts, because it has a link "
-                    "(target.zone_delay, target.zone_bandwidth); leave --bootstrap out"
+                    f"the control of {spec.name} needs brokers that the tuner starts, because its network has a delay "
+                    "or a limited bandwidth (target.zone_delay, target.zone_bandwidth); leave --bootstrap out"
                 )
             if left_out := ", ".join(row.name for row in spec.rows if row not in here):
-                warn(f"left out, because only brokers that the tuner starts have a link: {left_out}")
+                warn(
+                    "left out, because the tuner can delay or limit only the network of brokers that it starts: "
+                    f"{left_out}"
+                )
             spec = replace(spec, rows=here)
         searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
         target = options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)

@@ -56,7 +56,7 @@ class StudyOptions:
         str | None,
         workload_options.client(
             "that is searched and measured",
-            " With a study file for another client, the study is named NAME-java.",
+            " With a study file for the other client, the study is named NAME-java or NAME-librdkafka.",
             default="librdkafka",
             panel=_FILE,
         ),
@@ -210,8 +210,9 @@ class StudyOptions:
         bool | None,
         typer.Option(
             "--racing/--no-racing",
-            help="Whether a trial is stopped early as soon as it can't be among the best. --no-racing finishes every "
-            "trial.",
+            help="Whether a trial is stopped early when another config is certainly better or a constraint is "
+            "certainly broken. With --no-racing, only a trial is stopped that "
+            "delivers less than 80 % of the fixed rate.",
             show_default="--racing, but not in a grid search",
             rich_help_panel=_LONG,
         ),

@@ -9,8 +9,9 @@ from tuner.present.number_text import aligned, number
 from tuner.present.predictions.prediction_view import ESTIMATE, interval_text
 
 _UNCOUNTED: Final = (
-    "Batches overlap in time, so there are several producers without ids. They are taken for one here, with the mean "
-    "rate of the last 24 hours, so at the same rate their own batches are smaller than these."
+    "Batches overlap in time, so several producers without ids write to this topic. The estimate treats them as one "
+    "producer that writes at the mean rate of the last 24 hours. The batches of each real producer are smaller than "
+    "shown."
 )
 
 _CROWDED: Final = (

@@ -61,8 +61,9 @@ def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
     found = []
     if recommendation.unproven:
         goals = enumerated(recommendation.unproven)
-        kept = " and keeps the limits" if recommendation.limits else ""
-        found.append(f"{goals}: no config is proven better{kept}")
+        limited = {"--max-p99-ms", "--min-mb-per-s"} & set(recommendation.limits)
+        kept = " that keeps the asked limits" if limited else ""
+        found.append(f"{goals}: no config{kept} is proven better")
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
         words += recommendation.limits

@@ -15,9 +15,10 @@ from tuner.model.goals import goals_of
 from tuner.model.trial import KIND_WORDS, Kind
 from tuner.present import number_text
 from tuner.present.changes import changes
+from tuner.present.comparisons import comparison_view
 from tuner.present.experiments import experiment_view
 from tuner.present.export.pasted import pasted_values
-from tuner.present.recommendations import comparison_view, recommendation_words, why
+from tuner.present.recommendations import explanation_words, recommendation_words
 from tuner.present.report import interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
@@ -110,7 +111,9 @@ def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         "size": size,
         "first": explain(study, preferred(in_order), importance) if in_order else None,
         "labels": labels(by_goal),
-        "reasons": why.by_config([explain(study, recommendation, importance) for recommendation in by_goal.values()]),
+        "reasons": explanation_words.by_config(
+            [explain(study, recommendation, importance) for recommendation in by_goal.values()]
+        ),
         "importance": importance,
         "raced": str(RacingSavings.of(size.trials)),
         "grid": grid_tables(study, size),
@@ -210,14 +213,14 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     raw_metrics,
     short,
     trial_metrics,
-    why.bound_lines,
-    why.change_notes,
-    why.closest_lines,
-    why.effect_name,
-    why.effect_words,
-    why.in_one_line,
+    explanation_words.bound_lines,
+    explanation_words.change_notes,
+    explanation_words.closest_lines,
+    explanation_words.effect_name,
+    explanation_words.effect_words,
+    explanation_words.in_one_line,
     number_text.metric_name,
-    why.rounds_text,
+    explanation_words.rounds_text,
     changes,
     recommendation_words.ratio_with_remark,
     recommendation_words.in_short,
