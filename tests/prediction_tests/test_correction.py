@@ -113,7 +113,7 @@ def test_without_a_latency_none_is_told() -> None:
         "not measured at a rate that was held",
         False,
     )
-    too_fast = replace(LOAD, rate_records_per_s=1e9)
+    too_fast = replace(LOAD, rate_records_per_s=1e8)
     assert predict(calibrate(SEEN), config(10, 100_000), too_fast).no_latency == "falls behind the rate"
     paced = Observation(config(1, 100_000), PACED_LOAD, {"latency_p50_ms": 2.0, "latency_p99_ms": 9.0})
     calibration = calibrate([*SEEN, paced])

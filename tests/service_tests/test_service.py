@@ -261,7 +261,9 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
     changes = {knob.name: KnobChange(off=True) for knob in KNOBS} | {"linger.ms": KnobChange(choices=("1", "5", "20"))}
     grid = replace(simulated_study((1000,), rounds=0, method=Method.GRID), name="lingers", space=changes)
     measure_study(grid, "", served.root / "lingers", Told())
-    write_study(served.root / "slow-100", record_sizes=("100", "1000"), change=_slow_with_100_bytes)
+    write_study(
+        served.root / "slow-100", record_sizes=("100", "1000"), change=_slow_with_100_bytes, facts={"name": "slow-100"}
+    )
     producer = tmp_path / "producer.properties"
     producer.write_text("batch.size=65536\n")
     with pytest.MonkeyPatch.context() as patch:
