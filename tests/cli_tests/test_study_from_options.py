@@ -374,7 +374,7 @@ def test_too_few_bytes_are_refused_with_the_least() -> None:
 def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     soon, early = (
-        f"{datetime.datetime.now() + datetime.timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (10, 90)
+        f"{datetime.datetime.now() + datetime.timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (9, 90)
     )
     words = ("--record-bytes", "500", "--executor", "local", "--until", soon)
     assert tuner("plan", *words).code == 2
