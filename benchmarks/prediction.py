@@ -112,10 +112,10 @@ def main() -> None:
         print(f"| {name} | all others | {' | '.join(map(_leave_one_out(seen).cell, GOAL_RATIO))} |")
     print(
         f"\nShare of the measurements inside their intervals (goal: 90 %): {_shares(inside)}.",
-        "Measured latencies that the model does not predict,",
+        "For some measured latencies, the model predicts none.",
         end=" ",
     )
-    print(f"which count as outside: {_counts(missed)}.")
+    print(f"They count as outside: {_counts(missed)}.")
     print(
         f"\nMean error of latency_p50_ms with {PROBES[1]} probes, if the rate is at most half of the throughput and",
         end=" ",

@@ -16,7 +16,7 @@ from search_spaces.values import canonical_value, lowered
 LIKENESS: Final = 0.9
 """How similar two names must be, from 0 to 1, so that one is taken for a misspelling of the other."""
 _BEFORE_4: Final = "3.9.1"
-"""The last release in which more than five requests in flight switch the default idempotence off."""
+"""The last release whose producer gives up its default idempotence if more than five requests may be in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def read_java(entries: Mapping[str, str], client: Client | None = None, *, compl
             properties are not checked.
 
     Raises:
-        ConfigProblems: A value is wrong, a name is misspelt, or values contradict each other; the message has all
-            problems.
+        ConfigProblems: A value is wrong, a name is misspelt, or values contradict each other; the message lists
+            all problems.
     """
     client = client or java()
     problems: list[ConfigError] = []

@@ -1,11 +1,16 @@
 """`tuner calibrate` on a real broker, and a prediction from it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runners.clusters.cluster import RunningCluster
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner
+from tuner.cli.commands.calibrate import warning_of_unheld_rate
+from tuner.prediction.observations import Observation
 
 
 @pytest.mark.long
@@ -36,3 +41,14 @@ def test_records_that_the_defaults_forbid_are_refused_with_the_rule(
     assert "give a --record-bytes of at most 999964" in refused.err
     assert "rows[" not in refused.err
     assert not (tmp_path / "studies").exists()
+
+
+def test_a_rate_that_no_config_held_is_said() -> None:
+    load = Workload(RecordSizes.fixed(1000))
+    fast = Observation(ProducerConfig.parse({}), load, {"records_per_s": 1e5})
+    held = Observation(fast.config, replace(load, rate_records_per_s=3e4), {"latency_p50_ms": 2.0})
+    assert warning_of_unheld_rate("calibration-1", [fast, held], 3e4) is None
+    assert warning_of_unheld_rate("calibration-1", [fast], 5e6) == (
+        "no config held 5,000,000 records/s, so `tuner predict calibration-1` can't predict latencies; calibrate again "
+        "with a lower --rate"
+    )

@@ -180,6 +180,15 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
     assert tuner("predict", "small", "--sweep", sweep, "--png", str(picture)).code == 2
 
 
+def test_the_order_of_a_sweep_does_not_change_its_picture(tmp_path: Path) -> None:
+    drawn = []
+    for name, values in (("up", "0,5,20"), ("mixed", "20,0,5")):
+        picture = tmp_path / f"{name}.png"
+        assert tuner("predict", "small", "--sweep", f"linger.ms={values}", "--png", str(picture)).code == 0
+        drawn.append(picture.read_bytes())
+    assert drawn[0] == drawn[1]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -195,6 +204,10 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
         (
             ("--sweep", "linger.ms=0,5", "-X", "linger.ms=2"),
             "a sweep varies linger.ms, so linger.ms can't also have one",
+        ),
+        (
+            ("--sweep", "queue.buffering.max.ms=0,5", "-X", "linger.ms=2"),
+            "a sweep varies linger.ms, so linger.ms can't",
         ),
         (("--sweep", "rate=1,5", "--rate", "9"), "a sweep varies rate, so rate can't also have one value"),
         (("--sweep", "linger.ms=5,5"), "a sweep takes each value once, but got '5,5'"),

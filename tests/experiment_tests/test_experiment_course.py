@@ -1,10 +1,12 @@
 """The course of an experiment: the order of its rounds, what is stored, and how it is resumed."""
 
+import datetime
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 import tuner.api
 from runners.errors import GeneratorError
@@ -17,14 +19,15 @@ from tests.helpers.command import tuner as command
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.stored_studies import write_study
 from tuner.course.experiments.experiment import measure_experiment
-from tuner.course.experiments.experiment_steps import rows_of_round
+from tuner.course.experiments.experiment_steps import ExperimentStep, rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S
 from tuner.model.study_time import UNBROKEN_S
-from tuner.model.trial import Kind
+from tuner.model.trial import Kind, Trial
 from tuner.prediction.observations import observations_of_experiment
 from tuner.results.experiments.experiment_results import load_experiment
+from tuner.storage.files import read_progress
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.storage.sqlite import FolderStorage
 
@@ -67,6 +70,37 @@ def test_before_the_rounds_every_row_is_measured_once_at_full_speed(tmp_path: Pa
     assert Counter(row.name for row in burnt_in) == {row.name: 1 for row in spec.rows}
     assert {row.workload.rate_records_per_s for row in burnt_in} == {None}
     assert {row.workload.rate_records_per_s for row in spec.rows} == {500}
+
+
+class Ends(ToldOfExperiment):
+    """Keeps how many seconds are left, by the stored progress, when each measurement ends."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.left_s: list[float] = []
+
+    @override
+    def measured(self, step: ExperimentStep, trial: Trial) -> None:
+        super().measured(step, trial)
+        self.said.append(f"measured {step.row.name}")
+        progress = read_progress(self.folder)
+        assert progress is not None
+        assert progress.ends_at is not None
+        ends_at = datetime.datetime.fromisoformat(progress.ends_at)
+        self.left_s.append((ends_at - datetime.datetime.now(datetime.UTC)).total_seconds())
+
+
+def test_the_end_that_is_told_leaves_out_what_is_done(tmp_path: Path) -> None:
+    spec = run_small(tmp_path / "small", told := Ends(tmp_path / "small")).spec
+    whole_s = sum(step.row.planned_s for step in told.steps)
+    assert len(told.left_s) == len(spec.burn_ins) + spec.measurements
+    assert whole_s - 5 < told.left_s[0] < whole_s + 5
+    assert told.left_s[-1] < told.steps[-1].row.planned_s + 5
+    at_burn_ins = told.left_s[: len(spec.burn_ins)]
+    assert at_burn_ins == sorted(at_burn_ins, reverse=True)
+    said = [sentence.partition(" ")[0] + sentence.partition("the others")[1] for sentence in told.said]
+    assert said[:4] == ["measuring", "measured", "measuringthe others", "measured"]
 
 
 def test_rows_that_differ_only_in_what_a_burn_in_leaves_out_have_one_burn_in() -> None:

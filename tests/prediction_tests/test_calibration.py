@@ -118,6 +118,11 @@ def test_a_level_of_a_codec_is_covered_only_between_those_that_were_measured() -
     assert reasons_not_covered(seen, zstd(9), load) == ("the level of zstd is 9, but only 1 to 6 was measured",)
     # The default level of zstd is 3.
     assert reasons_not_covered(seen[1:], zstd(-1), load) == ("the level of zstd is 3, but only 6 was measured",)
+    usual, strong = (
+        ProducerConfig.parse({"compression.type": "lz4", "compression.lz4.level": level}, java()) for level in (9, 15)
+    )
+    seen = [Observation(usual, load, {"records_per_s": 1e5})]
+    assert reasons_not_covered(seen, strong, load) == ("the level of lz4 lies outside the levels that were measured",)
 
 
 def test_compressibility_is_covered_by_measurements_with_the_same_codec_only() -> None:

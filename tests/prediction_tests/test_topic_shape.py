@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,17 +13,26 @@ from tuner.course.studies.run import measure_study
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.target import Target
 from tuner.prediction.observations import assumed_shape, observations_of_study, stored_load, study_workload
+from tuner.search.expectation import ModelExpectation, expectation_of
 
 
 @pytest.mark.campaign
 @pytest.mark.broker
 def test_the_load_has_the_partitions_of_the_named_topic(
-    broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path
+    broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shapes = []
+
+    def kept(*args: Any) -> ModelExpectation | None:
+        shapes.append(args[-1])
+        return expectation_of(*args)
+
+    monkeypatch.setattr("tuner.course.studies.record_sizes.expectation_of", kept)
     topic = new_topic(4)
     target = Target(bootstrap=broker.bootstrap, topic=topic.name)
     results = measure_study(replace(real_study(broker.bootstrap, trials=1), targets=(target,)), "", tmp_path, Told())
     assert results.facts[TOPIC_SHAPE] == {"partitions": 4, "replication": 1}
+    assert shapes == [{"partitions": 4, "replication": 1}], "what the search expects"
     assert study_workload(results, "1000").partitions == 4
     assert {each.workload.partitions for each in observations_of_study(results)} == {4}
     older = replace(results, facts={name: value for name, value in results.facts.items() if name != TOPIC_SHAPE})

@@ -305,6 +305,7 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("predict", "first", "--sweep", "linger.ms"),
                 ("predict", "first", "--rate", "20000", "--disk", "2TB", "--brokers", "3", "--retention", "7d"),
                 ("predict", "first", "--config", str(producer), "--what-if", "linger.ms=3"),
+                ("predict", "first", "--config", str(producer), "--sweep", "batch.size=10000,50000"),
             )
         }
         written = tuner("report", "overnight", "--output", str(tmp_path / "report.html"))

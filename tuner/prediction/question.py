@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
+from search_spaces.client import Client
 from search_spaces.errors import UnknownProperty
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
@@ -44,11 +45,6 @@ class Changes:
     producers: int | None = None
     compressibility: float | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def settings(self) -> set[str]:
-        """The names of the settings and of the properties that are changed."""
-        return {name for name in LOAD_SETTINGS if getattr(self, name) is not None} | set(self.properties)
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> "Changes":
@@ -159,9 +155,10 @@ class Sweep:
         setting, equals, listed = text.partition("=")
         if not equals or not listed:
             raise ValueError(f"a sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {text!r}")
-        name = setting.replace("-", "_")
-        setting = name if name in LOAD_SETTINGS else setting
-        if setting in changes.settings:
+        client = asked.config.client
+        setting = canonical_setting(setting, client)
+        given = [name for name in LOAD_SETTINGS if getattr(changes, name) is not None]
+        if setting in {*given, *(canonical_setting(name, client) for name in changes.properties)}:
             raise ValueError(f"a sweep varies {setting}, so {setting} can't also have one value; leave one of them out")
         if setting == "record_bytes" and ":" in listed:
             raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
@@ -176,6 +173,13 @@ class Sweep:
     def answers(self, source: Source, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the prediction for each value, or why there is none."""
         return {value: each.answer(source, calibration) for value, each in self.questions.items()}
+
+
+def canonical_setting(name: str, client: Client) -> str:
+    """Return the name of a load setting without dashes, and of a property without its alias; others as they are."""
+    if (load_setting := name.replace("-", "_")) in LOAD_SETTINGS:
+        return load_setting
+    return client.catalogue.find(name).name if name in client.catalogue else name
 
 
 def _values(listed: str) -> list[str]:
@@ -195,7 +199,7 @@ def _values(listed: str) -> list[str]:
 def side_by_side(source: Source, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
     """Return the predictions for the config of a study and for the asked one, by heading, or why there is none."""
     beginning = Question.of(source)
-    # A row of an experiment may have any name.
+    # Users choose the names of rows, so one may be called like the heading of the other column.
     named = source.named if source.named != ASKED else f"{source.named} (row)"
     told = {named: beginning.answer(source, calibration)}
     return told if asked == beginning else {**told, ASKED: asked.answer(source, calibration)}

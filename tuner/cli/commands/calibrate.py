@@ -1,6 +1,7 @@
 """`tuner calibrate`: a few measurements that calibrate the performance model."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,7 +20,7 @@ from tuner.experiment_file import parse_experiment
 from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
-from tuner.prediction.observations import RATE_METRICS, observations_of_experiment
+from tuner.prediction.observations import RATE_METRICS, Observation, observations_of_experiment
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.prediction_view import calibration_json, calibration_lines
@@ -96,12 +97,19 @@ def calibrate(
             replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
         )
     calibration = fitted(observations_of_experiment(results), similar_host(bootstrap))
-    if not any(set(RATE_METRICS) & set(each.values) for each in calibration.observations):
-        warn(
-            f"no config held {load.rate_records_per_s:,.10g} records/s, so `tuner predict {name}` can't predict "
-            "latencies; calibrate again with a lower --rate"
-        )
+    if warning := warning_of_unheld_rate(name, calibration.observations, load.rate_records_per_s or 0.0):
+        warn(warning)
     if as_json:
         print_json(calibration_json(name, calibration))
         return
     OUT.show(*calibration_lines(name, calibration))
+
+
+def warning_of_unheld_rate(name: str, seen: Sequence[Observation], rate_records_per_s: float) -> str | None:
+    """Return a warning if no config of a calibration held the rate, so that latencies can't be predicted."""
+    if any(set(RATE_METRICS) & set(each.values) for each in seen):
+        return None
+    return (
+        f"no config held {rate_records_per_s:,.10g} records/s, so `tuner predict {name}` can't predict latencies; "
+        "calibrate again with a lower --rate"
+    )

@@ -44,7 +44,8 @@ ConfigFile = Annotated[
     typer.Option(
         metavar="FILE",
         help="Properties file of a producer.",
-        show_default="the recommended config of the study, else its baseline; of an experiment, its control",
+        show_default="the recommended config of the study, else its baseline; of an experiment, its control, or the "
+        "first row that the model describes",
     ),
 ]
 SweepTexts = Annotated[

@@ -19,7 +19,6 @@ from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn
 from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title
-from tuner.results.recommendations.reasons import none_keeps_constraints
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Recommendation
 from tuner.service.queue.job import AT_WORK, JobState
 
@@ -29,7 +28,7 @@ TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
 _NO_RECOMMENDATION: Final = ("no-feasible-config", "nothing-measured")
-"""The kinds of the service's errors if a record size has no recommendation."""
+"""The kinds of error with which the service says that a record size has no recommendation."""
 _KINDS: Final[Mapping[str, ExitCode]] = {
     "no-feasible-config": ExitCode.NO_FEASIBLE_CONFIG,
     "not-found": ExitCode.USAGE,
@@ -202,29 +201,34 @@ def recommend_each_at(
                 raise
     if not found:
         raise refused
-    kind = NothingMeasured if refused.kind == "nothing-measured" else NoFeasibleConfig
-    return found, kind(str(refused))
+    return found, _no_recommendation(refused)
 
 
 def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
     """Print the recommendation for each record size of a study, and warn if some sizes have none.
 
     Raises:
-        NoFeasibleConfig: No size has one.
+        NoFeasibleConfig: No size has one; `NothingMeasured` if none has a measured baseline.
     """
     found: list[Recommendation] = []
-    why: Exception | None
+    refused: ServiceRefused | None = None
     try:
-        found, why = recommend_each_at(client, name)
+        found, missing = recommend_each_at(client, name)
+        if missing:
+            warn(f"there is no recommendation for some record sizes: {missing}")
     except ServiceRefused as error:
         if error.kind not in _NO_RECOMMENDATION:
             raise
-        why = error
-    if why is not None:
-        warn(f"there is no recommendation for some record sizes: {why}")
+        refused = error
     if as_json:
         print_json(study_json(name, None, found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
-    if not found:
-        raise NoFeasibleConfig(none_keeps_constraints(name))
+    if refused is not None:
+        raise _no_recommendation(refused)
+
+
+def _no_recommendation(refused: ServiceRefused) -> NoFeasibleConfig:
+    """Return the error that a study on this host would raise where the service has no recommendation."""
+    kind = NothingMeasured if refused.kind == "nothing-measured" else NoFeasibleConfig
+    return kind(str(refused))

@@ -301,9 +301,11 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
     with service() as client:
         properties = parse_pairs(asked.pairs or [])
         if asked.config is not None:
-            kind = json.loads(client.text(study, "prediction", form="json"))["client"]
-            begin = ProducerConfig.parse(options.config_values(asked.config, [], client_of(kind)), client_of(kind))
-            swept = (asked.sweep or "").partition("=")[0]
+            from tuner.prediction.question import canonical_setting  # it imports scipy
+
+            kind = client_of(json.loads(client.text(study, "prediction", form="json"))["client"])
+            begin = ProducerConfig.parse(options.config_values(asked.config, [], kind), kind)
+            swept = canonical_setting((asked.sweep or "").partition("=")[0], kind)
             found = begin.recoded(properties).values
             properties = {name: value for name, value in found.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]

@@ -8,7 +8,7 @@ experiment takes the next row.
 import datetime
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -180,23 +180,21 @@ class RowLoop:
     def run(self) -> None:
         """Measure the steps, and store that the experiment is finished."""
         left = steps_left(self.spec, self.store.trials())
-        steps = [*self._burn_ins(left), *left]
+        control, *others = burn_ins_before(self.spec, left)
+        burn_ins = [ExperimentStep(row, None, 0, self.spec.measurements) for row in (control, *others)]
+        steps = [*burn_ins, *left]
         for place, step in enumerate(steps):
+            if place == 0:
+                until = "until its throughput shows no trend" if control.setup.producers else "once"
+                self.reporter.say(f"measuring {control.name} {until}; this does not count")
+            elif place == 1 and others:
+                self.reporter.say(
+                    f"measuring the others for up to {ROW_BURN_IN_S:.0f} s each; this does not count, because brokers "
+                    "are slow with a config at first"
+                )
             self._measure(step, left_s=sum(each.row.planned_s for each in steps[place:]))
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
         self.keeper.tell(Progress(StudyState.FINISHED))
-
-    def _burn_ins(self, left: Sequence[ExperimentStep]) -> list[ExperimentStep]:
-        """Return what is measured before the measurements that are left, and tell the user why."""
-        control, *others = burn_ins_before(self.spec, left)
-        until = "until its throughput shows no trend" if control.setup.producers else "once"
-        self.reporter.say(f"measuring {control.name} {until}; this does not count")
-        if others:
-            self.reporter.say(
-                f"measuring the others for up to {ROW_BURN_IN_S:.0f} s each; this does not count, because brokers are "
-                "slow with a config at first"
-            )
-        return [ExperimentStep(row, None, 0, self.spec.measurements) for row in (control, *others)]
 
     def _measure(self, step: ExperimentStep, left_s: float) -> None:
         """Measure a row, and store the result.

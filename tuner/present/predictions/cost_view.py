@@ -32,16 +32,20 @@ def cost_lines(found: Sequence[tuple[Recommendation, Costs]], prices: Prices) ->
 
 def _remarks(recommendation: Recommendation, costs: Costs, prices: Prices) -> list[str]:
     missing: dict[str, list[str]] = {}
+    said = []
     for part, label in _PARTS.items():
-        if any(getattr(each, part) is None for each in costs.values()):
+        lacking = [name for name, each in costs.items() if getattr(each, part) is None]
+        if len(lacking) == len(costs):
             why = "not measured" if getattr(prices, _PRICES[part]) is not None else "no price given"
             missing.setdefault(why, []).append(label)
-    said = [f"{why}, so not counted: {', '.join(labels)}" for why, labels in missing.items()]
+        elif lacking:
+            said.append(f"{label}: not measured for the {lacking[0]} config, so the two totals can't be compared")
+    comparable = not said
+    said += [f"{why}, so not counted: {', '.join(labels)}" for why, labels in missing.items()]
+    before, after = costs["baseline"].total, costs["recommended"].total if "recommended" in costs else None
     if recommendation.is_baseline:
-        return [*said, "the baseline is recommended, so there is nothing to compare"]
-    both = [costs[name] for name in ("baseline", "recommended") if name in costs]
-    known = [{part for part in _PARTS if getattr(each, part) is not None} for each in both]
-    if len(both) == 2 and known[0] == known[1] and (before := both[0].total) and (after := both[1].total):
+        said.append("the baseline is recommended, so there is nothing to compare")
+    elif comparable and before and after is not None:
         said.append(f"the recommended config costs {after / before:.2f} times the baseline")
     return said
 
