@@ -99,7 +99,7 @@ def _spec(seed: int, record_bytes: int) -> StudySpec:
         load,
         space=space,
         search=SearchSpec(trials=8, baseline_every=4, burn_in_max=3, seed=seed),
-        confirm=ConfirmSpec(rounds=6, max_rounds=8, nominees=1, looks=0, ablation_rounds=0),
+        confirm=ConfirmSpec(rounds=6, max_rounds=8, nominees=1, nominee_repeats=0, undo_rounds=0),
         executor=Executor.LOCAL,
     )
 

@@ -29,7 +29,7 @@ def _spec(seed: int, record_bytes: int) -> StudySpec:
         f"same-config-{seed}",
         WorkloadSpec((RecordSizes.fixed(record_bytes),), saturate=phase, paced=phase, seed=seed),
         search=SearchSpec(trials=1, burn_in_max=3, seed=seed),
-        confirm=ConfirmSpec(rounds=8, max_rounds=8, ablation_rounds=0, configs=(renamed,)),
+        confirm=ConfirmSpec(rounds=8, max_rounds=8, undo_rounds=0, configs=(renamed,)),
         executor=Executor.LOCAL,
     )
 

@@ -155,7 +155,7 @@ def _study(name: str, trials: int, seed: int) -> Found:
         # The noise of complete studies depends on the seed of the workload.
         WorkloadSpec((RecordSizes.fixed(RECORD_BYTES),), saturate=_PHASE, paced=_PHASE, seed=seed * 10_000),
         search=SearchSpec(trials=trials, seed=seed, racing=False, **case.search),
-        confirm=ConfirmSpec(ablation_rounds=0, **case.confirm),
+        confirm=ConfirmSpec(undo_rounds=0, **case.confirm),
         # A light study runs as if we had started its brokers, so that they can be started anew.
         executor=Executor.SIMULATED if case.complete else Executor.LOCAL,
         **case.study,
@@ -282,7 +282,7 @@ def _shown(told: Recommendation) -> dict[str, Ratio]:
 
     The interval of a price (a loss in a metric outside the goal) is wider than the interval of a tested gain.
     """
-    return {**told.gains, **{metric: price.ratio for metric, price in told.prices.items()}}
+    return {**told.gains, **{metric: effect.ratio for metric, effect in told.side_effects.items()}}
 
 
 def _true_value(metric: str, config: ProducerConfig, true_gain: TrueGain) -> float:

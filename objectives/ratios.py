@@ -10,11 +10,12 @@ confidence level holds for normal noise, although we stop when the interval is n
 looked at the interval after every round and stopped when we liked it. If all rounds together scatter more than the
 first rounds did, the interval is computed from all rounds instead, because a rare stall may come after a calm start.
 
-An ablation measures a config alternating with several variants of itself, in two or three rounds. Configs scatter
-differently, so the interval of each comparison uses the scatter of this comparison. With so few rounds, the scatter has
-only one or two degrees of freedom, and the interval is uselessly wide (t is 12.7 or 4.3). Therefore the scatter of the
-same config against the baseline in the first rounds of the confirmation is added, as `_POOLED_WEIGHT` degrees of
-freedom. An interval is then too narrow only for a variant that scatters much more than the config and the baseline do.
+The undo rounds of a confirmation measure a config alternating with several variants of itself, in two or three rounds.
+Configs scatter differently, so the interval of each comparison uses the scatter of this comparison. With so few rounds,
+the scatter has only one or two degrees of freedom, and the interval is uselessly wide (t is 12.7 or 4.3). Therefore the
+scatter of the same config against the baseline in the first rounds of the confirmation is added, as `_POOLED_WEIGHT`
+degrees of freedom. An interval is then too narrow only for a variant that scatters much more than the config and the
+baseline do.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -244,7 +245,7 @@ def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     return [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
 
 
-def ablation_ratio(
+def variant_ratio(
     ours: ValuesByRound, *others: ValuesByRound, noise: Noise | None = None, level: float = LEVEL
 ) -> Ratio | None:
     """Return how many times larger one config's values are than another's, from the rounds that both were measured in.

@@ -19,7 +19,7 @@ workload:
   saturate: {warmup: 0.2s, measured: 0.5s}
   paced: {warmup: 0.2s, measured: 0.5s}
 search: {trials: 3, startup_trials: 2, burn_in_max: 2}
-confirm: {goals: [balanced], nominees: 1, rounds: 3, max_rounds: 3, ablation_rounds: 0}
+confirm: {goals: [balanced], nominees: 1, rounds: 3, max_rounds: 3, undo_rounds: 0}
 """
 _NO_FEASIBLE_CONFIG: Final = 5
 """The exit code of a study that found no feasible config.

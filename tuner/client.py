@@ -162,7 +162,7 @@ class Client:
         rounds: int | None = None,
         max_rounds: int | None = None,
         width_ratio: float | None = None,
-        ablation_rounds: int | None = None,
+        undo_rounds: int | None = None,
     ) -> dict[str, Any]:
         """Have the best configs of a study measured again, and return the study, which is in the queue.
 
@@ -172,13 +172,13 @@ class Client:
             rounds: Minimum number of rounds; this and the other settings are by default those of the study file.
             max_rounds: Maximum number of rounds.
             width_ratio: Width of a gain's interval, relative to the gain, at which no more rounds are added.
-            ablation_rounds: Rounds that measure a winner with one property set back at a time.
+            undo_rounds: Rounds that measure a winner with one property set back at a time.
         """
         settings = {
             "rounds": rounds,
             "max_rounds": max_rounds,
             "width_ratio": width_ratio,
-            "ablation_rounds": ablation_rounds,
+            "undo_rounds": undo_rounds,
         }
         return self._json("POST", _path(f"{_own(name)}/confirm", goal=list(goals) or None, **settings))
 

@@ -26,7 +26,7 @@ STUDY: dict[str, Any] = {
     },
     "executor": {"kind": "simulated"},
     "search": {"trials": 8, "baseline_every": 4},
-    "confirm": {"rounds": 2, "max_rounds": 2, "nominees": 1, "ablation_rounds": 0},
+    "confirm": {"rounds": 2, "max_rounds": 2, "nominees": 1, "undo_rounds": 0},
 }
 
 

@@ -23,7 +23,7 @@ space: {{linger.ms: {{choices: [0, 200]}}}}
 objectives: [mb_per_s, end_to_end_p50_ms]
 constraints: ["consumer_cpu_ms_per_mb <= 100 x baseline"]
 search: {{method: random, trials: 4, burn_in_max: 0}}
-confirm: {{rounds: 2, max_rounds: 2, nominees: 1, ablation_rounds: 0, goals: [latency]}}
+confirm: {{rounds: 2, max_rounds: 2, nominees: 1, undo_rounds: 0, goals: [latency]}}
 executor: {{kind: local}}
 tracking: {{enabled: false}}
 """

@@ -34,7 +34,8 @@ workload:
   saturate: {warmup: 0.3s, measured: 1s}
 objectives: throughput
 search: {trials: 1000, burn_in_max: 1, baseline_every: 4}
-confirm: {rounds: 1, max_rounds: 1, goals: [throughput], nominees: 1, looks: 0, ablation_rounds: 0, new_broker: never}
+confirm:
+  {rounds: 1, max_rounds: 1, goals: [throughput], nominees: 1, nominee_repeats: 0, undo_rounds: 0, new_broker: never}
 safety: {min_free_disk: 100MB}
 """
 

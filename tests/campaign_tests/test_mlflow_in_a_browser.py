@@ -54,7 +54,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
         "first",
         small,
         search=SearchSpec(trials=10, startup_trials=5, burn_in_max=1),
-        confirm=ConfirmSpec(rounds=2, max_rounds=2, ablation_rounds=0),
+        confirm=ConfirmSpec(rounds=2, max_rounds=2, undo_rounds=0),
         executor=Executor.SIMULATED,
     )
     found = []

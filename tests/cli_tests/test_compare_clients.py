@@ -19,7 +19,7 @@ study: of-java
 client: java:3.9.1
 workload: {record_bytes: 1000, saturate: {warmup: 0s, measured: 1s}, paced: {warmup: 0s, measured: 1s}}
 search: {trials: 6, startup_trials: 3, burn_in_max: 0}
-confirm: {rounds: 3, max_rounds: 3, looks: 1, ablation_rounds: 0}
+confirm: {rounds: 3, max_rounds: 3, nominee_repeats: 1, undo_rounds: 0}
 executor: {kind: simulated}
 """
 

@@ -51,7 +51,7 @@ def test_explain_as_json_has_every_number(run: Run, tmp_path: Path) -> None:
     assert (whole["schema_version"], whole["kind"], whole["study"]) == (1, "explanations", "overnight")
     assert [each["record_bytes"] for each in whole["explanations"]] == ["100", "1000"]
     bare, taken = whole["explanations"]
-    assert (bare["ablation_rounds"], taken["ablation_rounds"]) == (0, 2)
+    assert (bare["undo_rounds"], taken["undo_rounds"]) == (0, 2)
     effects = {each["knobs"][0]: each for each in taken["effects"]}
     assert set(effects) == set(WINNER)
     assert effects["compression.type"]["shows"]

@@ -139,7 +139,7 @@ def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
 def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
     asked = StudyFromOptions(
         record_bytes="500", bootstrap="a:1", like="orders", partitions=6, replication=3, compressibility=0.7,
-        key_bytes=8, rate=2000.0, hours=8.0, max_bytes=10**12, rounds=4, max_rounds=9, ablation_rounds=0,
+        key_bytes=8, rate=2000.0, hours=8.0, max_bytes=10**12, rounds=4, max_rounds=9, undo_rounds=0,
         spread_over=7200.0, seconds=4.0, warmup=1.0, new_broker=NewBroker.NEVER, executor=Executor.LOCAL,
     )  # fmt: skip
     spec, text = asked.study()
@@ -149,7 +149,7 @@ def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
     assert load.rate_records_per_s == 2000
     assert load.saturate == load.paced == PhaseSpec(1.0, 4.0)
     assert spec.search == SearchSpec(trials=None, hours=8.0, max_bytes=10**12)
-    assert spec.confirm == ConfirmSpec(4, 9, ablation_rounds=0, spread_over_s=7200.0, new_broker=NewBroker.NEVER)
+    assert spec.confirm == ConfirmSpec(4, 9, undo_rounds=0, spread_over_s=7200.0, new_broker=NewBroker.NEVER)
     written = tmp_path / "written.yaml"
     written.write_text(text)
     assert read_study_file(written)[0] == spec
@@ -213,7 +213,7 @@ def test_with_another_client_than_the_file_s_the_study_has_another_name(file: Pa
 
 
 def test_the_settings_that_users_vary_have_options(file: Path) -> None:
-    confirming: dict[str, Any] = {"width_ratio": 0.05, "nominees": 5, "looks": 3}
+    confirming: dict[str, Any] = {"width_ratio": 0.05, "nominees": 5, "nominee_repeats": 3}
     knobs = ["linger.ms=0..20", "batch.size=1000..9000,log,steps=3", "compression.type=lz4,zstd", "acks=off"]
     spec = described(seed=7, racing=False, knob=knobs, **confirming)
     assert (spec.search.seed, spec.search.racing) == (7, False)

@@ -27,7 +27,7 @@ workload:
   saturate: {warmup: 0s, measured: 1s}
   paced: {warmup: 0s, measured: 1s}
 search: {trials: 6, startup_trials: 3, burn_in_max: 1}
-confirm: {rounds: 3, max_rounds: 3, looks: 1, ablation_rounds: 0}
+confirm: {rounds: 3, max_rounds: 3, nominee_repeats: 1, undo_rounds: 0}
 executor: {kind: simulated}
 """
 
@@ -237,7 +237,7 @@ def test_a_study_is_confirmed_again_with_more_rounds(tmp_path: Path, studies: Pa
     assert after.trials[: len(before.trials)] == before.trials
     assert {trial.kind for trial in after.trials[len(before.trials) :]} <= {
         Kind.BURN_IN,
-        Kind.SECOND_LOOK,
+        Kind.REPEAT,
         Kind.CONFIRM,
     }
     found, *earlier = after.confirmations

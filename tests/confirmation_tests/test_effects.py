@@ -10,8 +10,8 @@ import pytest
 from objectives.ratios import Ratio
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.trials import confirming, failed, plan_of, trial
-from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.effects import Effect, Effects, effects_of
+from tuner.confirmation.undoing import variants_of
 from tuner.model.trial import Kind, Trial
 
 CONFIG = {"linger.ms": "1", "compression.type": "lz4", "batch.size": "65536"}
@@ -32,7 +32,7 @@ def numbers_of(config: ProducerConfig) -> Numbers:
     return 100.0 * (1.5 if config.compression == "lz4" else 1.0), 2 * config.linger_ms
 
 
-def ablation(
+def undo_trials(
     rounds: int = 2,
     noise: float = 0.02,
     config: dict[str, str] | None = None,
@@ -42,7 +42,7 @@ def ablation(
     winner_noise: float | None = None,
     **changes: Any,
 ) -> list[Trial]:
-    """Return the trials of an ablation: a config and its variants, once in each round.
+    """Return the trials that undo changes: a config and its variants, once in each round.
 
     All trials of a round are disturbed by the same random factor. The config scatters by `winner_noise` instead of
     `noise`, if that is given.
@@ -56,7 +56,7 @@ def ablation(
             sd = noise if winner_noise is None or each is not ours else winner_noise
             throughput, p99 = (value * random.lognormvariate(0, sd) for value in measure(each))
             numbers = throughput * disturbed, p99 / disturbed
-            kept = {"kind": Kind.ABLATION, "round": turn, "config": each.values, **changes}
+            kept = {"kind": Kind.UNDO, "round": turn, "config": each.values, **changes}
             made.append(trial(100 + len(made), *numbers, **kept))
     return made
 
@@ -72,7 +72,7 @@ def by_knob(found: Effects) -> dict[str, Effect]:
 
 
 def test_effects_are_found_however_much_the_rounds_differ() -> None:
-    found = effects(ablation(rounds=3))
+    found = effects(undo_trials(rounds=3))
     each = by_knob(found)
     assert set(each) == set(CONFIG)
     assert found.rounds == 3
@@ -88,13 +88,13 @@ def test_effects_are_found_however_much_the_rounds_differ() -> None:
 
 
 def test_a_change_that_makes_things_worse_shows_too() -> None:
-    slower = effects(ablation(config={**CONFIG, "linger.ms": "20"}), {**CONFIG, "linger.ms": "20"})
+    slower = effects(undo_trials(config={**CONFIG, "linger.ms": "20"}), {**CONFIG, "linger.ms": "20"})
     assert by_knob(slower)["linger.ms"].gains["latency_p99_ms"].high < 1.0
     assert by_knob(slower)["linger.ms"].shows
 
 
 def test_the_product_is_that_of_all_single_gains() -> None:
-    found = effects(ablation())
+    found = effects(undo_trials())
     for metric in METRICS:
         single = [each.gains[metric].value for each in found.each]
         assert found.product[metric].value == pytest.approx(math.prod(single))
@@ -103,7 +103,7 @@ def test_the_product_is_that_of_all_single_gains() -> None:
 
 def test_there_is_no_product_if_a_knob_is_undone_twice() -> None:
     config, baseline = {**CONFIG, "acks": "all", "enable.idempotence": "true"}, {"acks": "1"}
-    found = effects(ablation(config=config, baseline=baseline), config, baseline)
+    found = effects(undo_trials(config=config, baseline=baseline), config, baseline)
     assert by_knob(found)["acks"].knobs == ("acks", "enable.idempotence")
     assert len(found.each) == 5
     assert all(each.measured for each in found.each)
@@ -112,17 +112,17 @@ def test_there_is_no_product_if_a_knob_is_undone_twice() -> None:
 
 def test_noise_is_also_estimated_from_the_fixed_first_rounds() -> None:
     config = {"linger.ms": "1", "compression.type": "lz4"}
-    taken = ablation(config=config, noise=0.05)
+    taken = undo_trials(config=config, noise=0.05)
     ours, theirs = [(150.0, 2.0), (165.0, 2.2)] * 4, [(100.0, 10.0)] * 8
     trials = [*taken, *confirming(0, ours, theirs, config)]
     parsed = ProducerConfig.parse(config), ProducerConfig.parse({})
     alone = effects_of(trials, *parsed, METRICS)
     with_six, with_all = (effects_of(trials, *parsed, METRICS, plan_of(trials, rounds=rounds)) for rounds in (6, 8))
     values = [each.each[0].gains["mb_per_s"].value for each in (alone, with_six, with_all)]
-    assert values == pytest.approx([values[0]] * 3), "the ratio itself comes from the ablation's rounds only"
+    assert values == pytest.approx([values[0]] * 3), "the ratio itself comes from the undo rounds only"
     widths = [width_ratio(each.each[0].gains["mb_per_s"]) for each in (alone, with_six, with_all)]
     assert len(set(widths)) == 3
-    once = [each for each in trials if each.kind is not Kind.ABLATION or each.round == 0]
+    once = [each for each in trials if each.kind is not Kind.UNDO or each.round == 0]
     assert effects_of(once, *parsed, METRICS).each[0].gains == {}
     assert effects_of(once, *parsed, METRICS, plan_of(once)).each[0].gains["mb_per_s"].rounds == 1
 
@@ -147,7 +147,7 @@ def test_effects_hold_although_the_winner_scatters_more(
     ours, theirs = ProducerConfig.parse(config), ProducerConfig.parse({})
     held = product_held = of = 0
     for seed in range(100):
-        trials = ablation(noise=0.03, winner_noise=winner_noise, config=config, seed=seed)
+        trials = undo_trials(noise=0.03, winner_noise=winner_noise, config=config, seed=seed)
         measured, theirs_too = (
             [(150 * random.lognormvariate(0, sd), 2 * random.lognormvariate(0, sd)) for _ in range(first_rounds)]
             for sd in (winner_noise, 0.03)
@@ -171,9 +171,9 @@ def test_a_change_that_was_not_measured_is_listed_without_gains() -> None:
 
 
 def test_a_variant_that_failed_in_one_round_uses_the_other_rounds() -> None:
-    trials = ablation(rounds=3)
+    trials = undo_trials(rounds=3)
     gone = trials[-1]
-    left = [*trials[:-1], failed(gone.number, kind=Kind.ABLATION, round=2, config=gone.values)]
+    left = [*trials[:-1], failed(gone.number, kind=Kind.UNDO, round=2, config=gone.values)]
     rounds = {each.knobs[0]: each.gains["mb_per_s"].rounds for each in effects(left).each}
     assert sorted(rounds.values()) == [2, 3, 3]
     assert effects([each for each in trials if each.round == 0]).each[0].gains == {}, (
@@ -187,10 +187,10 @@ def test_the_latency_of_a_variant_that_misses_the_rate_is_not_used() -> None:
         each
         if each.fingerprint != without_lz4
         else trial(
-            each.number, 100.0, 3_000.0, kind=Kind.ABLATION, round=each.round, config=each.values,
+            each.number, 100.0, 3_000.0, kind=Kind.UNDO, round=each.round, config=each.values,
             metrics={"held_rate_ratio": 0.5},
         )
-        for each in ablation()
+        for each in undo_trials()
     ]  # fmt: skip
     found = by_knob(effects(trials))
     lz4 = found["compression.type"]

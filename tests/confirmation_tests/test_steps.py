@@ -9,10 +9,10 @@ import pytest
 
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES, baseline, failed, trial
-from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import least_steps, most_steps, next_step
+from tuner.confirmation.undoing import variants_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Kind, Trial
@@ -36,7 +36,7 @@ def plan(**changes: object) -> ConfirmationPlan:
             Goal.THROUGHPUT: (fingerprint(FAST), fingerprint(FASTER)),
             Goal.LATENCY: (fingerprint(QUICK),),
         },
-        "looks": 2,
+        "nominee_repeats": 2,
         "rounds": 4,
         "max_rounds": 9,
     }
@@ -86,7 +86,7 @@ def test_repeats_choose_among_several_nominees_of_a_goal() -> None:
     asked = plan()
     trials = carried_out(asked, steady)
     looked = {fingerprint(FAST): 2, fingerprint(FASTER): 2, fingerprint({}): 2}
-    assert rounds(trials, Kind.SECOND_LOOK) == looked, "a single nominee needs no repeats, but the baseline does"
+    assert rounds(trials, Kind.REPEAT) == looked, "a single nominee needs no repeats, but the baseline does"
     winners = measured(asked, trials).winners
     assert winners == {Goal.THROUGHPUT: fingerprint(FASTER), Goal.LATENCY: fingerprint(QUICK)}
     assert measured(asked, trials[:3]).winners == {}, "there is no winner before all repeats are there"
@@ -99,7 +99,7 @@ def test_a_nominee_that_loses_records_in_a_repeat_can_t_win() -> None:
         return steady(config, random)
 
     looked = [
-        trial(n, *numbers, kind=Kind.SECOND_LOOK, round=n // 2, config=config, metrics={"delivered_ratio": delivered})
+        trial(n, *numbers, kind=Kind.REPEAT, round=n // 2, config=config, metrics={"delivered_ratio": delivered})
         for n, (config, numbers, delivered) in enumerate([(FAST, (115.0, 40.0), 1.0), (FASTER, (125.0, 60.0), 0.9)] * 2)
     ]
     trials = carried_out(asked, losing, looked)
@@ -184,18 +184,18 @@ def test_a_config_without_a_gain_in_the_first_rounds_gets_no_more() -> None:
 
     trials = carried_out(plan(), worse)
     assert set(rounds(trials, Kind.CONFIRM).values()) == {4}
-    assert rounds(trials, Kind.ABLATION) == {}
+    assert rounds(trials, Kind.UNDO) == {}
 
 
-def test_only_a_proven_winner_gets_an_ablation() -> None:
-    asked = plan(ablation_rounds=2)
-    assert rounds(carried_out(asked, no_better), Kind.ABLATION) == {}
+def test_only_a_proven_winner_gets_undo_rounds() -> None:
+    asked = plan(undo_rounds=2)
+    assert rounds(carried_out(asked, no_better), Kind.UNDO) == {}
     # linger.ms is the only change of these configs. Without it they are the baseline, which the rounds have measured.
-    assert rounds(carried_out(asked, steady), Kind.ABLATION) == {}
+    assert rounds(carried_out(asked, steady), Kind.UNDO) == {}
     two = {"linger.ms": "30", "batch.size": "65536"}
     wide = {**CONFIGS, fingerprint(two): ProducerConfig.parse(two)}
-    asked = plan(ablation_rounds=2, nominees={Goal.THROUGHPUT: (fingerprint(two),)})
-    taken = rounds(carried_out(asked, steady, configs=wide), Kind.ABLATION)
+    asked = plan(undo_rounds=2, nominees={Goal.THROUGHPUT: (fingerprint(two),)})
+    taken = rounds(carried_out(asked, steady, configs=wide), Kind.UNDO)
     assert taken == dict.fromkeys([fingerprint(two), fingerprint(FASTER), fingerprint({"batch.size": "65536"})], 2)
 
 
@@ -217,7 +217,7 @@ def test_a_failed_measurement_is_not_repeated() -> None:
 
 
 def test_it_can_be_continued_after_any_measurement() -> None:
-    asked = plan(ablation_rounds=2)
+    asked = plan(undo_rounds=2)
     whole = carried_out(asked, steady)
     steps = [(each.kind, each.round, each.fingerprint) for each in whole]
     for kept in range(len(whole)):
@@ -228,7 +228,7 @@ def test_it_can_be_continued_after_any_measurement() -> None:
 
 def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
     earlier = carried_out(plan(), no_better)
-    spec = ConfirmSpec(rounds=8, max_rounds=8, looks=2, ablation_rounds=0)
+    spec = ConfirmSpec(rounds=8, max_rounds=8, nominee_repeats=2, undo_rounds=0)
     later = ConfirmationPlan.of(spec, baseline().fingerprint, plan().nominees, earlier)
     assert later.first_round > max(each.round for each in earlier if each.round is not None)
     trials = carried_out(later, steady, earlier)
@@ -245,7 +245,7 @@ def test_without_nominees_nothing_is_measured() -> None:
 
 
 def test_a_stored_plan_is_read_back_unchanged() -> None:
-    asked = plan(ablation_rounds=3, first_round=7)
+    asked = plan(undo_rounds=3, first_round=7)
     assert ConfirmationPlan.from_json(asked.as_json()) == asked
     assert ConfirmationPlan.from_json({**asked.as_json(), "of a newer release": 1}) == asked
 
@@ -253,7 +253,7 @@ def test_a_stored_plan_is_read_back_unchanged() -> None:
 @pytest.mark.parametrize("rounds_asked", [0, 3])
 def test_the_number_of_measurements_is_known_beforehand(rounds_asked: int) -> None:
     two = (Goal.THROUGHPUT, Goal.LATENCY)
-    spec = ConfirmSpec(rounds=rounds_asked, max_rounds=5, nominees=3, looks=2, goals=two, ablation_rounds=0)
+    spec = ConfirmSpec(rounds=rounds_asked, max_rounds=5, nominees=3, nominee_repeats=2, goals=two, undo_rounds=0)
     if not rounds_asked:
         assert most_steps(spec) == least_steps(spec) == 0
         return

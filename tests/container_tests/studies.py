@@ -20,5 +20,5 @@ workload:
   paced: {{warmup: 0.5s, measured: 1s, rate_records_per_s: 1000}}
 search: {{trials: 3, startup_trials: 2, burn_in_max: 2}}
 confirm:
-  {{goals: [balanced], nominees: 1, rounds: 2, max_rounds: 2, ablation_rounds: 0, new_broker: never, spread_over: 0s}}
+  {{goals: [balanced], nominees: 1, rounds: 2, max_rounds: 2, undo_rounds: 0, new_broker: never, spread_over: 0s}}
 """

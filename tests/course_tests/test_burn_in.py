@@ -146,7 +146,7 @@ class NewToIt:
 
 
 WARM = [10]
-ONE_WINNER = ConfirmSpec(3, 3, goals=(Goal.LATENCY,), nominees=1, looks=0, ablation_rounds=0)
+ONE_WINNER = ConfirmSpec(3, 3, goals=(Goal.LATENCY,), nominees=1, nominee_repeats=0, undo_rounds=0)
 
 
 def again(folder: Path, latencies_ms: Sequence[int], confirm: ConfirmSpec, burn_in_max: int = 4) -> list[Trial]:
@@ -176,8 +176,8 @@ def test_a_winner_has_burn_in_runs_before_its_rounds(
 
 
 def test_a_config_to_repeat_has_one_burn_in_run_before_its_repeats(tmp_path: Path) -> None:
-    trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, looks=2))
-    looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.SECOND_LOOK]
+    trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, nominee_repeats=2))
+    looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.REPEAT]
     assert sorted(looks) == [10, 10, 11, 11, 100, 100]
     burnt_in = [each.fingerprint for each in trials if each.kind is Kind.BURN_IN and each.config().values]
     assert len(burnt_in) == len(set(burnt_in)) == 2
@@ -185,7 +185,7 @@ def test_a_config_to_repeat_has_one_burn_in_run_before_its_repeats(tmp_path: Pat
 
 @pytest.mark.parametrize(("nominees", "burn_ins"), [(1, 1), (2, 0)])
 def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, nominees: int, burn_ins: int) -> None:
-    confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
+    confirm = replace(ONE_WINNER, nominees=nominees, nominee_repeats=2 if nominees > 1 else 0)
     spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
     assert study_time.least_winner_burn_in_trials(spec) == burn_ins <= study_time.winner_burn_in_trials(spec) == 4
     (size,) = measure_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
@@ -193,10 +193,10 @@ def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, 
 
 
 def test_a_config_that_never_agrees_has_at_most_burn_in_max_runs(tmp_path: Path) -> None:
-    trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, looks=2))
+    trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, nominee_repeats=2))
     winner = next(each.fingerprint for each in trials if each.kind is Kind.CONFIRM and each.config().values)
     before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not Kind.CONFIRM]
-    assert before == [Kind.BURN_IN, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.BURN_IN]
+    assert before == [Kind.BURN_IN, Kind.REPEAT, Kind.REPEAT, Kind.BURN_IN]
 
 
 def test_winners_have_no_burn_in_runs_where_nothing_has_to_agree(tmp_path: Path) -> None:

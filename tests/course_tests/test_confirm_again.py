@@ -35,7 +35,7 @@ SPEC = StudySpec(
     search=SearchSpec(
         method=Method.BAYESIAN, trials=8, startup_trials=3, burn_in_max=1, performance_model=False, seed=4
     ),
-    confirm=ConfirmSpec(rounds=3, max_rounds=3, nominees=2, looks=1, ablation_rounds=0),
+    confirm=ConfirmSpec(rounds=3, max_rounds=3, nominees=2, nominee_repeats=1, undo_rounds=0),
     executor=Executor.SIMULATED,
 )
 ANEW = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4))
@@ -132,11 +132,11 @@ def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Pat
     assert paired.isdisjoint(each.number for each in of_round[:2])
 
 
-@pytest.mark.parametrize("kind", [Kind.SECOND_LOOK, Kind.ABLATION])
-def test_an_interrupted_round_of_repeats_or_of_the_ablation_is_measured_again_as_a_whole(
+@pytest.mark.parametrize("kind", [Kind.REPEAT, Kind.UNDO])
+def test_an_interrupted_round_of_repeats_or_undo_rounds_is_measured_again_as_a_whole(
     tmp_path: Path, kind: Kind
 ) -> None:
-    spec = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4, ablation_rounds=2))
+    spec = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4, undo_rounds=2))
     with pytest.raises(KeyboardInterrupt):
         measure_study(spec, "", tmp_path, StoppedAt(kind))
     done = measure_study(spec, "", tmp_path, SilentReporter())
@@ -216,10 +216,12 @@ def test_a_proven_config_stays_the_answer_after_another_one_failed() -> None:
     for goal in Goal:
         assert recommend(study, SIZE, goal).config.values == FAST
     looks = [
-        trial(40 + n, 150, 5, kind=Kind.SECOND_LOOK, round=6, config=config, metrics={"held_rate_ratio": held})
+        trial(40 + n, 150, 5, kind=Kind.REPEAT, round=6, config=config, metrics={"held_rate_ratio": held})
         for n, (config, held) in enumerate([(FAST, 0.5), (QUICK, 1.0)])
     ]
-    newest = ConfirmationPlan(older.baseline, dict.fromkeys(Goal, (FAST_ONE, QUICK_ONE)), first_round=6, looks=1)
+    newest = ConfirmationPlan(
+        older.baseline, dict.fromkeys(Goal, (FAST_ONE, QUICK_ONE)), first_round=6, nominee_repeats=1
+    )
     plans = [older, replace(newer, end_round=6), newest]
     size = size_results(SIZE, OBJECTIVES, [*trials, *looks], None, plans)
     study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,))
@@ -255,11 +257,11 @@ def test_a_goal_loses_its_winner_when_no_config_keeps_the_constraints() -> None:
     """The newest confirmation counts, even if none of its configs kept the constraints."""
     found = [baseline(0), trial(1, 150, 5, config=FAST), *confirming(2, [(150, 5)] * 2, [(100, 10)] * 2, FAST)]
     looks = [
-        trial(20 + n, 150, 5, kind=Kind.SECOND_LOOK, round=2, config=config, metrics={"held_rate_ratio": 0.5})
+        trial(20 + n, 150, 5, kind=Kind.REPEAT, round=2, config=config, metrics={"held_rate_ratio": 0.5})
         for n, config in enumerate([FAST, QUICK])
     ]
     older, fingerprints = plan_of(found), tuple(each.fingerprint for each in looks)
-    newer = ConfirmationPlan(older.baseline, dict.fromkeys(Goal, fingerprints), first_round=2, looks=1)
+    newer = ConfirmationPlan(older.baseline, dict.fromkeys(Goal, fingerprints), first_round=2, nominee_repeats=1)
     older = replace(older, end_round=2)
     size = size_results(SIZE, OBJECTIVES, [*found, *looks], None, [older, newer])
     assert size.without_winner == set(Goal)
@@ -273,23 +275,23 @@ def test_a_goal_loses_its_winner_when_no_config_keeps_the_constraints() -> None:
 def test_repeats_that_failed_say_nothing_about_constraints() -> None:
     found = [baseline(0), trial(1, 150, 5, config=FAST)]
     looks = [
-        replace(trial(20 + n, 150, 5, kind=Kind.SECOND_LOOK, round=0, config=config), state=State.FAILED, metrics={})
+        replace(trial(20 + n, 150, 5, kind=Kind.REPEAT, round=0, config=config), state=State.FAILED, metrics={})
         for n, config in enumerate([FAST, QUICK])
     ]
     fingerprints = tuple(each.fingerprint for each in looks)
-    plan = ConfirmationPlan(found[0].fingerprint, dict.fromkeys(Goal, fingerprints), looks=1)
+    plan = ConfirmationPlan(found[0].fingerprint, dict.fromkeys(Goal, fingerprints), nominee_repeats=1)
     size = size_results(SIZE, OBJECTIVES, [*found, *looks], None, [plan])
     assert not size.without_winner
 
 
 def test_a_goal_stays_without_winner_when_another_goal_is_confirmed() -> None:
     looks = [
-        trial(10 + n, 150, 5, kind=Kind.SECOND_LOOK, round=n // 2, config=config, metrics={"held_rate_ratio": 0.5})
+        trial(10 + n, 150, 5, kind=Kind.REPEAT, round=n // 2, config=config, metrics={"held_rate_ratio": 0.5})
         for n, config in enumerate([FAST, QUICK] * 2)
     ]
     fingerprints, base = tuple(each.fingerprint for each in looks[:2]), baseline(0)
-    older = ConfirmationPlan(base.fingerprint, dict.fromkeys(Goal, fingerprints), looks=1, end_round=1)
-    newer = ConfirmationPlan(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, looks=1)
+    older = ConfirmationPlan(base.fingerprint, dict.fromkeys(Goal, fingerprints), nominee_repeats=1, end_round=1)
+    newer = ConfirmationPlan(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, nominee_repeats=1)
     size = size_results(SIZE, OBJECTIVES, [base, trial(1, 150, 5, config=FAST), *looks], None, [older, newer])
     assert size.without_winner == set(Goal)
     study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,))

@@ -14,7 +14,7 @@ from tuner.model.target import Target
 EACH_S = 7.0
 """A trial of `simulated_study`: two phases of three seconds, and a second besides."""
 BURN_IN_S = EACH_S
-ROUNDS = ConfirmSpec(3, 5, goals=(Goal.BALANCED,), nominees=1, looks=0, ablation_rounds=0)
+ROUNDS = ConfirmSpec(3, 5, goals=(Goal.BALANCED,), nominees=1, nominee_repeats=0, undo_rounds=0)
 
 
 def study(confirm: ConfirmSpec = ROUNDS, *sizes: int, **search: Any) -> StudySpec:

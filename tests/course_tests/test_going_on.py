@@ -22,7 +22,7 @@ _SPEC = StudySpec(
     "more",
     WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(1.0, 1.0), paced=PhaseSpec(1.0, 1.0)),
     search=SearchSpec(trials=6, burn_in_max=1),
-    confirm=ConfirmSpec(rounds=2, max_rounds=2, nominees=1, looks=0, ablation_rounds=0),
+    confirm=ConfirmSpec(rounds=2, max_rounds=2, nominees=1, nominee_repeats=0, undo_rounds=0),
     executor=Executor.SIMULATED,
 )
 

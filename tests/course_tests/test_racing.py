@@ -94,7 +94,7 @@ def test_a_trial_that_was_stopped_early_is_never_on_the_front(study: Study) -> N
 
 
 def test_only_trials_of_the_search_are_stopped_early(study: Study) -> None:
-    spec = replace(SPEC, confirm=ConfirmSpec(rounds=2, max_rounds=2, ablation_rounds=0))
+    spec = replace(SPEC, confirm=ConfirmSpec(rounds=2, max_rounds=2, undo_rounds=0))
     others = [each for each in study(spec).trials if each.kind is not Kind.SEARCH]
     assert {each.kind for each in others} >= {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
     assert all(each.saved_s == 0 and not each.stopped_early for each in others)

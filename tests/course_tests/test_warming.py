@@ -73,7 +73,7 @@ def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
         load,
         constraints=constraints,
         search=SearchSpec(Method.RANDOM, trials=40, seed=2, racing=False),
-        confirm=ConfirmSpec(ablation_rounds=0),
+        confirm=ConfirmSpec(undo_rounds=0),
         executor=Executor.SIMULATED,
     )
     results = measure_study(spec, "", tmp_path / "study", Told(), simulated=Warming())

@@ -52,7 +52,7 @@ ELSEWHERE = frozenset({"--server", "--storage", "--tracking-uri", "--watch"})
 SIMULATED_STUDY = """\
 workload: {record_bytes: [100, 1000], saturate: {warmup: 0.5, measured: 1}, paced: {warmup: 0.5, measured: 1}}
 search: {trials: 12, burn_in_max: 1}
-confirm: {rounds: 3, max_rounds: 3, ablation_rounds: 1}
+confirm: {rounds: 3, max_rounds: 3, undo_rounds: 1}
 tracking: {enabled: false}
 executor: {kind: simulated}
 """

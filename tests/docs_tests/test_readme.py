@@ -12,7 +12,7 @@ from tests.helpers.stored_studies import study
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.present.export import Format, export
 from tuner.results.recommendations.recommend import recommend
-from tuner.results.recommendations.recommendation import Price
+from tuner.results.recommendations.recommendation import SideEffect
 
 GAIN = re.compile(r"([\d.]+) \(([\d.]+) to ([\d.]+); ([\d.]+) %\) +([\d.]+) to ([\d.]+)$")
 OBJECTIVES = ("mb_per_s", "latency_p95_ms")
@@ -35,7 +35,9 @@ def test_the_program_prints_the_sample_in_the_readme(tmp_path: Path) -> None:
             of_a_study,
             trial=replace(of_a_study.trial, values=config.values, fingerprint=config.fingerprint),
             gains={name: gain for name, gain in gains.items() if name in OBJECTIVES},
-            prices={name: Price.of(gain, ALLOW_LOSS) for name, gain in gains.items() if name not in OBJECTIVES},
+            side_effects={
+                name: SideEffect.of(gain, ALLOW_LOSS) for name, gain in gains.items() if name not in OBJECTIVES
+            },
             metrics=recommended,
             baseline_metrics=baseline,
             objectives=OBJECTIVES,

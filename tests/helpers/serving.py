@@ -26,7 +26,7 @@ target: simulated
 workload:
   record_bytes: [{sizes}]
 search: {{trials: {trials}, burn_in_max: 1, method: random}}
-confirm: {{rounds: 2, max_rounds: 2, looks: 0, nominees: 1, ablation_rounds: 0}}
+confirm: {{rounds: 2, max_rounds: 2, nominee_repeats: 0, nominees: 1, undo_rounds: 0}}
 tracking: {{enabled: false}}
 """
 

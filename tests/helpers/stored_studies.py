@@ -14,8 +14,8 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tests.helpers.trials import OBJECTIVES
 from tests.helpers.trials import trial as scored
-from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.undoing import variants_of
 from tuner.course.studies.beginning import begin
 from tuner.model.facts import (
     BROKER_VERSION,
@@ -140,14 +140,14 @@ def study(folder: Path, **options: Any) -> StudyResults:
 
 
 def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
-    """Return a study whose winner had an ablation."""
+    """Return a study whose winner had undo rounds."""
     variants = variants_of(ProducerConfig.parse(WINNER), ProducerConfig.parse({})).values()
     store = SqliteStore(folder, create=False)
     number = 1_000
     for turn in range(rounds):
         for each in (WINNER, *(variant.values for variant in variants)):
             noise = (-1) ** number * 0.01
-            store.append(trial_of("1000", number, each, OBJECTIVES, kind=Kind.ABLATION, noise=noise, round_=turn))
+            store.append(trial_of("1000", number, each, OBJECTIVES, kind=Kind.UNDO, noise=noise, round_=turn))
             number += 1
     store.close()
     return load_results(folder)

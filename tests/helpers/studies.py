@@ -50,7 +50,7 @@ def simulated_study(sizes: tuple[int, ...] = (100, 1000), *, rounds: int = 2, **
             paced=PhaseSpec(1.0, 2.0),
         ),
         search=SearchSpec(**wanted),
-        confirm=ConfirmSpec(rounds=rounds, max_rounds=rounds, nominees=1, looks=0, ablation_rounds=0),
+        confirm=ConfirmSpec(rounds=rounds, max_rounds=rounds, nominees=1, nominee_repeats=0, undo_rounds=0),
         tracking=TrackingSpec(enabled=False),
         executor=Executor.SIMULATED,
     )
@@ -67,7 +67,7 @@ def real_study(bootstrap: str, *, trials: int, rounds: int = 0, **safety: Any) -
         workload=WorkloadSpec(record_sizes=(RecordSizes.fixed(1000),), saturate=PhaseSpec(0.3, 1.0), partitions=1),
         objectives=THROUGHPUT,
         search=SearchSpec(trials=trials, burn_in_max=1),
-        confirm=ConfirmSpec(rounds, rounds, goals=(Goal.THROUGHPUT,), nominees=1, looks=0, ablation_rounds=0),
+        confirm=ConfirmSpec(rounds, rounds, goals=(Goal.THROUGHPUT,), nominees=1, nominee_repeats=0, undo_rounds=0),
         tracking=TrackingSpec(enabled=False),
         safety=SafetySpec(**{"min_free_disk_bytes": 10**8, **safety}),
         executor=Executor.LOCAL,

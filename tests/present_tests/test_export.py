@@ -39,7 +39,7 @@ from tuner.present.export import (
 from tuner.present.number_text import shown_metrics
 from tuner.present.recommendations.recommendation_words import KEEP, NO_GAIN
 from tuner.results.recommendations.recommend import recommend
-from tuner.results.recommendations.recommendation import Price, Recommendation
+from tuner.results.recommendations.recommendation import Recommendation, SideEffect
 
 
 @pytest.fixture(scope="module")
@@ -330,10 +330,10 @@ def test_a_gain_that_one_round_may_not_show_has_a_warning(confirmed: Recommendat
 
 def test_the_ratio_that_is_shown_decides_whether_a_gain_is_called_proven(confirmed: Recommendation) -> None:
     ratio = replace(confirmed.gains["mb_per_s"], value=1.1, low=1.01, high=1.2, repeat_low=0.8)
-    wider = Price.of(replace(ratio, low=0.99, high=1.22, level=0.975), 0.1)
+    wider = SideEffect.of(replace(ratio, low=0.99, high=1.22, level=0.975), 0.1)
     latency = replace(ratio, value=5.5, low=5.1, high=5.9, repeat_low=4.0)
     found = replace(confirmed, goal=Goal.LATENCY, gains={"mb_per_s": ratio, "latency_p99_ms": latency})
-    beside = replace(found, prices={"mb_per_s": wider})
+    beside = replace(found, side_effects={"mb_per_s": wider})
     assert "throughput is not worse (0.99 to 1.22)" in in_words(beside, Format.TABLE)
     assert "is proven, but" not in in_words(beside, Format.TABLE)
     told = "the gain in throughput is proven, but a single round may show none"
@@ -356,22 +356,22 @@ def test_a_price_is_named_by_the_bad_end_of_its_interval(confirmed: Recommendati
     loss = replace(gain, value=0.86, low=0.834, high=0.89)
     traded = replace(confirmed, goal=Goal.LATENCY, gains={"mb_per_s": loss, "latency_p99_ms": gain})
     for price, words in (
-        (loss, "at least 5.10 times better latency p99, costs at most 17 % of the throughput (gain 0.83 to 0.89)"),
-        (replace(loss, high=1.02), "may cost up to 17 % of the throughput (gain 0.83 to 1.02)"),
-        (replace(loss, low=0.8955, high=1.02), "may cost up to 10 % of the throughput (gain 0.90 to 1.02)"),
+        (loss, "at least 5.10 times better latency p99, throughput at most 17 % lower (gain 0.83 to 0.89)"),
+        (replace(loss, high=1.02), "throughput may be up to 17 % lower (gain 0.83 to 1.02)"),
+        (replace(loss, low=0.8955, high=1.02), "throughput may be up to 10 % lower (gain 0.90 to 1.02)"),
         (
             replace(loss, low=0.95, high=1.02),
             "times better latency p99, throughput is not worse (0.95 to 1.02)",
         ),
         (replace(loss, low=0.2, high=3.0), "latency p99, throughput inconclusive (0.20 to 3.00)"),
     ):
-        told = replace(traded, prices={"mb_per_s": Price.of(price, 0.1)})
+        told = replace(traded, side_effects={"mb_per_s": SideEffect.of(price, 0.1)})
         for form in (Format.TABLE, Format.PROPERTIES):
             assert words in in_words(told, form)
         assert export(recommendation_of(recommendation_json(told)), Format.TABLE) == export(told, Format.TABLE)
     slower = replace(traded, goal=Goal.THROUGHPUT, gains={"mb_per_s": gain, "latency_p99_ms": loss})
-    words = "at least 5.10 times better throughput, costs at most 1.20 times the latency p99 (gain 0.83 to 0.89)"
-    assert words in in_words(replace(slower, prices={"latency_p99_ms": Price.of(loss, 0.1)}))
+    words = "at least 5.10 times better throughput, latency p99 at most 1.20 times as high (gain 0.83 to 0.89)"
+    assert words in in_words(replace(slower, side_effects={"latency_p99_ms": SideEffect.of(loss, 0.1)}))
 
 
 def test_a_goal_without_a_winner_names_that_of_another_goal(kept: Recommendation, confirmed: Recommendation) -> None:
@@ -392,8 +392,8 @@ def test_without_a_goal_the_output_says_what_is_not_proven_and_what_else_is(conf
         told = in_words(found, form)
         assert "balanced: no config is proven better" in told
         assert "gain: balanced" not in told
-        limited = in_words(replace(found, limits=("--max-p99-ms", "30")), form)
-        assert "balanced: no config that keeps the asked limits is proven better" in limited
+        limited = in_words(replace(found, asked=("--max-p99-ms", "30")), form)
+        assert "balanced: no config that keeps the constraints is proven better" in limited
         assert "--goal latency --max-p99-ms 30" in limited
         assert "tuner recommend overnight --record-bytes 1000 --goal latency" in told
     assert export(recommendation_of(recommendation_json(found)), Format.TABLE) == export(found, Format.TABLE)

@@ -102,12 +102,12 @@ def test_a_line_of_a_round_names_the_config_and_the_mean_gain_so_far(said: Strin
     ]
 
 
-def test_a_line_of_a_repeat_or_an_ablation_names_what_was_measured(said: StringIO) -> None:
+def test_a_line_of_a_repeat_or_an_undo_names_what_was_measured(said: StringIO) -> None:
     fast, slower = {"linger.ms": "1", "compression.type": "lz4"}, {"compression.type": "lz4"}
     found = [measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=fast)]
-    again = [measured(2, 150, 5, Kind.SECOND_LOOK, fast), measured(3, 100, 10, Kind.SECOND_LOOK, {})]
+    again = [measured(2, 150, 5, Kind.REPEAT, fast), measured(3, 100, 10, Kind.REPEAT, {})]
     rounds = [measured(4, 150, 5, Kind.CONFIRM, fast), measured(5, 100, 10, Kind.CONFIRM, {})]
-    undone = [measured(6, 150, 5, Kind.ABLATION, fast), measured(7, 150, 9, Kind.ABLATION, slower)]
+    undone = [measured(6, 150, 5, Kind.UNDO, fast), measured(7, 150, 9, Kind.UNDO, slower)]
     lines = shown(said, *found, *again, *rounds, *undone)
     told = ["trial 1 ", "baseline ", "trial 1 ", "trial 1 with linger.ms=5 "]
     for line, each in zip((*lines[2:4], *lines[6:]), told, strict=True):

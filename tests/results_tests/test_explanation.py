@@ -8,7 +8,7 @@ import pytest
 
 from runners.workload import RecordSizes
 from search_spaces.parameters import KnobChange
-from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
+from tests.confirmation_tests.test_effects import CONFIG, numbers_of, undo_trials
 from tests.helpers.trials import baseline, confirming, plan_of, results, trial
 from tests.results_tests.known_runner import LZ4_GAIN, KnownRunner
 from tuner.confirmation.plan import ConfirmationPlan
@@ -55,7 +55,7 @@ def why(
 
 
 def proven(config: Mapping[str, str], taken: Sequence[Trial] = (), **changes: Any) -> list[Trial]:
-    """Return a search that found a config, the rounds that proved its gain, and its ablation."""
+    """Return a search that found a config, the rounds that proved its gain, and those that undo its changes."""
     search = [
         baseline(0, verdict="broker", because="a thread of the broker is busy"),
         trial(1, 150, 2, config=config, verdict="client thread", because="it compresses", **changes),
@@ -71,7 +71,7 @@ def text(explanation: Explanation) -> str:
 
 
 def test_each_change_has_its_value_the_old_value_and_its_effect() -> None:
-    found = why(proven(CONFIG, ablation(rounds=3)))
+    found = why(proven(CONFIG, undo_trials(rounds=3)))
     said = text(found)
     assert "linger.ms=1 instead of 5: latency p99 " in said
     assert "compression.type=lz4 instead of none: throughput " in said
@@ -85,11 +85,11 @@ def test_each_change_has_its_value_the_old_value_and_its_effect() -> None:
 
 
 def test_changes_without_an_effect_have_a_sentence_of_their_own() -> None:
-    one = text(why(proven(CONFIG, ablation())))
+    one = text(why(proven(CONFIG, undo_trials())))
     assert "batch.size=65536 instead of 1000000: no effect shown in 2 rounds; it may still be up to" in one
     assert "You may leave the change out: the config without it was measured, too" in one
     config = {**CONFIG, "sticky.partitioning.linger.ms": "40"}
-    two = text(why(proven(config, ablation(config=config))))
+    two = text(why(proven(config, undo_trials(config=config))))
     assert "no effect of any of them alone shown in 2 rounds; each may still be up to" in two
     assert "was not measured: try it with tuner verify before you leave them out" in two
 
@@ -108,16 +108,16 @@ def test_the_whole_gain_is_compared_with_the_product_of_effects(alone: float, sa
     def measure(each: Any) -> tuple[float, float]:
         return (150.0 if len(each.values) == 2 else 150.0 / alone), 10.0
 
-    found = text(why(proven(config, ablation(config=config, noise=0.005, measure=measure)), Goal.THROUGHPUT))
+    found = text(why(proven(config, undo_trials(config=config, noise=0.005, measure=measure)), Goal.THROUGHPUT))
     assert "throughput: all changes together gain 1.50" in found
     assert f": {said}" in found
 
 
-def test_without_an_ablation_the_changes_are_named_without_effects() -> None:
+def test_without_undo_rounds_the_changes_are_named_without_effects() -> None:
     said = text(why(proven(CONFIG)))
     assert "at least 1.41 times better throughput and at least 4.62 times better latency p99\n" in said
     assert "linger.ms=1 instead of 5" in said
-    assert "not measured one by one, because the study has no ablation (confirm.ablation_rounds: 0)" in said
+    assert "not measured one by one, because the study has no rounds for it (confirm.undo_rounds: 0)" in said
     assert "for throughput: compression.type (80 %), then linger.ms (19 %)\n" in said
 
 
@@ -135,7 +135,7 @@ def test_changes_that_were_not_undone_alone_are_named_with_the_reason() -> None:
         for turn, pair in enumerate(zip(WON, LEVEL, strict=True))
         for who, (numbers, values) in enumerate(zip(pair, (config, before), strict=True))
     ]
-    taken = ablation(config=config, baseline=before)
+    taken = undo_trials(config=config, baseline=before)
     trials = [base, trial(1, 150, 2, config=config), *rounds, *taken]
     plan = ConfirmationPlan(base.fingerprint, dict.fromkeys(Goal, (trials[1].fingerprint,)), rounds=4, max_rounds=4)
     said = text(why(trials, plan=plan))
@@ -150,10 +150,10 @@ def test_a_change_without_which_a_constraint_breaks_says_so() -> None:
         each
         if "linger.ms" in each.values
         else trial(
-            each.number, 90.0, 900.0, kind=Kind.ABLATION, round=each.round, config=each.values,
+            each.number, 90.0, 900.0, kind=Kind.UNDO, round=each.round, config=each.values,
             metrics={"held_rate_ratio": 0.4},
         )
-        for each in ablation()
+        for each in undo_trials()
     ]  # fmt: skip
     assert "without it, the config breaks held_rate_ratio >= 0.95" in text(why(proven(CONFIG, taken)))
 
@@ -196,7 +196,7 @@ def test_without_importance_its_section_is_left_out() -> None:
 
 
 def test_the_metric_of_the_goal_comes_first() -> None:
-    taken = ablation(
+    taken = undo_trials(
         measure=lambda each: (numbers_of(each)[0] * (1.3 if each.linger_ms == 1 else 1), numbers_of(each)[1])
     )
     trials = proven(CONFIG, taken)
@@ -209,7 +209,7 @@ def test_the_metric_of_the_goal_comes_first() -> None:
 
 
 def test_goals_with_one_config_share_their_explanation() -> None:
-    trials = proven(CONFIG, ablation())
+    trials = proven(CONFIG, undo_trials())
     page = explanation_markdown([why(trials, goal) for goal in Goal])
     assert page.count("## ") == 1
     assert "## throughput, latency, balanced: why trial 1" in page
@@ -218,7 +218,7 @@ def test_goals_with_one_config_share_their_explanation() -> None:
 
 
 def test_an_effect_is_worded_by_how_certain_it_is() -> None:
-    found = why(proven(CONFIG, ablation()))
+    found = why(proven(CONFIG, undo_trials()))
     gain = next(each for each in found.clear_effects if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]
     assert effect_words(gain) == f"{gain} times better"
     worse = type(gain)(0.5, 0.4, 0.625, 2, 0.3, 0.8)
@@ -240,7 +240,7 @@ SPEC = StudySpec(
         **dict.fromkeys(("compression.level.gzip", "compression.level.lz4", "compression.level.zstd"), OFF),
     },
     search=SearchSpec(method=Method.GRID, trials=None, burn_in_max=1),
-    confirm=ConfirmSpec(rounds=6, max_rounds=6, looks=1, nominees=2, ablation_rounds=2),
+    confirm=ConfirmSpec(rounds=6, max_rounds=6, nominee_repeats=1, nominees=2, undo_rounds=2),
     executor=Executor.SIMULATED,
 )
 

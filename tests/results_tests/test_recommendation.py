@@ -17,7 +17,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.present.recommendations.recommendation_words import in_short
 from tuner.results.recommendations.nominees import pick
 from tuner.results.recommendations.recommend import recommend
-from tuner.results.recommendations.recommendation import Conditions, Recommendation, SideEffect
+from tuner.results.recommendations.recommendation import Conditions, Recommendation, SideEffectKind
 from tuner.results.study_results import StudyResults, size_results
 
 # The front of a search: the config with the highest throughput, the one with the lowest latency, and one between.
@@ -101,7 +101,7 @@ def test_an_allowed_loss_is_no_limit() -> None:
     asked = Conditions(max_p99_ms=10, allow_loss=0.2)
     assert (asked.limited, asked.options) == (True, ("--max-p99-ms", "10", "--allow-loss", "0.2"))
     assert not Conditions(allow_loss=0.2).limited
-    assert recommend(study(), "1000", Goal.BALANCED, Conditions(allow_loss=0.2)).limits == ("--allow-loss", "0.2")
+    assert recommend(study(), "1000", Goal.BALANCED, Conditions(allow_loss=0.2)).asked == ("--allow-loss", "0.2")
 
 
 def test_one_trial_proves_no_gain() -> None:
@@ -283,22 +283,22 @@ def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> N
 @pytest.mark.parametrize(
     ("p99_ms", "cost"),
     [
-        ((10.0, 10.1, 10.0), SideEffect.KEEPS),
-        ((10.3, 10.4, 10.3), SideEffect.KEEPS),
-        ((12.0, 12.1, 12.2), SideEffect.COSTS),
-        ((10.0, 12.0, 11.0), SideEffect.MAY_COST),
-        ((5.0, 20.0, 10.0), SideEffect.MAY_COST),
+        ((10.0, 10.1, 10.0), SideEffectKind.KEEPS),
+        ((10.3, 10.4, 10.3), SideEffectKind.KEEPS),
+        ((12.0, 12.1, 12.2), SideEffectKind.WORSE),
+        ((10.0, 12.0, 11.0), SideEffectKind.MAY_BE_WORSE),
+        ((5.0, 20.0, 10.0), SideEffectKind.MAY_BE_WORSE),
     ],
 )
-def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...], cost: SideEffect) -> None:
+def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...], kind: SideEffectKind) -> None:
     trials = [*SEARCH, *confirmed(FASTEST, *((300 + turn, each) for turn, each in enumerate(p99_ms)))]
     found = recommend(study(trials), "1000", Goal.THROUGHPUT)
     assert found.proven
-    price = found.prices["latency_p99_ms"]
-    assert (price.cost, price.ratio.level, "mb_per_s" in found.prices) == (cost, 0.975, False)
-    assert found.gains["mb_per_s"].level >= (0.95 if cost is SideEffect.KEEPS else 0.975)
+    effect = found.side_effects["latency_p99_ms"]
+    assert (effect.kind, effect.ratio.level, "mb_per_s" in found.side_effects) == (kind, 0.975, False)
+    assert found.gains["mb_per_s"].level >= (0.95 if kind is SideEffectKind.KEEPS else 0.975)
     all_allowed = recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(allow_loss=1.0))
-    assert all_allowed.prices["latency_p99_ms"].cost is SideEffect.KEEPS
+    assert all_allowed.side_effects["latency_p99_ms"].kind is SideEffectKind.KEEPS
 
 
 def test_a_recommendation_says_what_it_costs_the_consumers() -> None:
@@ -309,13 +309,13 @@ def test_a_recommendation_says_what_it_costs_the_consumers() -> None:
         )
         for each in confirmed(FASTEST, (300, 10), (303, 10.1), (301, 10))
     ]
-    prices = recommend(study([*SEARCH, *rounds]), "1000", Goal.THROUGHPUT).prices
-    assert {name: price.cost for name, price in prices.items()} == {
-        "latency_p99_ms": SideEffect.KEEPS,
-        "end_to_end_p99_ms": SideEffect.KEEPS,
-        "consumer_cpu_ms_per_mb": SideEffect.COSTS,
+    side_effects = recommend(study([*SEARCH, *rounds]), "1000", Goal.THROUGHPUT).side_effects
+    assert {name: effect.kind for name, effect in side_effects.items()} == {
+        "latency_p99_ms": SideEffectKind.KEEPS,
+        "end_to_end_p99_ms": SideEffectKind.KEEPS,
+        "consumer_cpu_ms_per_mb": SideEffectKind.WORSE,
     }
-    assert prices["consumer_cpu_ms_per_mb"].ratio.value == pytest.approx(2 / 3)
+    assert side_effects["consumer_cpu_ms_per_mb"].ratio.value == pytest.approx(2 / 3)
 
 
 def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
@@ -325,7 +325,7 @@ def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
     assert kept.is_baseline
     assert not kept.proven
     assert {goal: each.config.values for goal, each in kept.alternatives.items()} == {Goal.LATENCY: QUICKEST}
-    assert kept.alternatives[Goal.LATENCY].prices["mb_per_s"].cost is SideEffect.COSTS
+    assert kept.alternatives[Goal.LATENCY].side_effects["mb_per_s"].kind is SideEffectKind.WORSE
     assert kept.alternatives[Goal.LATENCY].trial.number == 2
     unasked = recommend(asked, "1000")
     assert (unasked.goal, unasked.unproven) == (Goal.LATENCY, (Goal.BALANCED, Goal.THROUGHPUT))
@@ -342,13 +342,13 @@ def test_without_a_goal_much_latency_is_not_given_up_for_little_throughput() -> 
     assert {goal: each.config.values for goal, each in found.alternatives.items()} == {Goal.THROUGHPUT: FASTEST}
     limited = recommend(both, "1000", None, Conditions(max_p99_ms=30))
     assert (limited.goal, limited.unproven) == (Goal.LATENCY, (Goal.BALANCED, Goal.THROUGHPUT))
-    assert limited.limits == ("--max-p99-ms", "30")
+    assert limited.asked == ("--max-p99-ms", "30")
 
 
 def test_search_and_repeats_choose_among_proven_configs_not_the_rounds() -> None:
     """Both configs are proven. The config with the larger gain in the rounds was worse in the repeats."""
     looks = [
-        trial(30 + n, *numbers, kind=Kind.SECOND_LOOK, round=0, config=config)
+        trial(30 + n, *numbers, kind=Kind.REPEAT, round=0, config=config)
         for n, (config, numbers) in enumerate([({}, (100, 10)), (BOTH, (170, 5)), (QUICKEST, (150, 2))])
     ]
     rounds = [
@@ -358,7 +358,7 @@ def test_search_and_repeats_choose_among_proven_configs_not_the_rounds() -> None
     ]
     both, quickest = looks[1].fingerprint, looks[2].fingerprint
     goals = {Goal.LATENCY: (quickest, both), Goal.BALANCED: (both,)}
-    plan = ConfirmationPlan(looks[0].fingerprint, goals, looks=1, rounds=4, max_rounds=4)
+    plan = ConfirmationPlan(looks[0].fingerprint, goals, nominee_repeats=1, rounds=4, max_rounds=4)
     asked = study(sizes=(results([*SEARCH, *looks, *rounds], plan=plan),))
     assert {each.fingerprint for each in asked.sizes[0].confirmations if Goal.THROUGHPUT in each.proven} == {
         both,
@@ -389,8 +389,7 @@ def test_a_proven_config_that_breaks_a_condition_is_not_called_unproven(goal: Go
     kept = recommend(study(trials), "1000", goal, Conditions(max_p99_ms=10))
     assert kept.is_baseline
     assert kept.how == (
-        "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
-        "constraint or condition"
+        "a config is proven better for this goal, but when it was measured again, it lost records or broke a constraint"
     )
 
 
@@ -401,7 +400,7 @@ def test_a_confirmed_config_without_a_gain_is_described_as_confirmed() -> None:
     assert found.config.values == BOTH
     assert found.how == (
         "3 rounds, alternating with the baseline, and not proven better; "
-        "recommended because the baseline itself breaks a constraint or condition"
+        "recommended because the baseline itself breaks a constraint"
     )
     assert found.gains["mb_per_s"].value == pytest.approx(1.0)
     assert found.metrics["mb_per_s"] == 100, "the mean of the rounds, not the lucky trial's 150"
@@ -419,7 +418,7 @@ def test_a_baseline_that_breaks_a_constraint_is_not_recommended() -> None:
     assert found.config.values == BOTH
 
 
-def with_cold_baseline(*again: Trial, looks: int = 0, **changes: Any) -> StudyResults:
+def with_cold_baseline(*again: Trial, nominee_repeats: int = 0, **changes: Any) -> StudyResults:
     """Return a study whose baseline broke a limit of 8 ms only while the cluster was cold."""
     limits = (Constraint("latency_p99_ms", at_most=True, limit=8),)
     searched = [
@@ -428,7 +427,7 @@ def with_cold_baseline(*again: Trial, looks: int = 0, **changes: Any) -> StudyRe
         trial(3, 150, 5, config=BOTH, constraints=limits),
     ]
     trials = [*searched, *again]
-    plan = plan_of(trials, {Goal.THROUGHPUT: FASTEST}, constraints=limits, looks=looks)
+    plan = plan_of(trials, {Goal.THROUGHPUT: FASTEST}, constraints=limits, nominee_repeats=nominee_repeats)
     facts = {"client_version": "2.16.0", "constraints": [str(each) for each in limits]}
     return study(sizes=(results(trials, plan=plan),), facts=facts, **changes)
 
@@ -446,10 +445,8 @@ def test_no_unproven_config_if_the_warm_baseline_keeps_the_constraints() -> None
 
 
 def test_repeats_before_the_rounds_judge_the_baseline_too() -> None:
-    looks = [
-        trial(10 + n, 100, 7, kind=Kind.SECOND_LOOK, round=0, config=config) for n, config in enumerate(({}, FASTEST))
-    ]
-    asked = with_cold_baseline(*looks, looks=1)
+    looks = [trial(10 + n, 100, 7, kind=Kind.REPEAT, round=0, config=config) for n, config in enumerate(({}, FASTEST))]
+    asked = with_cold_baseline(*looks, nominee_repeats=1)
     assert recommend(asked, "1000", Goal.THROUGHPUT).is_baseline
     conditions = Conditions(min_mb_per_s=90)
     assert recommend(asked, "1000", Goal.THROUGHPUT, conditions).is_baseline, "the cold one had 60 MB/s"
@@ -466,7 +463,7 @@ def test_a_baseline_that_was_cold_once_keeps_the_constraints() -> None:
 
 def test_a_config_that_nothing_has_proven_must_be_measured_first() -> None:
     found = recommend(study(), "1000", Goal.THROUGHPUT)
-    assert (found.proven, found.prices, found.alternatives) == (False, {}, {})
+    assert (found.proven, found.side_effects, found.alternatives) == (False, {}, {})
     assert "measure it before you use it, with tuner confirm overnight" in found.how
 
 
@@ -529,10 +526,10 @@ def test_a_study_without_a_baseline_says_so() -> None:
     assert "needs a measured baseline, but overnight has none yet for 1000 B" in no_config(trials=[trial(1)])
 
 
-def test_conditions_that_no_config_keeps_are_answered_with_the_best() -> None:
+def test_constraints_that_no_config_keeps_are_answered_with_the_best() -> None:
     assert no_config(Conditions(max_p99_ms=1.5, min_mb_per_s=400)) == (
         "a config of overnight for 1000 B must keep p99 <= 1.5 ms and throughput >= 400 MB/s, but none does "
-        "(best latency_p99_ms 2, best mb_per_s 300); relax the conditions, or run a longer study"
+        "(best latency_p99_ms 2, best mb_per_s 300); relax --max-p99-ms or --min-mb-per-s, or run a longer study"
     )
 
 
@@ -541,7 +538,7 @@ def test_an_error_says_that_no_config_keeps_the_studys_constraints() -> None:
     trials = [baseline(0, constraints=constraints), trial(1, constraints=constraints)]
     assert no_config(trials=trials) == (
         "a config of overnight for 1000 B must keep mb_per_s >= 1000, but none does; "
-        "relax the conditions, or run a longer study"
+        "relax the constraints, or run a longer study"
     )
 
 
@@ -736,12 +733,12 @@ def test_a_baseline_that_keeps_a_limit_on_warm_brokers_is_not_refused_because_of
     """The least throughput is 170 MB/s, and the rounds were on newly started brokers."""
     trials = [baseline(0, searched, 10), trial(1, 150, 10, config=BOTH)]
     trials += [
-        trial(2 + 2 * look + place, speed if not place else 150, 10, kind=Kind.SECOND_LOOK, config=config, round=look)
+        trial(2 + 2 * look + place, speed if not place else 150, 10, kind=Kind.REPEAT, config=config, round=look)
         for look, speed in enumerate(repeats)
         for place, config in enumerate(({}, BOTH))
     ]
     rounds = [replace(each, round=2 + (each.round or 0)) for each in confirming(6, cold, cold, BOTH)]
-    plan = replace(plan_of(rounds, rounds=2, max_rounds=2, looks=2), new_broker=True)
+    plan = replace(plan_of(rounds, rounds=2, max_rounds=2, nominee_repeats=2), new_broker=True)
     size = size_results("1000", OBJECTIVES, [*trials, *rounds], None, [plan])
     assert size.baseline_again is not None
     assert size.baseline_again.colder

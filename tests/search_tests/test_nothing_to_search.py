@@ -37,7 +37,7 @@ def test_no_method_starts_without_knobs(tmp_path: Path, method: Method) -> None:
 
 def test_a_study_that_only_confirms_needs_no_knob(tmp_path: Path) -> None:
     config = ProducerConfig.parse({"linger.ms": 1})
-    confirm = ConfirmSpec(2, 2, nominees=1, looks=0, ablation_rounds=0, configs=(config,))
+    confirm = ConfirmSpec(2, 2, nominees=1, nominee_repeats=0, undo_rounds=0, configs=(config,))
     (size,) = measure_study(replace(SPEC, confirm=confirm), "", tmp_path, Told(), simulated=Steady()).sizes
     assert size.confirmation(config.fingerprint) is not None
     assert {trial.kind for trial in size.trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}

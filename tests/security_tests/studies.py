@@ -11,7 +11,7 @@ workload:
   saturate: {warmup: 0.2s, measured: 1s}
 objectives: throughput
 search: {trials: 3, startup_trials: 2, burn_in_max: 1}
-confirm: {rounds: 2, max_rounds: 2, nominees: 1, looks: 0, ablation_rounds: 0, goals: [throughput]}
+confirm: {rounds: 2, max_rounds: 2, nominees: 1, nominee_repeats: 0, undo_rounds: 0, goals: [throughput]}
 safety: {min_free_disk: 100MB}
 """
 

@@ -69,7 +69,7 @@ def test_the_same_study_in_json_is_recognised(served: Serving) -> None:
         "target": "simulated",
         "workload": {"record_bytes": [1000]},
         "search": {"trials": 4, "burn_in_max": 1, "method": "random"},
-        "confirm": {"rounds": 2, "max_rounds": 2, "looks": 0, "nominees": 1, "ablation_rounds": 0},
+        "confirm": {"rounds": 2, "max_rounds": 2, "nominee_repeats": 0, "nominees": 1, "undo_rounds": 0},
         "tracking": {"enabled": False},
     }
     assert served.submit(json.dumps(asked), "application/json").status == 200

@@ -73,7 +73,7 @@ def test_a_sqlite_file_runs_every_missing_migration(tmp_path: Path) -> None:
         migrate(db, path, later)
         assert db.execute("SELECT count(*), min(token) FROM trials").fetchone() == (16, 7)
         migrate(db, path, later)
-    with pytest.raises(RecordDamaged, match="must have version 1 or older, but has 2: a newer release wrote it"):
+    with pytest.raises(RecordDamaged, match="must have version 2 or older, but has 3: a newer release wrote it"):
         SqliteStore(folder, create=False)
 
 
@@ -90,7 +90,7 @@ class Interrupted(sqlite3.Connection):
         return done
 
 
-@pytest.mark.parametrize(("during", "version"), [("BEGIN", 0), ("CREATE TABLE", 0), ("COMMIT", 1)])
+@pytest.mark.parametrize(("during", "version"), [("BEGIN", 0), ("CREATE TABLE", 0), ("COMMIT", len(SQLITE_MIGRATIONS))])
 def test_ctrl_c_during_a_migration_does_not_damage_the_file(tmp_path: Path, during: str, version: int) -> None:
     path = tmp_path / "results.db"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, factory=Interrupted)) as db:

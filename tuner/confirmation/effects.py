@@ -1,6 +1,6 @@
-"""The results of an ablation: what each change of a winner contributes.
+"""What each change of a winner contributes.
 
-The rounds of an ablation measure a config beside variants of itself that lack one change, and give the effect of that
+The undo rounds measure a config beside variants of itself that lack one change, and give the effect of that
 change. The intervals of effects are 95 % intervals. They are not corrected for the number of effects: about one effect
 in twenty is wrong by chance.
 """
@@ -8,13 +8,13 @@ in twenty is wrong by chance.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from objectives.ratios import Ratio, ablation_ratio
+from objectives.ratios import Ratio, variant_ratio
 from objectives.repeats import Noise
 from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.ablation import Undoing, undoings
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, is_comparable, rounds_of
+from tuner.confirmation.undoing import Undoing, undoings
 from tuner.model.trial import Kind, State, Trial
 
 
@@ -91,12 +91,12 @@ def effects_of(
         config: The config whose changes are examined.
         baseline: The baseline, from which the config differs by these changes.
         metrics: The metrics to compute gains for.
-        plan: The plan of the confirmation. Without it, the scatter is estimated from the rounds of the ablation only.
+        plan: The plan of the confirmation. Without it, the scatter is estimated from the undo rounds only.
     """
     planned = undoings(config, baseline)
     left_out = plan.left_out if plan else ()
-    ablation = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.number not in left_out]
-    done = [trial for trial in ablation if trial.state is State.COMPLETE]
+    undone = [trial for trial in trials if trial.kind is Kind.UNDO and trial.number not in left_out]
+    done = [trial for trial in undone if trial.state is State.COMPLETE]
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
     seen = [trial for trial in done if trial.fingerprint in own]
     again = rounds_of(plan, trials, config.fingerprint) if plan else None
@@ -108,9 +108,9 @@ def effects_of(
         ours = things.pop(config.fingerprint, {})
         found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
         for index, theirs in enumerate(found):
-            if gain := ablation_ratio(ours, theirs, noise=noise):
+            if gain := variant_ratio(ours, theirs, noise=noise):
                 gains[index][metric] = gain
-        if _once_each(planned) and (whole := ablation_ratio(ours, *found, noise=noise)):
+        if _once_each(planned) and (whole := variant_ratio(ours, *found, noise=noise)):
             product[metric] = whole
     each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
     rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})

@@ -48,8 +48,9 @@ class Confirmation:
             For the goal balanced, also no objective's gain has an interval that reaches below 1 - `allow_loss`.
         proven_in_mean: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the
             mean of the objectives' gains, and a loss in one of the objectives does not count.
-        gains_with_prices: The gains as in `gains`, and what the config does to its consumers, all with intervals of
-            `TRADE_LEVEL`. So the intervals of a gain and of one of its prices hold together in at least 95 % of cases.
+        gains_with_side_effects: The gains as in `gains`, and what the config does to its consumers, all with intervals
+            of `TRADE_LEVEL`. So the intervals of a gain and of one of its side effects hold together in at least 95 %
+            of cases.
         gains_without_stall: The unproven gains in tail latencies, before `gains` allows for one more stall.
         ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
             search. Proven configs are compared by this key, because their rounds would choose the luckiest.
@@ -68,7 +69,7 @@ class Confirmation:
     broken: tuple[str, ...] = ()
     proven: frozenset[Goal] = frozenset()
     proven_in_mean: frozenset[Goal] = frozenset()
-    gains_with_prices: Mapping[str, Ratio] = field(default_factory=dict)
+    gains_with_side_effects: Mapping[str, Ratio] = field(default_factory=dict)
     gains_without_stall: Mapping[str, Ratio] = field(default_factory=dict)
     ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
     in_sessions: bool = False
@@ -209,15 +210,15 @@ def baseline_again(
     """
     for plan in reversed(plans):
         found: dict[Kind, BaselineAgain] = {}
-        for kind in (Kind.SECOND_LOOK, Kind.CONFIRM):
+        for kind in (Kind.REPEAT, Kind.CONFIRM):
             again = [each for each in plan.trials_of(kind, trials) if each.fingerprint == plan.baseline]
             if again := [each for each in again if each.state is State.COMPLETE]:
                 means = means_of(again)
                 missed = broken(means, means, plan.constraints if constraints is None else constraints, objectives)
                 colder = plan.may_be_colder(again[0])
-                found[kind] = BaselineAgain(means, missed, colder, found.get(Kind.SECOND_LOOK) if colder else None)
+                found[kind] = BaselineAgain(means, missed, colder, found.get(Kind.REPEAT) if colder else None)
         if found:
-            return found.get(Kind.CONFIRM, found.get(Kind.SECOND_LOOK))
+            return found.get(Kind.CONFIRM, found.get(Kind.REPEAT))
     return None
 
 
@@ -271,7 +272,7 @@ def _confirmation(
     gains_without_stall = {
         name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven
     }
-    gains_with_prices = {
+    gains_with_side_effects = {
         metric: rounds.gain([metric], TRADE_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))
     }
     balance_level = levels.get(together, untested)
@@ -303,7 +304,7 @@ def _confirmation(
         held_ratio=rounds.held_ratio,
         caveats=caveats_of(rounds, gains, constraints),
         proven_in_mean=by_goal.proven_in_mean,
-        gains_with_prices={metric: gain for metric, gain in gains_with_prices.items() if gain is not None},
+        gains_with_side_effects={metric: gain for metric, gain in gains_with_side_effects.items() if gain is not None},
         gains_without_stall=gains_without_stall,
         ranks=by_goal.ranks,
     )

@@ -37,12 +37,12 @@ class ConfirmationPlan:
         nominees: Fingerprints of the best configs of the search for each goal, the best first.
         beside: Fingerprints of further configs that each round measures, and about which nothing is claimed.
         first_round: The number of this confirmation's first round. Lower numbers belong to earlier confirmations.
-        looks: How often each nominee is measured again to choose the winner.
+        nominee_repeats: How often each nominee is measured again to choose the winner.
         rounds: The number of first rounds, which are always measured.
         max_rounds: The maximum number of rounds.
         width_ratio: The width of a gain's interval, as a share of the gain, that is narrow enough to stop measuring
             rounds.
-        ablation_rounds: The number of rounds of the ablation.
+        undo_rounds: The number of rounds that measure a proven winner with one change undone at a time.
         both_ways: Whether a config gets further rounds even if it seems to be worse than the baseline.
         decides_at: The gain at which the rounds end early; see `ConfirmSpec.decides_at`.
         constraints: The study's constraints, which the means of the repeated measurements must keep.
@@ -61,11 +61,11 @@ class ConfirmationPlan:
     baseline: str
     nominees: Mapping[Goal, tuple[str, ...]]
     first_round: int = 0
-    looks: int = 0
+    nominee_repeats: int = 0
     rounds: int = 2
     max_rounds: int = 2
     width_ratio: float = 0.1
-    ablation_rounds: int = 0
+    undo_rounds: int = 0
     both_ways: bool = False
     decides_at: float | None = None
     constraints: tuple[Constraint, ...] = ()
@@ -136,11 +136,11 @@ class ConfirmationPlan:
             baseline=baseline,
             nominees=dict(nominees),
             first_round=max(past, default=-1) + 1,
-            looks=spec.looks,
+            nominee_repeats=spec.nominee_repeats,
             rounds=spec.rounds,
             max_rounds=max(spec.rounds, spec.max_rounds),
             width_ratio=spec.width_ratio,
-            ablation_rounds=spec.ablation_rounds,
+            undo_rounds=spec.undo_rounds,
             both_ways=bool(spec.configs),
             decides_at=spec.decides_at,
             constraints=tuple(constraints),

@@ -11,7 +11,7 @@ There are three stages:
    that its winner is better than the baseline (`tuner.confirmation.rounds`). A fixed number of first rounds shows how
    much the ratios scatter. The scatter decides how many more rounds a winner gets (`objectives.ratios`), up to a
    maximum.
-3. **Ablation.** Each winner that has proven better is measured with one knob at a time set back to the baseline's
+3. **Undoing.** Each winner that has proven better is measured with one knob at a time set back to the baseline's
    value.
 """
 
@@ -26,9 +26,9 @@ from objectives.ratios import claim_level, ratio_of, rounds_needed
 from objectives.scoring import Constraint, Objective
 from objectives.stalls import rounds_to_survive, stall_allowance
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.ablation import MOST_VARIANTS, variants_of
 from tuner.confirmation.order import measured_rounds, order_of_round
 from tuner.confirmation.rounds import Rounds
+from tuner.confirmation.undoing import MOST_VARIANTS, variants_of
 from tuner.confirmation.winners import MeasuredPlan, decisions, to_be_repeated
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import ConfirmSpec
@@ -43,7 +43,7 @@ class Step:
     """The next measurement of a confirmation.
 
     Attributes:
-        kind: Why the config is measured: as a repeat, in a round with the baseline, or in an ablation.
+        kind: Why the config is measured: as a repeat, in a round with the baseline, or with a change undone.
         round: The number of the round that the measurement belongs to.
         config: The config to measure.
         order: All configs that this round still has to measure, in their order; the first is `config`.
@@ -83,8 +83,8 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
         left = tuple(configs[each] for each in order if each in asked)
         return Step(kind, number, left[0], left)
 
-    for look in range(plan.looks):
-        if step := missing(Kind.SECOND_LOOK, look, to_be_repeated(plan)):
+    for number in range(plan.nominee_repeats):
+        if step := missing(Kind.REPEAT, number, to_be_repeated(plan)):
             return step
     if not measured.winners or _are_decided(measured):
         return None
@@ -97,15 +97,15 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
         if step := missing(Kind.CONFIRM, number, [plan.baseline, *going_on, *plan.beside]):
             return step
     configs = dict(configs)
-    in_ablation = []
+    to_undo = []
     for winner in _proven(measured):
         variants = variants_of(configs[winner], configs[plan.baseline]).values()
         configs |= {variant.fingerprint: variant for variant in variants}
         # A config with a single change has no variants: without the change it is the baseline, which the rounds have
         # measured.
-        in_ablation += [winner, *(variant.fingerprint for variant in variants)] if variants else []
-    for number in range(plan.ablation_rounds):
-        if step := missing(Kind.ABLATION, number, in_ablation):
+        to_undo += [winner, *(variant.fingerprint for variant in variants)] if variants else []
+    for number in range(plan.undo_rounds):
+        if step := missing(Kind.UNDO, number, to_undo):
             return step
     return None
 
@@ -150,7 +150,7 @@ def _is_decided(
 def most_steps(spec: ConfirmSpec) -> int:
     """Return the largest number of measurements that the confirmation of one record size can take."""
     further = max(0, spec.max_rounds - spec.rounds) * (1 + len(spec.goals) + len(spec.beside))
-    apart = spec.ablation_rounds * len(spec.goals) * (1 + MOST_VARIANTS)
+    apart = spec.undo_rounds * len(spec.goals) * (1 + MOST_VARIANTS)
     return least_steps(spec) + further + apart if spec.rounds else 0
 
 
@@ -159,7 +159,7 @@ def least_steps(spec: ConfirmSpec) -> int:
     if not spec.rounds:
         return 0
     nominees = 1 + len(spec.goals) * spec.nominees if spec.nominees > 1 else 0
-    return spec.looks * nominees + spec.rounds * (1 + len(spec.goals) + len(spec.beside))
+    return spec.nominee_repeats * nominees + spec.rounds * (1 + len(spec.goals) + len(spec.beside))
 
 
 def _rounds_needed(measured: MeasuredPlan) -> dict[str, int]:

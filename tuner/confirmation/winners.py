@@ -42,7 +42,7 @@ class MeasuredPlan:
             return {}
         found = {}
         for goal, nominees in self.plan.nominees.items():
-            if nominees and not (len(nominees) > 1 and self.plan.looks):
+            if nominees and not (len(nominees) > 1 and self.plan.nominee_repeats):
                 found[goal] = nominees[0]
             elif kept := [each for each in nominees if self._means.get(each) and each not in self.refused]:
                 found[goal] = max(kept, key=lambda each: self.ranks_of(each)[goal])
@@ -62,7 +62,7 @@ class MeasuredPlan:
     @property
     def without_winner(self) -> frozenset[Goal]:
         """The goals that have no winner, because each of their nominees broke a constraint in its repeats."""
-        if not self.plan.looks or not self.has_all_repeats:
+        if not self.plan.nominee_repeats or not self.has_all_repeats:
             return frozenset()
         found = (goal for goal, each in self.plan.nominees.items() if each and self.refused.issuperset(each))
         return frozenset(found).difference(self.winners)
@@ -72,8 +72,10 @@ class MeasuredPlan:
         """Whether each nominee that needs repeats was measured again as often as the plan says."""
         plan = self.plan
         nominees = to_be_repeated(plan) - {plan.baseline}
-        done = {(trial.round, trial.fingerprint) for trial in plan.trials_of(Kind.SECOND_LOOK, self.trials)}
-        return done >= {(plan.first_round + look, nominee) for look in range(plan.looks) for nominee in nominees}
+        done = {(trial.round, trial.fingerprint) for trial in plan.trials_of(Kind.REPEAT, self.trials)}
+        return done >= {
+            (plan.first_round + number, nominee) for number in range(plan.nominee_repeats) for nominee in nominees
+        }
 
     def ranks_of(self, fingerprint: str) -> dict[Goal, tuple[bool, float]]:
         """Return a config's sort key for each goal before the rounds: from its repeats, or else from the search."""
@@ -91,7 +93,7 @@ class MeasuredPlan:
     def _means(self) -> dict[str, dict[str, float]]:
         """The means of each config over its repeats, by fingerprint."""
         by_config: dict[str, list[Trial]] = {}
-        for trial in self.plan.trials_of(Kind.SECOND_LOOK, self.trials):
+        for trial in self.plan.trials_of(Kind.REPEAT, self.trials):
             if trial.state is State.COMPLETE:
                 by_config.setdefault(trial.fingerprint, []).append(trial)
         return {fingerprint: means_of(trials) for fingerprint, trials in by_config.items()}

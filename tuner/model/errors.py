@@ -9,7 +9,7 @@ StudyError
 ├── RecordUnwritable    the results can't be written, as on a full disk          (exit 1)
 ├── StorageMisnamed     the storage's address is not valid                       (exit 2)
 ├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
-├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
+├── NoFeasibleConfig    no measured config keeps the constraints                 (exit 5)
 │   └── NothingMeasured no baseline has been measured yet                        (exit 1)
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
 ├── LimitTooLow         a limit leaves too little time or too few bytes          (exit 2)

@@ -247,8 +247,8 @@ class ConfirmSpec:
         width_ratio: The width at which the interval of a gain is narrow enough, relative to the gain.
         goals: The goals for which a winner is confirmed.
         nominees: Number of the search's best configs per goal that are measured again to choose the winner.
-        looks: Number of repeat measurements of each of these best configs.
-        ablation_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
+        nominee_repeats: Number of repeat measurements of each of these best configs.
+        undo_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
             the winner and its copies; in every copy, one knob has the baseline's value again. With 0, nothing is run.
         configs: Configs to confirm in place of the best configs of the search.
         beside: Further configs that each round measures, and about which nothing is claimed. They may be for other
@@ -269,8 +269,8 @@ class ConfirmSpec:
     width_ratio: float = 0.1
     goals: tuple[Goal, ...] = (Goal.THROUGHPUT, Goal.LATENCY, Goal.BALANCED)
     nominees: int = 3
-    looks: int = 2
-    ablation_rounds: int = 2
+    nominee_repeats: int = 2
+    undo_rounds: int = 2
     configs: tuple[ProducerConfig, ...] = ()
     beside: tuple[ProducerConfig, ...] = ()
     allow_loss: float = ALLOW_LOSS

@@ -47,8 +47,8 @@ def least_winner_burn_in_trials(spec: StudySpec) -> int:
     Two measurements of a winner must agree. A winner that was measured again after the search already has two
     measurements. Any other winner has only its trial from the search, so it needs at least one burn-in run.
     """
-    looks = spec.confirm.looks if spec.confirm.nominees > 1 else 0
-    return len(spec.confirm.goals) if winner_burn_in_trials(spec) and not looks else 0
+    repeats = spec.confirm.nominee_repeats if spec.confirm.nominees > 1 else 0
+    return len(spec.confirm.goals) if winner_burn_in_trials(spec) and not repeats else 0
 
 
 def rounds_on_new_brokers(spec: StudySpec) -> bool:

@@ -26,28 +26,16 @@ class Kind(StrEnum):
     BURN_IN = "burn-in"
     BASELINE = "baseline"
     SEARCH = "search"
-    SECOND_LOOK = "second-look"
+    REPEAT = "repeat"
     CONFIRM = "confirm"
-    ABLATION = "ablation"
+    UNDO = "undo"
     MEASUREMENT = "measurement"
-
-
-KIND_WORDS: Final = {
-    Kind.BURN_IN: "burn-in",
-    Kind.BASELINE: "baseline",
-    Kind.SEARCH: "search",
-    Kind.SECOND_LOOK: "repeat",
-    Kind.CONFIRM: "confirm",
-    Kind.ABLATION: "undo",
-    Kind.MEASUREMENT: "measurement",
-}
-"""The word for each kind of trial in the progress lines that the user sees."""
 
 
 SEARCHING_KINDS: Final = (Kind.BASELINE, Kind.SEARCH)
 """The kinds of trials that the planned number of trials of a study counts."""
 
-CONFIRMING_KINDS: Final = (Kind.SECOND_LOOK, Kind.CONFIRM, Kind.ABLATION)
+CONFIRMING_KINDS: Final = (Kind.REPEAT, Kind.CONFIRM, Kind.UNDO)
 """The kinds of trials that measure the best configs again after the search."""
 
 

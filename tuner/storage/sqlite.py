@@ -20,7 +20,15 @@ from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.progress import Progress
 from tuner.model.study_files import LOCK_FILE, RESULTS_FILE, STUDY_FILE, TRIALS_FOLDER
 from tuner.model.trial import Trial
-from tuner.storage.bodies import attachment_body, read_attachment, read_facts, read_trials, trial_body, undamaged
+from tuner.storage.bodies import (
+    RENAMING,
+    attachment_body,
+    read_attachment,
+    read_facts,
+    read_trials,
+    trial_body,
+    undamaged,
+)
 from tuner.storage.files import (
     read_progress,
     remove_folder,
@@ -47,6 +55,7 @@ MIGRATIONS: Final = (
     );
     CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, body TEXT NOT NULL);
     """,
+    RENAMING.format(schema=""),
 )
 """The SQL that migrates the tables from each version to the next; the first entry makes the tables.
 

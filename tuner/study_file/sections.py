@@ -37,6 +37,7 @@ from tuner.study_file.errors import refused
 from tuner.study_file.objectives import AskedObjectives, constraint, goal_or_metrics, preset
 from tuner.study_file.properties import connection_properties, knob_changes, producer_properties, study_client
 
+_FORMER_KEYS: Final = {"looks": "nominee_repeats", "ablation_rounds": "undo_rounds"}
 _WORKLOAD: Final = WorkloadSpec(())
 _SEARCH: Final = SearchSpec()
 _CONFIRM: Final = ConfirmSpec()
@@ -273,9 +274,9 @@ class ConfirmSection(Section):
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are needed."""
     nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees
     """Number of best configs per goal that are measured again after the search, because the best may just be lucky."""
-    looks: Annotated[int, fields.whole(0, 100)] = _CONFIRM.looks
+    nominee_repeats: Annotated[int, fields.whole(0, 100)] = _CONFIRM.nominee_repeats
     """Number of times that each of the best configs (see nominees) is measured again before the winner is chosen."""
-    ablation_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.ablation_rounds
+    undo_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.undo_rounds
     """Rounds that measure a proven winner with one knob at a time set back to the baseline's value."""
     goals: Annotated[list[Annotated[Goal, fields.one_of(Goal)]], Field(min_length=1, max_length=len(Goal))] = list(
         _CONFIRM.goals
@@ -287,6 +288,15 @@ class ConfirmSection(Section):
     """Whether each round gets new brokers, as speed differs between starts. With bootstrap, the default is never."""
     spread_over: Duration | None = _CONFIRM.spread_over_s
     """Time over which rounds are spread (6h), or 0 for none. On your cluster, the default is a part of search.hours."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_present_names(cls, given: object) -> object:
+        """Give the keys of an earlier form their present names, unless the section has both."""
+        if not isinstance(given, Mapping):
+            return given
+        former = {former: name for former, name in _FORMER_KEYS.items() if former in given and name not in given}
+        return {former.get(key, key): value for key, value in given.items()}
 
 
 class TrackingSection(Section):

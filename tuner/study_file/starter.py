@@ -102,7 +102,7 @@ confirm:
   rounds: 8                     # at least; 0 means no confirmation, and no gain is claimed
   max_rounds: 20                # at most, where the confidence interval of a gain is still too wide
   width_ratio: 0.1              # the interval is narrow enough at this width, relative to the gain
-  ablation_rounds: 2            # rounds that show what each change of a proven winner brings; 0 for none
+  undo_rounds: 2                # rounds that show what each change of a proven winner brings; 0 for none
   goals: [throughput, latency, balanced]
   allow_loss: 0.1               # what a balanced config may give up in one objective to gain more in another
 #  new_broker: each round        # or never: brokers that the tuner starts are started again for each round

@@ -22,11 +22,11 @@ _QUICK: Final[Mapping[str, Any]] = {
     "confirm": {
         "goals": ["balanced"],
         "nominees": 2,
-        "looks": 1,
+        "nominee_repeats": 1,
         "rounds": 6,
         "max_rounds": 10,
         "width_ratio": 0.6,
-        "ablation_rounds": 0,
+        "undo_rounds": 0,
         "new_broker": "never",
         "spread_over": "0s",
     },

@@ -37,7 +37,7 @@ def width_ratio(default: Default, panel: Panel = None, example: str = "0.05") ->
     )
 
 
-def ablation_rounds(default: str, panel: Panel = None) -> Any:
+def undo_rounds(default: str, panel: Panel = None) -> Any:
     """Return the option for the rounds that show what each change brings; see `max_rounds` for the arguments."""
     return typer.Option(
         min=0,
@@ -66,7 +66,7 @@ Rounds = Annotated[
 ]
 MaxRounds = Annotated[int | None, max_rounds(2, "confirm.max_rounds of the study file")]
 WidthRatio = Annotated[float | None, width_ratio("confirm.width_ratio of the study file")]
-AblationRounds = Annotated[int | None, ablation_rounds("confirm.ablation_rounds of the study file")]
+UndoRounds = Annotated[int | None, undo_rounds("confirm.undo_rounds of the study file")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,4 +77,4 @@ class ConfirmOptions:
     rounds: Rounds = None
     max_rounds: MaxRounds = None
     width_ratio: WidthRatio = None
-    ablation_rounds: AblationRounds = None
+    undo_rounds: UndoRounds = None

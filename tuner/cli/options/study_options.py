@@ -82,8 +82,8 @@ class StudyOptions:
     constraint: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="BOUND",
-            help="Bound that a recommended config must keep, such as 'latency_p99_ms <= 10' or "
+            metavar="CONSTRAINT",
+            help="Constraint that a recommended config must keep, such as 'latency_p99_ms <= 10' or "
             "'mb_per_s >= 0.9 x baseline'. The option may be repeated.",
             rich_help_panel=_FILE,
         ),
@@ -262,17 +262,16 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    looks: Annotated[
+    nominee_repeats: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="How often each of these best configs is repeated before the winner is chosen, such as 3. "
-            "(--repeats is for grids.)",
+            help="Number of repeats of each of these best configs, such as 3.",
             show_default="2",
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    ablation_rounds: Annotated[int | None, confirm_options.ablation_rounds("2", _CONFIRM)] = None
+    undo_rounds: Annotated[int | None, confirm_options.undo_rounds("2", _CONFIRM)] = None
     allow_loss: Annotated[
         float | None,
         typer.Option(

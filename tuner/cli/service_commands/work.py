@@ -69,7 +69,7 @@ def confirm(
             rounds=asked.rounds,
             max_rounds=asked.max_rounds,
             width_ratio=asked.width_ratio,
-            ablation_rounds=asked.ablation_rounds,
+            undo_rounds=asked.undo_rounds,
         )
         if detach:
             typer.echo(json.dumps(view, indent=2) if as_json else study)

@@ -12,7 +12,6 @@ from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
 from tuner.cli.output import check_output, write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json
-from tuner.model.trial import KIND_WORDS, Kind
 from tuner.present.console import OUT, say, warn
 from tuner.present.number_text import aligned, number, title
 from tuner.present.trial_tables.grid_view import NO_LATENCY, rate_share_text
@@ -111,7 +110,7 @@ def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
         [
             str(row["record_bytes"]),
             str(row["number"]),
-            KIND_WORDS[Kind(row["kind"])] + ("" if row["state"] == "complete" else f", {row['state']}"),
+            str(row["kind"]) + ("" if row["state"] == "complete" else f", {row['state']}"),
             *(_cell(row, name) for name in metrics),
             "yes" if row["on_front"] else "",
         ]

@@ -193,7 +193,7 @@ class BurnIn:
         again = [
             trial.metrics["records_per_s"]
             for trial in self.loop.searches[size].trials
-            if trial.kind in (Kind.SECOND_LOOK, Kind.CONFIRM)
+            if trial.kind in (Kind.REPEAT, Kind.CONFIRM)
             and trial.fingerprint == self.loop.spec.baseline.fingerprint
             and trial.metrics.get("records_per_s", 0.0) > 0
         ]

@@ -34,7 +34,7 @@ def confirm(
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
         burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
         of_others: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
-            number, and the ablation, do not use them.
+            number, and the undo rounds, do not use them.
     """
     search, asked = loop.searches[size], loop.spec.confirm
     results = search.results(None)
@@ -64,12 +64,12 @@ def confirm(
         if step.kind not in announced:
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
-            if not anew and not announced & {Kind.CONFIRM, Kind.ABLATION}:
+            if not anew and not announced & {Kind.CONFIRM, Kind.UNDO}:
                 for config in _to_burn_in(step.kind, measured_plan(), configs):
-                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
+                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.REPEAT)
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
-        beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
+        beyond_plan = step.kind is Kind.UNDO or measured >= least_steps(asked)
         if not loop.may_start(None):
             over = "too little of the byte budget is left for a trial"
         elif beyond_plan and not loop.may_start(of_others.seconds, of_others.load_bytes):
@@ -115,11 +115,11 @@ def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence
 def _to_burn_in(kind: Kind, measured: MeasuredPlan, configs: Mapping[str, ProducerConfig]) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of the given kind.
 
-    The baseline is left out, because it was measured until it was stable before the search. For an ablation, which
-    measures the winners with one change undone at a time, only the winners themselves are returned.
+    The baseline is left out, because it was measured until it was stable before the search. For undo rounds, which
+    measure the winners with one change undone at a time, only the winners themselves are returned.
     """
     plan = measured.plan
-    if kind is Kind.SECOND_LOOK:
+    if kind is Kind.REPEAT:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
     else:
         asked = [*measured.winners.values(), *(plan.beside if kind is Kind.CONFIRM else ())]
@@ -129,7 +129,7 @@ def _to_burn_in(kind: Kind, measured: MeasuredPlan, configs: Mapping[str, Produc
 def _purpose(step: Step, plan: ConfirmationPlan) -> str:
     """Return a phrase that tells the user why the next trials are measured."""
     match step.kind:
-        case Kind.SECOND_LOOK:
+        case Kind.REPEAT:
             return "measuring the best configs again, as the config that looks best may only have been lucky"
         case Kind.CONFIRM:
             most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""

@@ -27,7 +27,7 @@ from tuner.model.progress import Progress, StudyState
 from tuner.model.setup import Setup
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, starting_s, trial_s
-from tuner.model.trial import CONFIRMING_KINDS, KIND_WORDS, PACED, SATURATED, Kind, Proposal, Trial
+from tuner.model.trial import CONFIRMING_KINDS, PACED, SATURATED, Kind, Proposal, Trial
 from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 
@@ -35,9 +35,9 @@ _FIRST_BURN_IN_OF_STUDY_RATIO: Final = 0.02
 """The largest share of the study's bytes that the first burn-in run of a record size may send."""
 _MEASURED_CONFIG: Final = {
     Kind.BURN_IN: "a config that will be compared with the baseline",
-    Kind.SECOND_LOOK: "one of the best configs",
+    Kind.REPEAT: "one of the best configs",
     Kind.CONFIRM: "a winner",
-    Kind.ABLATION: "a winner, with all its changes or with one undone",
+    Kind.UNDO: "a winner, with all its changes or with one undone",
 }
 """For each kind of trial, what it measures if it does not measure the baseline."""
 
@@ -287,7 +287,7 @@ class TrialLoop:
 
     def _description(self, started: StartedTrial) -> str:
         """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
-        said = [f"{started.size} B, {KIND_WORDS[started.kind]} trial {started.number}"]
+        said = [f"{started.size} B, {started.kind} trial {started.number}"]
         if started.round is not None:
             first = self.searches[started.size].first_round
             said.append(f"round {started.round - first + 1}")

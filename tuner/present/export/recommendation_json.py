@@ -22,7 +22,7 @@ from tuner.present.export.pasted import pasted_values
 from tuner.present.recommendations.explanation_words import explanation_sections
 from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, scatter_note
 from tuner.results.recommendations.explanation import Closest, Explanation
-from tuner.results.recommendations.recommendation import Price, Recommendation, SideEffect
+from tuner.results.recommendations.recommendation import Recommendation, SideEffect, SideEffectKind
 
 SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"
@@ -45,12 +45,13 @@ def recommendation_json(recommendation: Recommendation) -> dict[str, Any]:
         "proven": recommendation.proven,
         "measured_again": recommendation.measured_again,
         "gains": gains_json(recommendation.gains),
-        "prices": {
-            metric: {"cost": str(price.cost), **asdict(price.ratio)} for metric, price in recommendation.prices.items()
+        "side_effects": {
+            metric: {"kind": str(effect.kind), **asdict(effect.ratio)}
+            for metric, effect in recommendation.side_effects.items()
         },
         "alternatives": {str(goal): recommendation_json(other) for goal, other in recommendation.alternatives.items()},
         "unproven": list(map(str, recommendation.unproven)),
-        "limits": list(recommendation.limits),
+        "asked": list(recommendation.asked),
         "in_words": [
             each
             for each in (*gain_sentences(recommendation), scatter_note(recommendation), not_advice(recommendation))
@@ -121,15 +122,15 @@ def recommendation_of(stored: Mapping[str, Any]) -> Recommendation:
             proven=stored.get("proven", False),
             measured_again=stored.get("measured_again", stored["confirmed"]),
             objectives=tuple(stored.get("objectives", ())),
-            prices={
-                metric: Price(_ratio(kept), SideEffect(kept["cost"]))
-                for metric, kept in stored.get("prices", {}).items()
+            side_effects={
+                metric: SideEffect(_ratio(kept), SideEffectKind(kept["kind"]))
+                for metric, kept in stored.get("side_effects", {}).items()
             },
             alternatives={
                 Goal(goal): recommendation_of(other) for goal, other in stored.get("alternatives", {}).items()
             },
             unproven=tuple(map(Goal, stored.get("unproven", ()))),
-            limits=tuple(stored.get("limits", ())),
+            asked=tuple(stored.get("asked", ())),
         )
         recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
@@ -209,7 +210,7 @@ def explanation_json(why: Explanation) -> dict[str, Any]:
         baseline=_trial_in_short(found.baseline),
         gains=gains_json(found.gains),
         changes=[asdict(change) for change in changes(found.trial, found.baseline.values)],
-        ablation_rounds=why.effects.rounds,
+        undo_rounds=why.effects.rounds,
         effects=[_effect(each) for each in why.effects.each],
         product=gains_json(why.effects.product),
         closest=_closest(why.closest) if why.closest else None,

@@ -94,7 +94,7 @@ def by_config(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
 
 
 def rounds_text(why: Explanation) -> str:
-    """Return the number of rounds of the ablation as text: `2 rounds`."""
+    """Return the number of rounds that measured the changes as text: `2 rounds`."""
     return counted(why.effects.rounds, "round")
 
 
@@ -241,7 +241,7 @@ def _unmeasured(why: Explanation) -> Iterable[str]:
 def _why_not(found: Recommendation) -> str:
     if not found.confirmed:
         return "because changes are measured one by one only for a config with a proven gain"
-    return "because the study has no ablation (confirm.ablation_rounds: 0) or had no time left for it"
+    return "because the study has no rounds for it (confirm.undo_rounds: 0) or had no time left for them"
 
 
 def _falls_short(closest: Closest) -> str:

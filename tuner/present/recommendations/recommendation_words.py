@@ -20,7 +20,7 @@ from tuner.present.number_text import (
     shown_metrics,
     title,
 )
-from tuner.results.recommendations.recommendation import Price, Recommendation, SideEffect
+from tuner.results.recommendations.recommendation import Recommendation, SideEffect, SideEffectKind
 
 NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
@@ -61,47 +61,47 @@ def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
     found = []
     if recommendation.unproven:
         goals = enumerated(recommendation.unproven)
-        limited = {"--max-p99-ms", "--min-mb-per-s"} & set(recommendation.limits)
-        kept = " that keeps the asked limits" if limited else ""
+        constrained = {"--max-p99-ms", "--min-mb-per-s"} & set(recommendation.asked)
+        kept = " that keeps the constraints" if constrained else ""
         found.append(f"{goals}: no config{kept} is proven better")
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
-        words += recommendation.limits
+        words += recommendation.asked
         found.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
     return found
 
 
 def in_short(recommendation: Recommendation) -> str:
-    """Return what a proven config brings and what it costs, each by the bad end of its interval.
+    """Return what a proven config makes better and what it makes worse, each by the bad end of its interval.
 
-    `at least 5.1 times better latency p95, costs at most 17 % of the throughput (gain 0.83 to 0.89)`. The result is
-    empty if the config is not proven better.
+    `at least 5.1 times better latency p95, throughput at most 17 % lower (gain 0.83 to 0.89)`. The result is empty if
+    the config is not proven better.
     """
     if not recommendation.proven:
         return ""
-    better, costs, others = [], [], []
+    better, worse, others = [], [], []
     for metric, ratio in shown_gains(recommendation).items():
-        if metric not in recommendation.prices and ratio.low > 1.0:
+        if metric not in recommendation.side_effects and ratio.low > 1.0:
             better.append(f"at least {short(ratio.low)} times better {metric_name(metric)}")
         elif ratio.inconclusive:
-            costs.append(f"{metric_name(metric)} inconclusive ({short(ratio.low)} to {short(ratio.high)})")
-        elif (cost := _cost(recommendation, metric)) is SideEffect.KEEPS:
+            worse.append(f"{metric_name(metric)} inconclusive ({short(ratio.low)} to {short(ratio.high)})")
+        elif (kind := _side_effect(recommendation, metric)) is SideEffectKind.KEEPS:
             others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
         else:
-            costs.append(f"{'costs at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
+            worse.append(f"{metric_name(metric)} {_loss(metric, ratio, kind)}")
     gains = enumerated(better) or "better in the mean of all objectives"
-    return ", ".join([gains, *costs, *others])
+    return ", ".join([gains, *worse, *others])
 
 
-def _cost(recommendation: Recommendation, metric: str) -> SideEffect:
+def _side_effect(recommendation: Recommendation, metric: str) -> SideEffectKind:
     """Return what a proven config does to a metric; a balanced config loses no more of an objective than is allowed."""
-    price = recommendation.prices.get(metric)
-    if price is not None:
-        return price.cost
+    effect = recommendation.side_effects.get(metric)
+    if effect is not None:
+        return effect.kind
     if recommendation.goal is Goal.BALANCED:
-        return SideEffect.KEEPS
-    # The JSON of an earlier release has no prices.
-    return Price.of(recommendation.gains[metric], ALLOW_LOSS).cost
+        return SideEffectKind.KEEPS
+    # JSON of an older form has no side effects.
+    return SideEffect.of(recommendation.gains[metric], ALLOW_LOSS).kind
 
 
 def _unharmed(metric: str, ratio: Ratio) -> str:
@@ -116,13 +116,14 @@ def _kept(ratio: Ratio) -> str:
     return f"at most {_lost_percent(ratio)} % worse" if ratio.high < 1.0 else "not worse"
 
 
-def _loss(metric: str, ratio: Ratio) -> str:
-    """Return what a config loses in a metric, by the bad end of the interval."""
+def _loss(metric: str, ratio: Ratio, kind: SideEffectKind) -> str:
+    """Return how much worse a metric is or may be, by the bad end of the interval."""
+    most = "at most" if kind is SideEffectKind.WORSE else "may be up to"
     interval = f"(gain {short(ratio.low)} to {short(ratio.high)})"
     if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE:
-        return f"{_lost_percent(ratio)} % of the {metric_name(metric)} {interval}"
+        return f"{most} {_lost_percent(ratio)} % lower {interval}"
     # The ratios are turned round where less is better: 0.5 is twice the latency.
-    return f"{short(1 / ratio.low)} times the {metric_name(metric)} {interval}"
+    return f"{most} {short(1 / ratio.low)} times as high {interval}"
 
 
 def _lost_percent(ratio: Ratio) -> int:
@@ -140,13 +141,13 @@ def inconclusive_gains(recommendation: Recommendation) -> str:
 
 
 def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
-    """Return the ratio to the baseline in each metric: the gain that was asked for, or what the config costs."""
-    prices = {metric: price.ratio for metric, price in recommendation.prices.items()}
-    return {**recommendation.gains, **prices}
+    """Return the ratio to the baseline in each metric: the gain that was asked for, or the side effect."""
+    side_effects = {metric: effect.ratio for metric, effect in recommendation.side_effects.items()}
+    return {**recommendation.gains, **side_effects}
 
 
 def ratio_with_remark(recommendation: Recommendation, metric: str, *, with_level: bool = False) -> str:
-    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): costs`.
+    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): worse`.
 
     Args:
         recommendation: The recommendation.
@@ -156,8 +157,8 @@ def ratio_with_remark(recommendation: Recommendation, metric: str, *, with_level
     ratio = shown_gains(recommendation)[metric]
     if not recommendation.proven or ratio.inconclusive or ratio.low > 1.0:
         return gain(ratio, with_level=with_level)
-    cost = _cost(recommendation, metric)
-    return f"{interval(ratio, with_level=with_level)}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
+    kind = _side_effect(recommendation, metric)
+    return f"{interval(ratio, with_level=with_level)}: {_kept(ratio) if kind is SideEffectKind.KEEPS else kind}"
 
 
 def chance_of_wrong_claim(record_sizes: int) -> str:

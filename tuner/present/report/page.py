@@ -12,7 +12,7 @@ from objectives.ratios import short
 from runners.reporting import counted, duration, percent
 from search_spaces.properties_file import format_properties
 from tuner.model.goals import goals_of
-from tuner.model.trial import KIND_WORDS, Kind
+from tuner.model.trial import Kind
 from tuner.present import number_text
 from tuner.present.changes import changes
 from tuner.present.comparisons import comparison_view
@@ -42,7 +42,6 @@ def report_page(study: StudyResults) -> str:
     return _PAGES.get_template("report.html").render(
         study=study,
         trials=[trial for size in study.sizes for trial in size.trials],
-        kind_words=KIND_WORDS,
         sizes=[_found(study, size) for size in study.sizes],
         plotly=interactive.inlined_plotly(),
     )

@@ -15,7 +15,7 @@ from runners.measurement import Window
 from runners.reporting import counted
 from tuner.course.studies.reporter import Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.trial import KIND_WORDS, Kind, State, Trial
+from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.console import ERR, say
 from tuner.present.number_text import title
@@ -98,7 +98,7 @@ def _where(standing: Standing) -> str:
     of_total = f"/{standing.total}" if standing.total is not None else ""
     counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
     progress = f"{min(standing.search.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
-    return f"{standing.search.record_bytes} B {KIND_WORDS[standing.kind]} {progress}".rstrip()
+    return f"{standing.search.record_bytes} B {standing.kind} {progress}".rstrip()
 
 
 def _best(standing: Standing) -> str:
@@ -123,10 +123,10 @@ def _line(standing: Standing, trial: Trial) -> str:
     progress = f"{search.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
         progress = f"round {trial.round - search.first_round + 1}"
-    head = f"{search.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
+    head = f"{search.record_bytes:>6} B  {trial.kind:<11} {progress:<8}"
     if trial.kind is Kind.CONFIRM:
         head = f"{head}  {_compared(search, trial):<20}"
-    elif trial.kind in (Kind.SECOND_LOOK, Kind.ABLATION):
+    elif trial.kind in (Kind.REPEAT, Kind.UNDO):
         head = f"{head}  {_measured_again(search, trial):<20}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
@@ -173,8 +173,8 @@ def _compared(search: SearchState, trial: Trial) -> str:
 
 
 def _measured_again(search: SearchState, trial: Trial) -> str:
-    """Return which config a repeat or an ablation measured: `baseline`, `trial 12` or `trial 12 with linger.ms=5`."""
-    if trial.kind is Kind.SECOND_LOOK:
+    """Return which config a repeat or an undo measured: `baseline`, `trial 12` or `trial 12 with linger.ms=5`."""
+    if trial.kind is Kind.REPEAT:
         return _compared(search, trial).removeprefix("winner (").removesuffix(")")
     winners = {
         each.fingerprint: each

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from objectives.outcome import ShownIn, shown_in
-from tuner.model.trial import KIND_WORDS, Kind, State, Trial
+from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.number_text import number, title
 from tuner.results.study_results import SizeResults, StudyResults
@@ -24,7 +24,7 @@ def newest_trials(study: StudyResults) -> list[dict[str, Any]]:
         {
             "record_bytes": size.record_bytes,
             "number": trial.number,
-            "kind": KIND_WORDS[trial.kind],
+            "kind": str(trial.kind),
             "result": _result(size, trial),
             "metrics": {title(name): number(size.shown_metrics(trial).get(name)) for name in asked},
             "changes": " ".join(map(str, changes(trial, size.baseline.values if size.baseline else {}))),

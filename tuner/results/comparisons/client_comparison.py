@@ -93,8 +93,8 @@ class Contest:
             self.rounds,
             goals=_GOALS,
             nominees=1,
-            looks=0,
-            ablation_rounds=0,
+            nominee_repeats=0,
+            undo_rounds=0,
             configs=(self.defaults[ClientKind.JAVA].config,),
             beside=tuple(side.config for side in self.given.values()),
         )

@@ -126,7 +126,7 @@ class Terms:
             spec: The study whose target, workload and baseline are used.
         """
         confirm = ConfirmSpec(
-            self.rounds, self.max_rounds, self.width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(self.config,)
+            self.rounds, self.max_rounds, self.width_ratio, _GOALS, 1, 0, undo_rounds=0, configs=(self.config,)
         )
         return replace(spec, confirm=replace(confirm, decides_at=decides_at(self.min_gain, self.tolerance_ratio)))
 

@@ -57,8 +57,8 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     """Return whether a trial's config can be recommended by its measurements; see `pick`."""
     confirmation = results.confirmation(trial.fingerprint)
     broken = confirmation is not None and bool(confirmation.broken)
-    looks = [each for each in results.trials if each.kind is Kind.SECOND_LOOK and each.fingerprint == trial.fingerprint]
-    if confirmation is None and 2 * sum(each.feasible for each in looks) < len(looks):
+    repeats = [each for each in results.trials if each.kind is Kind.REPEAT and each.fingerprint == trial.fingerprint]
+    if confirmation is None and 2 * sum(each.feasible for each in repeats) < len(repeats):
         return False
     return (
         conditions.kept_by(deciding_metrics(results, trial))

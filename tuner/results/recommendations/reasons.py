@@ -1,4 +1,4 @@
-"""Why the baseline is kept, why a config has no gain yet, and the error if no config keeps the conditions, in words."""
+"""Why the baseline is kept, why a config has no gain yet, and the error if no config keeps the constraints."""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,7 +32,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     if any(found.proves(goal, results.objectives, allow_loss) for found in ahead):
         return (
             "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
-            "constraint or condition"
+            "constraint"
         )
     if ahead:
         return (
@@ -84,18 +84,19 @@ def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> st
 def nothing_fits(
     study: StudyResults, results: SizeResults, conditions: Conditions, front: Sequence[Mapping[str, float]]
 ) -> str:
-    """Return the error message for conditions that no config keeps, with the best values on the front.
+    """Return the error message for constraints that no config keeps, with the best values on the front.
 
     Args:
         study: The study's results.
         results: The results of the record size.
-        conditions: The conditions.
+        conditions: What was asked for, in addition to the study's constraints.
         front: For each config on the front, the metrics by which the conditions judge it.
     """
-    asked = [
-        *([f"p99 <= {conditions.max_p99_ms:g} ms"] if conditions.max_p99_ms is not None else []),
-        *([f"throughput >= {conditions.min_mb_per_s:g} MB/s"] if conditions.min_mb_per_s is not None else []),
-    ]
+    asked = {
+        "--max-p99-ms": conditions.max_p99_ms is not None and f"p99 <= {conditions.max_p99_ms:g} ms",
+        "--min-mb-per-s": conditions.min_mb_per_s is not None and f"throughput >= {conditions.min_mb_per_s:g} MB/s",
+    }
+    asked = {option: words for option, words in asked.items() if words}
     best = [
         f"best {name} {value:.4g}"
         for name, value in (
@@ -105,8 +106,8 @@ def nothing_fits(
         if value is not None
     ]
     missed = dict.fromkeys(name for trial in results.trials for name, by in trial.violations.items() if by > 0)
-    kept = " and ".join(asked or missed) or "the study's constraints"
-    advice = "relax the conditions, or run a longer study"
+    kept = " and ".join(asked.values() or missed) or "the study's constraints"
+    advice = f"relax {' or '.join(asked) or 'the constraints'}, or run a longer study"
     if not asked and set(missed) <= {str(each) for each in ALWAYS}:
         advice = "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
     return (

@@ -17,7 +17,13 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
 from tuner.results.recommendations.reasons import baseline_is_kept, nothing_fits, only_searched
-from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Price, Recommendation, SideEffect
+from tuner.results.recommendations.recommendation import (
+    NO_CONDITIONS,
+    Conditions,
+    Recommendation,
+    SideEffect,
+    SideEffectKind,
+)
 from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
 
 
@@ -32,7 +38,7 @@ def recommend(
     For one goal, a config that is proven better for it is recommended first, whichever goal it was confirmed for. If
     configs were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is
     true. So it is if the search had found no config that had to be confirmed. If there was no confirmation, or if the
-    baseline breaks a constraint or a condition, the best config on the front is recommended, without claiming a gain.
+    baseline breaks a constraint, the best config on the front is recommended, without claiming a gain.
 
     Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
     goal. `preferred` chooses among the recommendations for them.
@@ -42,11 +48,11 @@ def recommend(
         record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
             recommendation carries a warning.
         goal: What the config should be best at; None to try all goals.
-        conditions: Limits that the config must keep, and the loss that is allowed.
+        conditions: Constraints in addition to the study's, and the loss that is allowed.
 
     Raises:
         NothingMeasured: The baseline has not been measured yet.
-        NoFeasibleConfig: The study did not measure what the goal needs, or no config keeps the conditions; without a
+        NoFeasibleConfig: The study did not measure what the goal needs, or no config keeps the constraints; without a
             goal, this is so for every goal.
     """
     try:
@@ -54,7 +60,7 @@ def recommend(
             found = _for_goal(study, record_bytes, goal, conditions)
         else:
             found = _preferred(study, record_bytes, conditions)
-        return replace(found, limits=conditions.options)
+        return replace(found, asked=conditions.options)
     except NoFeasibleConfig as error:
         if not study.sizes or study.size(record_bytes) is not None:
             raise
@@ -145,7 +151,7 @@ def preferred(found: Sequence[Recommendation]) -> Recommendation:
 
 def _mean_gain(found: Recommendation) -> float:
     """Return the logarithm of the geometric mean of a config's gains in the study's objectives."""
-    gains = {**found.gains, **{metric: price.ratio for metric, price in found.prices.items()}}
+    gains = {**found.gains, **{metric: effect.ratio for metric, effect in found.side_effects.items()}}
     return fmean([log(gains[metric].value) for metric in found.objectives if metric in gains] or [0.0])
 
 
@@ -185,13 +191,13 @@ def _for_goal(study: StudyResults, record_bytes: str, goal: Goal, conditions: Co
         return found
     chosen_by_trial = pick(results, goal, conditions)
     baseline_fits = _baseline_fits(results, conditions)
-    # That the baseline keeps the limits when it is measured again is no reason to recommend an unproven config.
-    limited = bool(study.facts.get(CONSTRAINTS)) or conditions.limited
+    # That the baseline keeps the constraints when it is measured again is no reason to recommend an unproven config.
+    constrained = bool(study.facts.get(CONSTRAINTS)) or conditions.constrained
     decided = (
         results.confirmations
         or results.without_winner
         or _has_nothing_to_confirm(results)
-        or (limited and results.baseline_again is not None)
+        or (constrained and results.baseline_again is not None)
     )
     if baseline_fits and decided:
         others = [each for each in goals_of(study.objectives) if each is not goal]
@@ -211,7 +217,7 @@ def _for_goal(study: StudyResults, record_bytes: str, goal: Goal, conditions: Co
     if confirmation is not None:
         how = (
             f"{confirmation.balance.rounds} rounds, alternating with the baseline, and not proven better; "
-            "recommended because the baseline itself breaks a constraint or condition"
+            "recommended because the baseline itself breaks a constraint"
         )
         return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
     how = (
@@ -237,15 +243,17 @@ def _proven(
     winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
     metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
     loss = conditions.allowed_loss
-    prices = {name: Price.of(each, loss) for name, each in winner.gains_with_prices.items() if name not in asked}
+    side_effects = {
+        name: SideEffect.of(each, loss) for name, each in winner.gains_with_side_effects.items() if name not in asked
+    }
     gains = dict(winner.gains)
     if metric is None:
         # What decided that nothing is lost is shown, but no gain that one more stall would undo.
         calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
         gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
-    if metric is not None and any(each.cost is not SideEffect.KEEPS for each in prices.values()):
-        at_trade = winner.gains_with_prices[metric]
-        # With a price, the gain's interval is wider, so that both intervals hold together with 95 %. If the gain would
+    if metric is not None and any(each.kind is not SideEffectKind.KEEPS for each in side_effects.values()):
+        at_trade = winner.gains_with_side_effects[metric]
+        # Beside a loss, the gain's interval is wider, so that both intervals hold together with 95 %. If the gain would
         # then no longer be proven, it keeps the interval of its test.
         gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
     claimed = winner.balance if metric is None else gains[metric]
@@ -255,7 +263,7 @@ def _proven(
         f"{'' if winner.in_sessions else '; all rounds one after another, so the gain holds only for that time'}"
     )
     found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
-    return replace(found, proven=True, gains=gains, prices=prices)
+    return replace(found, proven=True, gains=gains, side_effects=side_effects)
 
 
 def _has_nothing_to_confirm(results: SizeResults) -> bool:
@@ -265,7 +273,7 @@ def _has_nothing_to_confirm(results: SizeResults) -> bool:
 
 
 def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
-    """Return whether the baseline keeps the study's constraints and the conditions.
+    """Return whether the baseline keeps the study's constraints and those asked for.
 
     The rounds of the newest confirmation decide. Before there are rounds, the repeats before them decide, and before
     there are repeats, the search. Rounds on brokers that may have been colder only show that the baseline keeps a
@@ -327,7 +335,7 @@ def _recommendation(
 
 
 def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
-    """Return whether a confirmed config is proven better for a goal, and keeps all constraints and conditions."""
+    """Return whether a confirmed config is proven better for a goal, and keeps all constraints."""
     # Only metrics that the study optimises can reject a config. In a study that optimises the p95, a p99 that a few
     # stalls made worse rejects no config.
     return (

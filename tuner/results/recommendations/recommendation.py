@@ -14,11 +14,11 @@ from tuner.model.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What was asked of a recommended config, in addition to the study's own constraints.
+    """What `tuner recommend` was asked for: constraints in addition to the study's, and the loss that is allowed.
 
     Attributes:
-        max_p99_ms: Upper limit of the p99 latency at the study's fixed rate; None is no limit.
-        min_mb_per_s: Lower limit of the throughput; None is no limit.
+        max_p99_ms: The p99 latency at the study's fixed rate must be at most this; None is no constraint.
+        min_mb_per_s: The throughput must be at least this; None is no constraint.
         allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
             outside the goal; None is as the study says.
     """
@@ -38,8 +38,8 @@ class Conditions:
         return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:.12g}"))
 
     @property
-    def limited(self) -> bool:
-        """Whether there is a limit that a config can break."""
+    def constrained(self) -> bool:
+        """Whether there is a constraint that a config can break."""
         return self.max_p99_ms is not None or self.min_mb_per_s is not None
 
     @property
@@ -48,7 +48,7 @@ class Conditions:
         return ALLOW_LOSS if self.allow_loss is None else self.allow_loss
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
-        """Return whether the metrics keep both limits; a limit is not kept if its metric is missing."""
+        """Return whether the metrics keep both constraints; one is broken if its metric is missing."""
         p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
@@ -57,26 +57,26 @@ NO_CONDITIONS: Final = Conditions()
 """Conditions that every config keeps."""
 
 
-class SideEffect(StrEnum):
-    """What a recommended config does to a metric outside the goal."""
+class SideEffectKind(StrEnum):
+    """Whether a recommended config makes a metric outside the goal worse, by more than is allowed."""
 
     KEEPS = "keeps"
-    COSTS = "costs"
-    MAY_COST = "may cost"
+    WORSE = "worse"
+    MAY_BE_WORSE = "may be worse"
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class SideEffect:
     """What a recommended config does to one metric outside the goal.
 
     Attributes:
         ratio: How many times better than the baseline the config is in this metric, with an interval of 97.5 %.
-        cost: `KEEPS` if the whole interval is above 1 minus the allowed loss. Otherwise `COSTS` if the whole interval
-            is below 1, and `MAY_COST` if it is not.
+        kind: `KEEPS` if the whole interval is above 1 minus the allowed loss. Otherwise `WORSE` if the whole interval
+            is below 1, and `MAY_BE_WORSE` if it is not.
     """
 
     ratio: Ratio
-    cost: SideEffect
+    kind: SideEffectKind
 
     @classmethod
     def of(cls, ratio: Ratio, allow_loss: float) -> Self:
@@ -87,8 +87,8 @@ class Price:
             allow_loss: The part of the metric that may be lost; 0.1 is 10 %.
         """
         if ratio.low >= 1 - allow_loss:
-            return cls(ratio, SideEffect.KEEPS)
-        return cls(ratio, SideEffect.COSTS if ratio.high < 1.0 else SideEffect.MAY_COST)
+            return cls(ratio, SideEffectKind.KEEPS)
+        return cls(ratio, SideEffectKind.WORSE if ratio.high < 1.0 else SideEffectKind.MAY_BE_WORSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,8 @@ class Recommendation:
         trial: The trial that found the config.
         baseline: The baseline's trial.
         gains: By metric, the gain over the baseline, from the confirmation rounds; empty if there were none. An
-            unproven gain in a tail latency allows for one more stall, so its interval can differ from that in `prices`.
+            unproven gain in a tail latency allows for one more stall, so its interval can differ from that in
+            `side_effects`.
         metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
             rounds. A metric that could not be compared in some rounds has the mean of the others.
         baseline_metrics: The baseline's numbers, averaged in the same way.
@@ -111,15 +112,15 @@ class Recommendation:
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.
-        prices: What the config does to the other metrics, by metric: to those that the goal is not about, but that the
-            rounds compared with the baseline. Empty if the config is not proven better.
+        side_effects: What the config does to the other metrics, by metric: to those that the goal is not about, but
+            that the rounds compared with the baseline. Empty if the config is not proven better.
         measured_again: Whether `metrics` and `baseline_metrics` were measured in a confirmation, and not in the search.
         objectives: The metrics that the study optimises; empty in a record of an earlier release.
         alternatives: The recommendations for other goals that have a proven config, if the baseline is recommended, or
             if `unproven` names a goal.
         unproven: If no goal was asked for, the goals for which no config is proven better, if the study's first goal is
             one of them; otherwise empty.
-        limits: The options of `tuner recommend` by which it was chosen, beside size and goal, as words.
+        asked: The options of `tuner recommend` by which it was chosen, beside size and goal, as words.
     """
 
     study: str
@@ -134,10 +135,10 @@ class Recommendation:
     how: str
     warnings: tuple[str, ...] = ()
     proven: bool = False
-    prices: Mapping[str, Price] = field(default_factory=dict)
+    side_effects: Mapping[str, SideEffect] = field(default_factory=dict)
     alternatives: Mapping[Goal, "Recommendation"] = field(default_factory=dict)
     unproven: tuple[Goal, ...] = ()
-    limits: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     measured_again: bool = False
     objectives: tuple[str, ...] = ()
 

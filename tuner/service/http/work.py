@@ -319,7 +319,7 @@ def confirm_options(
     rounds: int | None,
     max_rounds: int | None,
     width_ratio: float | None,
-    ablation_rounds: int | None,
+    undo_rounds: int | None,
 ) -> dict[str, Any]:
     """Return the settings of another confirmation as JSON values; None where the study's own setting is kept.
 
@@ -332,7 +332,7 @@ def confirm_options(
         "rounds": rounds,
         "max_rounds": max_rounds,
         "width_ratio": width_ratio,
-        "ablation_rounds": ablation_rounds,
+        "undo_rounds": undo_rounds,
     }
 
 

@@ -47,7 +47,7 @@ def _add_tasks(api: APIRouter, requests: WorkRequests) -> None:
                 "added.",
             ),
         ] = None,
-        ablation_rounds: Annotated[
+        undo_rounds: Annotated[
             int | None,
             Query(ge=0, le=100, description="Rounds that measure a winner with one property set back at a time."),
         ] = None,
@@ -57,7 +57,7 @@ def _add_tasks(api: APIRouter, requests: WorkRequests) -> None:
         The study goes back into the queue, and then into its present state. It must be complete, paused or failed.
         Settings that are left out are those of the study file.
         """
-        asked = confirm_options(goal, rounds, max_rounds, width_ratio, ablation_rounds)
+        asked = confirm_options(goal, rounds, max_rounds, width_ratio, undo_rounds)
         return json_response(await requests.confirm(study, asked))
 
     @api.post("/studies/{study}/sync", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])

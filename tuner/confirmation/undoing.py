@@ -1,4 +1,4 @@
-"""The ablation of a config: variants of it in which one change at a time is undone.
+"""Variants of a config in which one change at a time is undone.
 
 To undo a change means to set the knob back to the baseline's value. Not every change can be undone alone: a knob that
 has no meaning without another one is undone together with it, and so are knobs that a rule ties together.
@@ -11,7 +11,7 @@ from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 
 MOST_VARIANTS: Final = 8
-"""How many variants of one config a round of an ablation measures at most.
+"""How many variants of one config a round measures at most.
 
 In a variant, one change of the config is undone. By default, a study searches seven or eight knobs, so that each change
 usually has its own variant.
@@ -36,7 +36,7 @@ class Undoing:
 
 
 def variants_of(config: ProducerConfig, baseline: ProducerConfig) -> dict[str, ProducerConfig]:
-    """Return the variants of a config that an ablation measures: in each variant, one change is undone.
+    """Return the variants of a config that are measured: in each variant, one change is undone.
 
     To undo a change means to set the knob back to the baseline's value. There are at most `MOST_VARIANTS` variants. If
     a config has more changes, the changes that are likely to matter least are undone together in one variant.

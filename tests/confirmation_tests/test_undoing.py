@@ -1,11 +1,11 @@
-"""The ablation of a config: each change is undone alone, or with the changes that depend on it."""
+"""Undoing the changes of a config: each change is undone alone, or with the changes that depend on it."""
 
 import pytest
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tuner.confirmation.ablation import MOST_VARIANTS, Undoing, changed_knobs, undoings, variants_of
+from tuner.confirmation.undoing import MOST_VARIANTS, Undoing, changed_knobs, undoings, variants_of
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.search.samplers import strategy_of
 

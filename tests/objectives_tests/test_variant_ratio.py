@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.ratios import Ratio, ValuesByRound, ablation_ratio
+from objectives.ratios import Ratio, ValuesByRound, variant_ratio
 from objectives.repeats import Noise
 
 LEVELS = st.lists(st.floats(0.1, 1e3), min_size=2, max_size=6)
@@ -26,7 +26,7 @@ def table(
 
 
 def ratio(ours: ValuesByRound, *others: ValuesByRound, noise: Noise | None = None) -> Ratio:
-    found = ablation_ratio(ours, *others, noise=noise)
+    found = variant_ratio(ours, *others, noise=noise)
     assert found is not None
     return found
 
@@ -70,8 +70,8 @@ def test_only_rounds_that_measured_all_configs_count() -> None:
     once: ValuesByRound = {0: other[0]}
     assert ratio(ours, one).rounds == 3
     assert ratio(ours, one, once, noise=Noise(0.05, 4)).rounds == 1
-    assert ablation_ratio(ours, once) is None, "one round does not show how much the ratio scatters"
-    assert ablation_ratio({0: 1.0}, {1: 1.0}, noise=Noise(0.05, 4)) is None, "no round in common"
+    assert variant_ratio(ours, once) is None, "one round does not show how much the ratio scatters"
+    assert variant_ratio({0: 1.0}, {1: 1.0}, noise=Noise(0.05, 4)) is None, "no round in common"
 
 
 @pytest.mark.parametrize("sd", [0.03, 0.15])
