@@ -15,8 +15,8 @@ from tuner.model.trial import Kind, Trial
 from tuner.present.comparisons.comparison_view import comparison_rows
 from tuner.present.number_text import number
 from tuner.present.recommendations.recommendation_words import shown_gains
-from tuner.present.report.interactive import front_figure
 from tuner.present.report.page import report_page
+from tuner.present.report.study_figures import front_figure
 from tuner.present.studies.status import status_of
 from tuner.present.trial_tables.frames import trials_frame, trials_json
 from tuner.present.trial_tables.front_table import front_csv, front_json, front_notes, front_rows

@@ -11,8 +11,9 @@ import pytest
 from tests.helpers.stored_studies import failed, study, taken_apart, write_study
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
-from tuner.present.report.interactive import front_figure, inlined_plotly
+from tuner.present.report.interactive import inlined_plotly
 from tuner.present.report.page import front_html, report_page
+from tuner.present.report.study_figures import front_figure
 from tuner.results.recommendations.recommend import recommend
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"

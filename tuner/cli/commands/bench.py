@@ -261,7 +261,7 @@ def _json(runs: Sequence[Measurement]) -> dict[str, Any]:
 def _draw(runs: Sequence[Measurement], png: Path, *, force: bool) -> None:
     """Draw the latency distributions as a picture."""
     # Imported here, because importing matplotlib takes half a second.
-    from tuner.present.report.pictures import draw_latency
+    from tuner.present.report.latency_picture import draw_latency
 
     write_picture(png, partial(draw_latency, runs), force=force)
     say(f"picture written to {png}")

@@ -84,8 +84,8 @@ def _draw(
         return
     # Imported here, because they import matplotlib and plotly.
     from tuner.present.report.page import fronts_html
-    from tuner.present.report.pictures import draw_fronts
-    from tuner.present.report.view import pictures_to_compare
+    from tuner.present.report.study_pictures import draw_fronts
+    from tuner.present.report.study_points import pictures_to_compare
 
     views = pictures_to_compare(studies, found)
     if html is not None:

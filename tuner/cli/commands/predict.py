@@ -121,7 +121,7 @@ def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, 
         OUT.show(*sweep_lines(source, sweep.setting, told))
     if png is not None:
         # Imported here, because importing matplotlib takes half a second.
-        from tuner.present.report.pictures import draw_sweep
+        from tuner.present.report.sweep_picture import draw_sweep
 
         lines = [*caveats(source), f"predicted from {source.name}; {IN_INTERVAL}"]
         heading = "\n".join(fill(line, _HEADING_LETTERS) for line in lines)

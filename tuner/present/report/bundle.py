@@ -21,7 +21,7 @@ from tuner.model.study_files import RECOMMENDED, REPORT_FILE
 from tuner.present.export import SUFFIXES, export, offered
 from tuner.present.recommendations.explanation_words import explanation_markdown
 from tuner.present.report.page import experiment_page, front_html, report_page
-from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
+from tuner.present.report.study_pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
 from tuner.present.trial_tables.front_table import front_csv, front_json, front_markdown
 from tuner.present.trial_tables.grid_view import grid_csv
 from tuner.results.experiments.experiment_results import ExperimentResults

@@ -1,4 +1,7 @@
-"""What all pictures drawn with matplotlib share: their style, how axes are labelled, and how a file is written."""
+"""What all pictures drawn with matplotlib share: their style, how axes are labelled, and how a file is written.
+
+The pictures can be drawn in any thread, because they are drawn without pyplot, which keeps a global list of figures.
+"""
 
 from pathlib import Path
 from typing import Final

@@ -6,6 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from objectives.row_metrics import ROW_METRICS
+from tuner.present.report.colours import GREY
 from tuner.present.report.experiment_series import (
     COLOURS,
     OVER_TIME,
@@ -16,7 +17,6 @@ from tuner.present.report.experiment_series import (
     series_of,
 )
 from tuner.present.report.interactive import LOG_AXIS, figure_of
-from tuner.present.report.view import GREY
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.experiments.row_results import RowResults
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from objectives.row_metrics import ROW_METRICS
 from tuner.present.report.canvas import canvas, log_ticks, plain_ticks, save, style
+from tuner.present.report.colours import GREY
 from tuner.present.report.experiment_series import (
     COLOURS,
     OVER_TIME,
@@ -18,7 +19,6 @@ from tuner.present.report.experiment_series import (
     groups,
     series_of,
 )
-from tuner.present.report.view import GREY
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.experiments.row_results import RowResults
 

@@ -1,36 +1,13 @@
-"""Interactive pictures of a study as HTML that needs no network; pointing at a trial shows its config and numbers."""
+"""What all interactive charts share: their style, and how they become HTML that needs no network."""
 
 import json
-from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
 import plotly.graph_objects as go
 
-from objectives.outcome import COMPARED_WITH_BASELINE
-from tuner.model.trial import Kind, State
-from tuner.present.changes import changes
-from tuner.present.number_text import metric_name, number, shown_metrics, title
 from tuner.present.report.assets import plotly_script
-from tuner.present.report.view import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    TRIAL_AXIS,
-    Point,
-    ReportView,
-    coordinates,
-    hypervolume_steps,
-    is_wide,
-    view_of,
-)
-from tuner.results.recommendations.explanation import FRONT, Explanation
-from tuner.results.study_results import SizeResults
 
-_MANY: Final = 6
 _GRID: Final = "#E3E7EC"
 # Ticks at 1, 2 and 5 times each power of ten, labelled with plain numbers.
 LOG_AXIS: Final = {"type": "log", "dtick": "D2", "tickformat": ",.10~g"}
@@ -59,132 +36,6 @@ def figure_json(figure: go.Figure) -> str:
     return json.dumps({**plain, "config": _CONFIG}, ensure_ascii=False, separators=(",", ":"))
 
 
-def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure:
-    """Return a picture of all trials and the front; pointing at a trial shows its config, numbers and guarantee.
-
-    The front, the recommended configs and the baseline have bars: the 95 % intervals of their means.
-
-    Args:
-        size: The results of one record size.
-        recommended: By trial number, the goals that the trial is recommended for.
-    """
-    view = view_of(size)
-    figure = figure_of(f"{size.record_bytes} B records", height=480)
-    members = {point.trial.number for point in view.front}
-    others = [point for point in view.feasible if point.trial.number not in members]
-    figure.add_trace(_points(size, others, "trial", {"color": GREY, "size": 7, "opacity": 0.6}))
-    missed = {"color": PURPLE, "size": 9, "symbol": "x-thin", "line": {"width": 2, "color": PURPLE}}
-    figure.add_trace(_points(size, view.infeasible, "missed a constraint", missed))
-    figure.add_trace(_line(view, BLUE))
-    front = "best so far" if view.x_metric == TRIAL_AXIS else "front"
-    figure.add_trace(_points(size, view.front, front, {"color": BLUE, "size": 10}, reach=True))
-    picked = [point for point in view.feasible if point.trial.number in recommended]
-    ring = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"width": 3, "color": ORANGE}}
-    names = [escape(recommended[point.trial.number]) for point in picked]
-    # On the front, the config's interval is drawn already.
-    reach = any(point.trial.number not in members for point in picked)
-    figure.add_trace(_points(size, picked, "recommended for", ring, names, reach=reach))
-    baseline = [view.baseline] if view.baseline else []
-    diamond = {"color": BLACK, "size": 13, "symbol": "diamond"}
-    figure.add_trace(_points(size, baseline, "baseline", diamond, ["baseline"] * len(baseline), reach=True))
-    figure.update_traces(textposition="bottom right", selector={"name": "baseline"})  # away from the other labels
-    _axes(figure, view)
-    return figure
-
-
-def fronts_figure(views: Mapping[str, ReportView], heading: str) -> go.Figure:
-    """Return a picture of the fronts of several studies on the same axes.
-
-    Args:
-        views: What to show of each study, by the study's name; at least one study.
-        heading: The title of the picture.
-    """
-    figure = figure_of(heading, height=480)
-    for (name, view), colour in zip(views.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
-        named = escape(name)
-        around = [point for point in view.feasible if point not in view.front]
-        figure.add_trace(_plain(around, f"{named}: trial", {"color": colour, "size": 6, "opacity": 0.3}))
-        figure.add_trace(_line(view, colour))
-        figure.add_trace(_plain(view.front, f"{named}: front", {"color": colour, "size": 10}))
-        diamond = {"color": colour, "size": 13, "symbol": "diamond", "line": {"width": 1, "color": BLACK}}
-        figure.add_trace(_plain([view.baseline] if view.baseline else [], f"{named}: baseline", diamond))
-    for view in views.values():
-        _axes(figure, view)
-    return figure
-
-
-def hypervolume_figure(size: SizeResults) -> go.Figure:
-    """Return a picture of how the hypervolume of the front grew with each trial."""
-    figure = figure_of("", height=320)
-    numbers, volumes = hypervolume_steps(size)
-    if numbers:
-        line = {"shape": "hv", "color": BLUE}
-        figure.add_trace(go.Scatter(x=numbers, y=volumes, mode="lines+markers", line=line, showlegend=False))
-    figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text="the baseline alone")
-    figure.update_xaxes(title=TRIAL_AXIS)
-    figure.update_yaxes(title="hypervolume, gains over the baseline", rangemode="tozero")
-    return figure
-
-
-def drift_figure(size: SizeResults) -> go.Figure:
-    """Return a picture of the baseline's repeats relative to their median, which shows whether results drifted."""
-    figure = figure_of("", height=320)
-    repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
-    for metric, colour in zip(COMPARED_WITH_BASELINE, (BLUE, ORANGE), strict=True):
-        middle = size.baseline_metrics.get(metric)
-        known = [trial for trial in repeats if metric in trial.metrics] if middle else []
-        if middle and known:
-            at = {"x": [t.number for t in known], "y": [t.metrics[metric] / middle for t in known]}
-            figure.add_trace(go.Scatter(**at, mode="lines+markers", name=title(metric), line={"color": colour}))
-    figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
-    figure.update_xaxes(title=TRIAL_AXIS)
-    figure.update_yaxes(title="ratio to the median of all repeats")
-    return figure
-
-
-def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figure:
-    """Return a picture with one bar per knob and objective.
-
-    Args:
-        importance: By objective and knob, how much the knob mattered, as `knob_importance` returns it; not empty.
-    """
-    knobs = list(dict.fromkeys(knob for shares in importance.values() for knob in shares))
-    figure = figure_of("", height=140 + 24 * len(knobs) * len(importance))
-    for (name, shares), colour in zip(importance.items(), (BLUE, GREEN, PURPLE, ORANGE), strict=False):
-        label = "reaching the front" if name == FRONT else title(name)
-        at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
-        figure.add_trace(go.Bar(**at, name=label, orientation="h", marker={"color": colour}))
-    figure.update_xaxes(title="share of the importance")
-    figure.update_layout(margin_l=10)
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
-
-
-def effects_figure(why: Explanation) -> go.Figure:
-    """Return a picture of the effect of each change, with its interval.
-
-    Args:
-        why: An explanation in which at least one change was measured.
-    """
-    shown = [each for each in why.effects.each if each.gains]
-    figure = figure_of("", height=150 + 22 * len(shown) * len(why.metrics))
-    for metric, colour in zip(why.metrics, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
-        known = [(each, each.gains[metric]) for each in shown if metric in each.gains]
-        values = [gain.value for _, gain in known]
-        reach = _bars([(gain.value - gain.low, gain.high - gain.value) for _, gain in known], colour)
-        names = [escape(" ".join(each.knobs)) for each, _ in known]
-        marker = {"color": colour, "size": 9}
-        style = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
-        figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **style))
-    figure.add_vline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
-    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
-    figure.update_layout(margin_l=10, margin_t=50, scattermode="group", legend=above)
-    log = is_wide(gain.value for each in shown for gain in each.gains.values())
-    figure.update_xaxes(title="times better than without the change", **(LOG_AXIS if log else {}))
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
-
-
 def figure_of(heading: str, height: int) -> go.Figure:
     """Return an empty figure in the style of all pages, with a height in pixels."""
     return go.Figure(
@@ -200,74 +51,3 @@ def figure_of(heading: str, height: int) -> go.Figure:
             "hoverlabel": {"align": "left"},
         }
     )
-
-
-def _axes(figure: go.Figure, view: ReportView) -> None:
-    for update, log, text in (
-        (figure.update_xaxes, view.x_log, view.x_title),
-        (figure.update_yaxes, view.y_log, view.y_title),
-    ):
-        update(title=text, **(LOG_AXIS if log else {}))
-
-
-def _line(view: ReportView, colour: str) -> go.Scatter:
-    at = {"x": [x for x, _ in view.line], "y": [y for _, y in view.line]}
-    return go.Scatter(**at, mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False)
-
-
-def _plain(points: Sequence[Point], name: str, marker: Mapping[str, object]) -> go.Scatter:
-    x, y = coordinates(points)
-    return go.Scatter(x=x, y=y, mode="markers", name=name, marker=dict(marker))
-
-
-def _points(
-    size: SizeResults,
-    points: Sequence[Point],
-    name: str,
-    marker: Mapping[str, object],
-    texts: Sequence[str] | None = None,
-    *,
-    reach: bool = False,
-) -> go.Scatter:
-    trace = _plain(points, name, marker)
-    if reach:
-        colour = str(marker["color"]) if "line" not in marker else ORANGE
-        trace.update(error_x=_bars([each.x_reach for each in points], colour))
-        trace.update(error_y=_bars([each.y_reach for each in points], colour))
-    hovers = [_hover(size, point) for point in points]
-    trace.update(hovertext=hovers, hovertemplate="%{hovertext}<extra></extra>")
-    if texts:
-        trace.update(mode="markers+text", text=list(texts), textposition="top right", textfont={"color": BLACK})
-    return trace
-
-
-def _bars(reaches: Sequence[tuple[float, float]], colour: str) -> dict[str, object]:
-    """Return plotly's error bars that reach down and up from each point."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [up for _, up in reaches],
-        "arrayminus": [down for down, _ in reaches],
-        "color": colour,
-        "thickness": 1,
-        "width": 3,
-    }
-
-
-def _hover(size: SizeResults, point: Point) -> str:
-    trial, baseline = point.trial, size.baseline
-    is_baseline = baseline is not None and trial.number == baseline.number
-    metrics = size.shown_metrics(trial)
-    asked = tuple(objective.metric for objective in size.objectives)
-    lines = [f"<b>{'baseline' if is_baseline else f'trial {trial.number}'}</b>"]
-    lines += [f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=asked)[:_MANY]]
-    raw = {} if is_baseline else size.raw_metrics(trial)
-    measured = {name: number(raw[f"raw_{name}"]) for name in asked if f"raw_{name}" in raw}
-    lines += [f"raw_{name}: {text}" for name, text in measured.items() if text != number(metrics.get(name))]
-    lines.append(escape(trial.guarantee))
-    if trial.verdict:
-        lines.append(f"bound by: {escape(trial.verdict)}")
-    lines += [f"missed: {escape(name)}" for name, violation in trial.violations.items() if violation > 0]
-    changed = changes(trial, baseline.values if baseline else {})
-    lines += [escape(str(change)) for change in changed] or ["no property changed"]
-    return "<br>".join(lines)

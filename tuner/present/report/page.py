@@ -19,10 +19,18 @@ from tuner.present.comparisons import comparison_view
 from tuner.present.experiments import experiment_view
 from tuner.present.export.pasted import pasted_values
 from tuner.present.recommendations import explanation_words, recommendation_words
-from tuner.present.report import interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
-from tuner.present.report.view import ReportView
+from tuner.present.report.interactive import figure_html, inlined_plotly
+from tuner.present.report.study_figures import (
+    drift_figure,
+    effects_figure,
+    front_figure,
+    fronts_figure,
+    hypervolume_figure,
+    importance_figure,
+)
+from tuner.present.report.study_points import ReportView
 from tuner.present.trial_tables import front_table, grid_view
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.experiments.experiment_results import ExperimentResults
@@ -43,20 +51,20 @@ def report_page(study: StudyResults) -> str:
         study=study,
         trials=[trial for size in study.sizes for trial in size.trials],
         sizes=[_found(study, size) for size in study.sizes],
-        plotly=interactive.inlined_plotly(),
+        plotly=inlined_plotly(),
     )
 
 
 def experiment_page(results: ExperimentResults) -> str:
     """Return the report of an experiment as HTML."""
     figures = [
-        interactive.figure_html(figure, f"chart-{metric}-{place}")
+        figure_html(figure, f"chart-{metric}-{place}")
         for metric in results.spec.metrics
         for place, figure in enumerate(charts(results, metric))
     ]
-    figures[:0] = [interactive.figure_html(each, f"over-time-{place}") for place, each in enumerate(over_time(results))]
+    figures[:0] = [figure_html(each, f"over-time-{place}") for place, each in enumerate(over_time(results))]
     return _PAGES.get_template("experiment.html").render(
-        results=results, spec=results.spec, figures=figures, plotly=interactive.inlined_plotly()
+        results=results, spec=results.spec, figures=figures, plotly=inlined_plotly()
     )
 
 
@@ -71,11 +79,9 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
     """
     return _PAGES.get_template("fronts.html").render(
         title=f"{study.name}: front",
-        plotly=interactive.inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>',
+        plotly=inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>',
         figures=[
-            interactive.figure_html(
-                interactive.front_figure(size, labels(recommendations_by_goal(study, size))), f"front-{index}"
-            )
+            figure_html(front_figure(size, labels(recommendations_by_goal(study, size))), f"front-{index}")
             for index, size in enumerate(sizes)
         ],
     )
@@ -92,9 +98,9 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
     return _PAGES.get_template("fronts.html").render(
         title=heading,
         heading=heading,
-        plotly=interactive.inlined_plotly(),
+        plotly=inlined_plotly(),
         figures=[
-            interactive.figure_html(interactive.fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
+            figure_html(fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
             for index, (record_bytes, by_name) in enumerate(views.items())
         ],
         comparison=comparison,
@@ -200,12 +206,12 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     grid_view.cell_text,
     grid_view.grid_heading,
     grid_view.grid_notes,
-    interactive.drift_figure,
-    interactive.effects_figure,
-    interactive.figure_html,
-    interactive.front_figure,
-    interactive.hypervolume_figure,
-    interactive.importance_figure,
+    drift_figure,
+    effects_figure,
+    figure_html,
+    front_figure,
+    hypervolume_figure,
+    importance_figure,
     kept_lines,
     missed_lines,
     pasted_values,

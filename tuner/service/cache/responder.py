@@ -329,7 +329,7 @@ def _comparison(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
     match given["form"]:
         case "html":
             from tuner.present.report.page import fronts_html
-            from tuner.present.report.view import pictures_to_compare
+            from tuner.present.report.study_points import pictures_to_compare
 
             drawn = found_in[0].objectives == found_in[1].objectives
             return CachedResponse.of(fronts_html(found, pictures_to_compare(found_in, found) if drawn else {}), HTML)
@@ -348,7 +348,7 @@ def _newest(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
 
 
 def _picture(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.report.pictures import draw_front
+    from tuner.present.report.study_pictures import draw_front
     from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
 
     results = kept.results(study, store)
@@ -360,7 +360,8 @@ def _picture(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping
 
 
 def _figure(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.report.interactive import figure_json, front_figure
+    from tuner.present.report.interactive import figure_json
+    from tuner.present.report.study_figures import front_figure
     from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
 
     results = kept.results(study, store)

@@ -1,46 +1,23 @@
-"""Pictures of a study and of measurements, as files.
-
-The pictures can be drawn in any thread, because they are drawn without pyplot, which keeps a global list of figures.
-"""
+"""Pictures of a study, as files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from runners.measurement import Measurement
 from runners.reporting import counted
-from tuner.prediction.modelled import Interval
-from tuner.prediction.predicting import LATENCIES, Prediction
 from tuner.present.number_text import shown_value, title
 from tuner.present.report.canvas import canvas, log_ticks, save, style
+from tuner.present.report.colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.present.report.label_places import place_labels
-from tuner.present.report.view import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    TRIAL_AXIS,
-    ReportView,
-    coordinates,
-    hypervolume_steps,
-    view_of,
-)
+from tuner.present.report.study_points import TRIAL_AXIS, ReportView, coordinates, hypervolume_steps, view_of
 from tuner.present.trial_tables.grid_view import cell_text, grid_heading
 from tuner.results.grid_tables import GridTable
 from tuner.results.recommendations.explanation import FRONT
 from tuner.results.study_results import SizeResults
-
-_NINES: Final = 5
-_WIDE_RATIO: Final = 20.0
-_MOST_MARKS: Final = 12
-"""How many values of a sweep are marked, each at its place."""
 
 
 def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, heading: str = "") -> None:
@@ -164,100 +141,6 @@ def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str = "") -> 
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
     save(figure, path)
-
-
-def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
-    """Draw latency by percentile for one or more runs, on HdrHistogram's axis: 90 %, 99 %, 99.9 %, ...
-
-    Args:
-        runs: At least one measurement.
-        path: The file to write; its suffix decides the format.
-    """
-    figure = canvas(height=4.5)
-    axes = figure.add_subplot()
-    nines = np.linspace(0.0, _NINES, 300)
-    for number, run in enumerate(runs):
-        ratios = 1 - 10.0**-nines
-        latency_ms = [each / 1e3 for each in run.latency.percentiles_us(*map(float, ratios))]
-        label = f"run {number + 1}: {run.mb_per_s:.1f} MB/s, p99 {run.latency.percentile_us(0.99) / 1e3:.2f} ms"
-        axes.plot(nines, latency_ms, label=label)
-    axes.set_yscale("log")
-    axes.set_xticks(range(_NINES + 1), ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %"])
-    axes.set_xlabel("percentile")
-    axes.set_ylabel(
-        "latency, ms (only until the record is handed to the socket)" if runs[0].latency_is_local else "latency, ms"
-    )
-    load = runs[0].workload
-    axes.set_title(f"{load.record_sizes} B records, {load.load} load, {runs[0].origin.client_version}")
-    axes.grid(visible=True, which="both", alpha=0.3)
-    axes.legend()
-    save(figure, path)
-
-
-def draw_sweep(setting: str, told: Mapping[str, Prediction | str], path: Path, *, heading: str = "") -> None:
-    """Draw what is predicted for several values of a setting: the throughput, and below it the latencies at the rate.
-
-    Args:
-        setting: The setting that varies.
-        told: By value of the setting, the prediction, or why there is none; such a value is left out.
-        path: The file to write; its suffix decides the format.
-        heading: The title of the picture.
-    """
-    known = {value: each for value, each in told.items() if isinstance(each, Prediction)}
-    charts = [("mb_per_s",)] + [LATENCIES] * any(LATENCIES[0] in each.values for each in known.values())
-    figure = canvas(height=3.0 * len(charts))
-    for index, metrics in enumerate(charts):
-        axes = figure.add_subplot(len(charts), 1, index + 1)
-        style(axes, heading if index == 0 else "")
-        for metric, colour in zip(metrics, (BLUE, ORANGE), strict=False):
-            found = {value: each.values[metric] for value, each in known.items() if metric in each.values}
-            _draw_intervals(axes, found, colour, title(metric))
-        if len(metrics) > 1:
-            axes.set_yscale("log")
-            log_ticks(axes.yaxis)
-        else:
-            axes.set_ylim(bottom=0)
-        _sweep_axis(axes, list(known))
-        axes.set_xlabel(setting)
-        axes.legend(loc="best", frameon=False)
-    save(figure, path)
-
-
-def _draw_intervals(axes: Axes, found: Mapping[str, Interval], colour: str, label: str) -> None:
-    """Draw values with their intervals: over numbers a line in a band, and over words points with bars."""
-    numbers = all(map(_is_number, found))
-    swept = sorted(found, key=float) if numbers else list(found)
-    values = [found[each].value for each in swept]
-    lows, highs = [found[each].low for each in swept], [found[each].high for each in swept]
-    if not numbers:
-        bars = [np.subtract(values, lows), np.subtract(highs, values)]
-        axes.errorbar(swept, values, yerr=bars, fmt="o", color=colour, capsize=4, label=label)
-        return
-    at = [float(each) for each in swept]
-    axes.plot(at, values, "o-" if len(found) <= _MOST_MARKS else "-", color=colour, ms=3, label=label)
-    axes.fill_between(at, lows, highs, color=colour, alpha=0.15, lw=0)
-
-
-def _sweep_axis(axes: Axes, swept: Sequence[str]) -> None:
-    """Show the values of a sweep at their places, those that are far apart on a logarithmic axis that has a 0."""
-    if not swept or not all(map(_is_number, swept)):
-        return
-    at = [float(value) for value in swept]
-    if max(at) > _WIDE_RATIO * max(1.0, min(at)):
-        axes.set_xscale("symlog", linthresh=1.0)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        axes.set_xlim(min(at), max(at))
-    if len(at) <= _MOST_MARKS:
-        axes.set_xticks(at, swept)
-        axes.set_xticks([], minor=True)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _figure(heading: str, height: float = 5.2) -> tuple[Figure, Axes]:

@@ -1,4 +1,4 @@
-"""What a picture of a study shows, for any drawing library: points on two axes, the front's line, labels."""
+"""What a chart of a study shows, for any drawing library: points on two axes, the front's line, labels."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,6 @@ from tuner.results.study_results import SizeResults, StudyResults
 TRIAL_AXIS: Final = "trial"
 _LOG_FROM: Final = 8.0
 """An axis is logarithmic if its largest value is at least this many times its smallest."""
-
-# Colours that people with any colour vision can tell apart. Source: Okabe and Ito (2008).
-BLUE: Final = "#0072B2"
-ORANGE: Final = "#D55E00"
-GREEN: Final = "#009E73"
-PURPLE: Final = "#CC79A7"
-GREY: Final = "#8A8F98"
-BLACK: Final = "#1B1F24"
 
 
 @dataclass(frozen=True, slots=True)
