@@ -55,7 +55,7 @@ class Verdict:
 
     @property
     def says_nothing_of_config(self) -> bool:
-        """Whether something else was the limit, so that the measurement does not count for the config."""
+        """Whether the load generator or other processes were the limit, so that nothing is said about the config."""
         return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
 
 

@@ -254,7 +254,7 @@ _ALL: Final = (
         "share delivered",
         "",
         Direction.MAXIMIZE,
-        "share of the sent records that were acknowledged",
+        "share of the sent records that were acknowledged and, where that can be counted, are in the topic",
         delivered_ratio,
         worst_phase=True,
         shown=_MLFLOW,

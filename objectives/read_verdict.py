@@ -107,8 +107,8 @@ def _generator(evidence: ReadEvidence) -> str | None:
     if evidence.waiting_ratio >= HARDLY_WAITED_RATIO:
         return None
     return (
-        f"the thread that takes records had none to take only {percent(evidence.waiting_ratio)} of the time, so it "
-        f"took them as fast as it could{on_a_full_host(evidence.resources)}"
+        f"the thread that takes records waited for them only {percent(evidence.waiting_ratio)} of the time, so it took "
+        f"them as fast as it could{on_a_full_host(evidence.resources)}"
     )
 
 

@@ -118,8 +118,7 @@ def _batches(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: f
     if IN_FLIGHT in entries.spellings and in_flight < _NO_LIMIT_IN_FLIGHT:
         longest = time_text(in_flight * batch.room / rate)
         sentence = (
-            f"if all records go to one partition, the broker may take {longest} to answer before {rate_text(rate)} are "
-            "too many"
+            f"{rate_text(rate)} can go to one partition as long as the broker answers each request within {longest}"
         )
         yield _of(entries, IN_FLIGHT, sentence)
 

@@ -52,7 +52,7 @@ def test_figures_and_sentences_without_any_content(broker: RunningCluster, new_t
     ran = tuner(*words)
     assert ran.code == 0, ran.err
     assert f"{ROUNDS} of the newest batches of 2 of 2 partitions, {ROUNDS} records" in ran.out
-    assert "1.00 records a batch: nobody waits for a second record" in ran.out
+    assert "1.00 records a batch: the producers do not wait for a second record" in ran.out
     assert "Batches are not compressed: " in ran.out
     assert "enable.idempotence is off" in ran.out
     assert "message.timestamp.type=CreateTime" in ran.out

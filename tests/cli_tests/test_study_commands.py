@@ -326,7 +326,7 @@ def test_a_study_file_and_options_for_its_settings_exclude_each_other(tmp_path: 
 def test_a_plan_shows_the_deadline_of_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(_STUDY)
-    assert "time      no new trial starts after 06:30\n" in tuner("plan", str(path), "--until", "6:30").out
+    assert "time      no trial of the search starts after 06:30\n" in tuner("plan", str(path), "--until", "6:30").out
     refused = tuner("plan", str(path), "--until", "2026-02-30 06:30")
     assert refused.code == 2
     assert "a time must read like 07:00 or 2026-11-25 07:00" in refused.complaint

@@ -380,7 +380,7 @@ def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.Monke
     assert tuner("plan", *words).code == 2
     refused = tuner("run", *words)
     assert refused.code == 2, refused.err
-    assert f"but starts no trial after {soon}, which is in 0:0" in refused.complaint
+    assert f"but should end at {soon}, which is in 0:0" in refused.complaint
     least = refused.complaint.partition("give at least --until '")[2][: len(soon)]
     assert soon < least < early
     assert not (tmp_path / "studies").exists()
@@ -407,7 +407,8 @@ def test_a_plan_says_its_limits_and_constraints_in_sentences() -> None:
     plan = tuner("plan", "--executor", "simulated", *words)
     assert "limits    latency_p99_ms <= 25 and mb_per_s >= 1, for a recommended config\n" in plan.out
     assert (
-        "; trials that can no longer win are stopped early, so it may take less; no new trial starts after" in plan.out
+        "; trials that can no longer win are stopped early, so it may take less; no trial of the search starts after"
+        in plan.out
     )
 
 

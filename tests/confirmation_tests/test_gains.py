@@ -127,7 +127,7 @@ def test_an_unproven_tail_latency_allows_for_one_more_stall() -> None:
     assert gain.low == pytest.approx(calm.low / 4 ** (1 / 8))
     assert not found.better("latency_p99_ms")
     assert (gain.value, gain.high) == (calm.value, calm.high)
-    assert any("one more round with a stall would undo this gain" in each for each in found.caveats)
+    assert any("a stall in one more of them would undo this gain" in each for each in found.caveats)
     proven = only(confirming(0, [(100, p99 / 2) for _, p99 in rounds], [(100, 10)] * 8, FAST))
     assert not proven.gains_without_stall
     assert proven.better("latency_p99_ms")

@@ -118,7 +118,7 @@ def test_a_gain_is_told_apart_from_the_ratio_of_one_trial(tmp_path: Path) -> Non
     for number in others:
         assert "to" not in rows[number].versus("mb_per_s")
         assert record[number]["gains"] == {}
-        assert record[number]["times_baseline_in_one_trial"]["mb_per_s"] > 0
+        assert record[number]["times_baseline_in_search"]["mb_per_s"] > 0
 
 
 def test_csv_and_markdown_have_a_line_per_config(tmp_path: Path) -> None:

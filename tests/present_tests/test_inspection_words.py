@@ -33,7 +33,10 @@ def said(sample: BatchSample) -> str:
 
 def test_single_records_and_no_codec() -> None:
     text = said(sample_of(single(), merged=HALVED))
-    assert "1.00 records a batch: nobody waits for a second record (linger.ms: at most 51, if one producer" in text
+    assert (
+        "1.00 records a batch: the producers do not wait for a second record (linger.ms: at most 51, if one producer"
+        in text
+    )
     assert "40 batches would become 10, which is 75 % fewer, for up to 20 ms more latency." in text
     assert "Batches are not compressed: lz4 would make the batches of today 31 % smaller" in text
     assert "and such larger batches 50 % smaller." in text
@@ -47,7 +50,7 @@ def test_batches_that_wait() -> None:
     sample = sample_of(batches, merged=Merged(10, 10, 500, 1_000, 2_500, {"lz4": 1_000, "zstd": 990}))
     text = said(sample)
     assert "batches end after a wait, and linger.ms is 4" in text
-    assert "Larger batches would not come about" in text
+    assert "Waiting longer would hardly help" in text
     assert "Batches are compressed with lz4, and another codec would save hardly any bytes." in text
     assert "All batches have a producer id: enable.idempotence is on (1 producer)." in text
     assert in_short(found_in(sample)).endswith("records a batch, lz4")

@@ -13,6 +13,7 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio, ratio_of
 from objectives.scoring import Constraint
 from objectives.stalls import TAIL_LATENCIES, stall_allowance
+from runners.reporting import enumerated
 from tuner.confirmation.rounds import Rounds, holds_rate
 from tuner.model.trial import State, Trial
 
@@ -51,9 +52,10 @@ def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
     behind = [ours for ours, theirs in pairs if holds_rate(theirs) and not holds_rate(ours)]
     seems_good = [metric for metric in metrics if rounds.hides_loss(metric)]
     if behind and seems_good:
+        names = enumerated(seems_good)
         yield (
-            f"in {_named(behind)}, the config did not hold the fixed rate, and yet {' and '.join(seems_good)} looks "
-            "better than the baseline's: no gain in it is stated"
+            f"in {_named(behind)}, the config did not hold the fixed rate. This does not show in {names}, "
+            f"so no gain in {names} is stated"
         )
     elif behind:
         yield (f"in {_named(behind)}, the config fell behind the fixed rate; its long latency counts in the gain")
@@ -118,11 +120,12 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
             yield f"{name}: {gain.rounds} rounds are too few to tell how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
-                f"{name}: the gain is proven even with one more stall, but {gain.rounds} rounds can miss stalls that "
-                f"come in one measurement of {gain.rounds / 3:.0f} or less often; more rounds would show them"
+                f"{name}: the interval stays above 1 even with one more stall, but {gain.rounds} rounds can miss "
+                f"stalls that come in one of {gain.rounds / 3:.0f} measurements, or more rarely; more rounds would "
+                "show them"
             )
         else:
             yield (
-                f"{name}: better in {gain.rounds} rounds, but one more round with a stall would undo this gain, so "
-                "it is not claimed"
+                f"{name}: better in {gain.rounds} rounds, but a stall in one more of them would undo this gain, so it "
+                "is not claimed"
             )

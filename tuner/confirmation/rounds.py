@@ -18,8 +18,8 @@ from tuner.model.trial import Kind, State, Trial
 _HELD_SHARE: Final = 0.5
 """A config must hold the fixed rate in more than this share of its rounds.
 
-A round in which the config does not hold the rate is a loss in every latency. The throughput still counts, unless there
-are many such rounds.
+The latency of a round in which the config does not hold the rate still counts, because it shows the delay. The
+throughput counts, too, unless there are many such rounds.
 """
 
 

@@ -228,9 +228,9 @@ class SearchSection(Section):
     trials: Annotated[int, fields.whole(1, 1_000_000)] | None = _SEARCH.trials
     """Trials per record size, baselines and failed ones included. With another limit or a grid, there is no default."""
     hours: Annotated[float, fields.number(0, 10_000, above=True)] | None = _SEARCH.hours
-    """Hours that the whole study may run. If a study is stopped and resumed, the time before the stop counts, too."""
+    """Hours in which the study normally ends, with its confirmation. Time before a stop of the study counts, too."""
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
-    """Local time of day after which no new trial starts."""
+    """Local time of day by which the study normally ends. No trial of the search starts after it."""
     max_bytes: Bytes | None = _SEARCH.max_bytes
     """Bytes of record values and keys that the whole study may send.
 
@@ -257,7 +257,7 @@ class SearchSection(Section):
     performance_model: Flag = _SEARCH.performance_model
     """Whether the method bayesian begins with what the performance model expects of configs."""
     racing: Annotated[bool, fields.switch()] | None = _SEARCH.racing
-    """Whether a trial is stopped early when another config is certainly better or a constraint is certainly broken.
+    """Whether a trial is stopped early if it will probably not reach the front or keep a constraint (95 % intervals).
 
     Default: on, but off in a grid search.
     """

@@ -85,7 +85,7 @@ search:
   method: bayesian              # bayesian, tpe, gp, nsga2, random, quasi-random or grid
   trials: 60                    # per record size; leave it out (or null) with another limit, or to measure a whole grid
 #  hours: 8                      # of the whole study
-#  until: "07:00"                # local time after which no new trial starts
+#  until: "07:00"                # local time by which the study normally ends
 #  max_bytes: 2TB                # record values and keys that the whole study may send
   seed: 0
   startup_trials: 10            # trials before the method uses a model (bayesian: at most 3)
@@ -95,7 +95,7 @@ search:
   repeats: 1                    # measurements of each config of a grid
   transfer: true                # begin with the best configs of the previous record sizes
   performance_model: true       # bayesian begins with what a model of client and cluster expects, and learns its errors
-#  racing: off                   # by default, a trial is stopped when another config is certainly better
+#  racing: off                   # by default, a trial that will probably not reach the front is stopped
 
 # After the search, the winners are measured in rounds, alternating with the baseline. Only these gains are claimed.
 confirm:

@@ -181,7 +181,7 @@ def report(
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:
-    """Report an experiment: its rows with the paper's values, and whether each finding of the paper holds here.
+    """Report an experiment: its rows, beside a paper's values if it repeats one, and whether each finding holds here.
 
     With papers, the report begins with all findings of the experiments that were run.
 

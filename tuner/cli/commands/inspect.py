@@ -93,7 +93,7 @@ def inspect(
     With --all, topics are ranked by what would be saved in the last 24 hours if each producer waited up to 20 ms for
     batches of up to 64 KiB, and used the best codec. The rank comes from the mean of two shares: the saved batches
     divided by the batches of all topics, and the saved bytes divided by the bytes of all topics. Topics that you may
-    not read, and internal ones, are left out.
+    not read, or that have no record in this time, are listed below the ranking. Internal topics are left out.
 
     \b
     Examples:

@@ -223,8 +223,8 @@ def executor(tried: str = "the command", default: str | bool = True) -> Any:
         default: What holds without the option, in words; True if it is the default of the parameter.
     """
     return typer.Option(
-        help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented numbers, to "
-        f"try {tried} without Kafka.",
+        help="Where the benchmarks run: ray in Ray workers, local without Ray. With simulated, a model computes the "
+        f"numbers, to try {tried} without Kafka.",
         show_default=default,
     )
 

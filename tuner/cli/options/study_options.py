@@ -210,16 +210,17 @@ class StudyOptions:
         bool | None,
         typer.Option(
             "--racing/--no-racing",
-            help="Whether a trial is stopped early when another config is certainly better or a constraint is "
-            "certainly broken. With --no-racing, only a trial is stopped that "
-            "delivers less than 80 % of the fixed rate.",
+            help="Whether a trial is stopped early if it will probably not reach the front or keep a constraint (95 % "
+            "intervals). With --no-racing, only a trial is stopped that delivers less than 80 % of the fixed rate.",
             show_default="--racing, but not in a grid search",
             rich_help_panel=_LONG,
         ),
     ] = None
     hours: Annotated[
         float | None,
-        typer.Option(help="Hours that the whole study may take, such as 8.", rich_help_panel=_LONG),
+        typer.Option(
+            help="Hours in which the study normally ends, confirmation included, such as 8.", rich_help_panel=_LONG
+        ),
     ] = None
     until: options.Until = None
     max_bytes: Annotated[

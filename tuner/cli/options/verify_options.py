@@ -54,8 +54,8 @@ Rounds = Annotated[
     typer.Option(
         min=2,
         show_default="8, or less with a lower --max-rounds",
-        help="Number of first rounds. The command stops earlier only if the outcome is already certain. One round "
-        "measures the baseline and the file once.",
+        help="Minimum number of rounds; there are fewer only if the outcome is certain before that. One round measures "
+        "the baseline and the file once.",
     ),
 ]
 MaxRounds = Annotated[int | None, confirm_options.max_rounds(2, "20", uncertain="result")]

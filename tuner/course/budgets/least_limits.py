@@ -41,7 +41,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         # A moment in the past is refused by `check_new` of `tuner.course.budgets.budget`.
         if 0 < left_s < least_s:
             least = now + datetime.timedelta(seconds=least_s + _TO_TYPE_S)
-            allowed = f"starts no trial after {search.until}, which is in {clock_text(left_s)}"
+            allowed = f"should end at {search.until}, which is in {clock_text(left_s)}"
             raise LimitTooLow("search.until", f"{needs}, but {allowed}", f"'{least:%Y-%m-%d %H:%M}'")
     least_bytes = estimate.least_bytes(spec, _SLOW_MB_PER_S)
     if search.max_bytes is not None and search.max_bytes < least_bytes:

@@ -17,12 +17,12 @@ _SHOWN: Final = (
     "latency_p999_ms",
 )
 _SAID: Final = {
-    "mb_per_s": ("java is {times} librdkafka's throughput in these rounds", "{better} is faster"),
+    "mb_per_s": ("java's throughput is {times} librdkafka's in these rounds", "{better} is faster"),
     "latency_p99_ms": (
         "java's latency p99 is {times} librdkafka's, both at {rate} records/s",
         "{better} has the lower latency",
     ),
-    "client_cpu_ms_per_mb": ("java takes {times} librdkafka's CPU time for each MB", "{better} takes less"),
+    "client_cpu_ms_per_mb": ("java's CPU time for each MB is {times} librdkafka's", "{better} takes less"),
 }
 """For each metric, what the ratio says, and what it means for the client that is better."""
 

@@ -24,7 +24,7 @@ _HOW_TO_READ: Final = (
     "the interval's upper end is over ten times its lower end; more rounds (--rounds) make it narrower."
 )
 _NO_INTERVAL: Final = "One round gives no interval; --rounds adds rounds."
-_ONE_ROUND: Final = "The paper's findings need at least two rounds, so this report says nothing about them."
+_ONE_ROUND: Final = "Findings need at least two rounds, so this report says nothing about them."
 _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 
 

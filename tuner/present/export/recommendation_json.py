@@ -236,7 +236,7 @@ def _closest(closest: Closest) -> Mapping[str, Any]:
     return {
         "trial": _trial_in_short(closest.trial),
         "gains": gains_json(closest.gains),
-        "times_baseline_in_one_trial": closest.times,
+        "times_baseline_in_search": closest.times,
         "but": closest.but,
     }
 

@@ -162,9 +162,12 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
         )
     used = seen.activity.partitions_used if seen.activity else None
     if used is not None and used < seen.workload.partitions:
+        sticky = seen.config.client.kind is ClientKind.LIBRDKAFKA and not seen.workload.key_bytes
         found.append(
-            f"only {used} of {seen.workload.partitions} partitions got their share of the records "
-            "(sticky.partitioning.linger.ms decides how long the client stays with one partition)"
+            f"{seen.workload.partitions - used} of {seen.workload.partitions} partitions got less than a tenth of an "
+            "even share of the records"
+            + " (sticky.partitioning.linger.ms decides how long the client stays with one partition)"
+            * sticky
         )
     if seen.stopped_early:
         found.append("the measurement was stopped early")

@@ -46,7 +46,7 @@ def _remarks(recommendation: Recommendation, costs: Costs, prices: Prices) -> li
     if recommendation.is_baseline:
         said.append("the baseline is recommended, so there is nothing to compare")
     elif comparable and before and after is not None:
-        said.append(f"the recommended config costs {after / before:.2f} times the baseline")
+        said.append(f"the recommended config costs {after / before:.2f} times as much as the baseline")
     return said
 
 

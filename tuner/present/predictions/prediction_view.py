@@ -53,7 +53,7 @@ def prediction_lines(
     unknown = {heading: each for heading, each in told.items() if isinstance(each, str)}
     return [
         *caveats(source),
-        f"{_means(calibration.observations, source.name)}, calibrate the model; {ESTIMATE}",
+        f"{_fitted(calibration.observations, source.name)}; {ESTIMATE}",
         *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
         *(f"{heading}: no prediction, because {reasons}" for heading, reasons in unknown.items()),
         "",
@@ -203,11 +203,11 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
             rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
     off = [f"{ROW_METRICS[metric].label} {percent(sd)}" for metric, sd in calibration.scatter.items()]
     return [
-        f"{_means(calibration.observations, name)}; they scatter around the model by {', '.join(off)}",
+        f"{_fitted(calibration.observations, name)}; the measurements scatter around it by {', '.join(off)}",
         *(["", *aligned(rows)] if len(rows) > 1 else []),
         "",
         _known(calibration),
-        f"ask it: tuner predict {name} -X linger.ms=20",
+        f"next: tuner predict {name} -X linger.ms=20",
     ]
 
 
@@ -254,7 +254,7 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
     known = ((value, each) for value, each in told.items() if isinstance(each, Prediction))
     return [
         *caveats(source),
-        f"{_means(source.observations, source.name)}, calibrate the model; {ESTIMATE}",
+        f"{_fitted(source.observations, source.name)}; {ESTIMATE}",
         *(f"{setting}={value}: {_load(each)}; {_config(each)}" for value, each in islice(known, 1)),
         *aligned(rows, right=False),
     ]
@@ -323,9 +323,9 @@ def _retention_json(retention: Retention, each: Prediction) -> dict[str, float |
     return {**(kept if retention.limited else {}), **disk}
 
 
-def _means(seen: Sequence[Observation], name: str) -> str:
+def _fitted(seen: Sequence[Observation], name: str) -> str:
     """Return in words what the model is fitted to: the repeats of each config under each load are averaged."""
-    return f"{counted(len(seen), 'mean')} of {name}, one for each config and load"
+    return f"the model is fitted to {counted(len(seen), 'measured combination')} of config and load of {name}"
 
 
 def _cell(each: Prediction, metric: str) -> str:

@@ -26,7 +26,7 @@ NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain 
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
 
 WOULD_DECIDE: Final = (
-    "more rounds (tuner confirm --max-rounds), longer measurements (workload.saturate and workload.paced) or a "
+    "more rounds (tuner confirm --rounds 20), longer measurements (workload.saturate and workload.paced) or a "
     "quieter machine would decide it"
 )
 _ROUNDS: Final = 8

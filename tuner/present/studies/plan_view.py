@@ -265,7 +265,7 @@ def _time_text(spec: StudySpec, seconds: float | None) -> str:
     if parts and spec.search.stops_early:
         parts.append("trials that can no longer win are stopped early, so it may take less")
     if spec.search.until is not None:
-        parts.append(f"no new trial starts after {spec.search.until}")
+        parts.append(f"no trial of the search starts after {spec.search.until}")
     return "; ".join(parts) or "until you stop it"
 
 

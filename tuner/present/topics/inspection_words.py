@@ -108,11 +108,11 @@ def _batching(found: Inspection) -> Iterator[str]:
             "more latency."
         )
     else:
-        yield f"Larger batches would not come about: {IF_THEY_WAITED}, there would be hardly fewer of them."
+        yield f"Waiting longer would hardly help: {IF_THEY_WAITED}, there would be hardly fewer batches."
 
 
 _ENDINGS: Final = {
-    Ending.EACH_RECORD: "{mean} records a batch: nobody waits for a second record (linger.ms: {linger}).",
+    Ending.EACH_RECORD: "{mean} records a batch: the producers do not wait for a second record (linger.ms: {linger}).",
     Ending.WAIT: "{mean} records a batch: batches end after a wait, and linger.ms is {linger}.",
     Ending.SIZE: "Batches end because they are full: batch.size is about {full}, and linger.ms plays no part.",
     Ending.SIZE_OR_WAIT: (

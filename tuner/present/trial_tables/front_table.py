@@ -260,7 +260,7 @@ def _json(row: FrontRow, size: SizeResults) -> dict[str, Any]:
         "objectives": {name: row.metrics.get(name) for name in _objectives(size)},
         "metrics": {**row.metrics, **row.raw_metrics},
         "estimates": {metric: {**asdict(each), "level": 0.95} for metric, each in row.estimates.items()},
-        "times_baseline_in_one_trial": dict(row.times),
+        "times_baseline_in_search": dict(row.times),
         "gains": gains_json(row.gains),
         "guarantee": trial.guarantee,
         "verdict": trial.verdict,

@@ -48,7 +48,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     if unclear := [gain for gain in gains if gain is not None and gain.inconclusive]:
         return (
             "the best config for this goal was measured again, alternating with the baseline, and the result is "
-            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer measurements "
+            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --rounds 20), longer measurements "
             "or a quieter machine would decide it"
         )
     measured = [each.gain_without_stall(metric) for each in results.confirmations if metric is not None]
