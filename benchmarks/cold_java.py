@@ -21,7 +21,7 @@ from runners.java_client.java_runner import JavaRunner
 from runners.java_client.keeping import end_kept_jvms
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 

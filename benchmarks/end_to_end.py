@@ -30,7 +30,7 @@ from runners.isolated import Isolated
 from runners.kafka_tools.performance_tool import run_performance_tool, tool_failed
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 

@@ -22,7 +22,7 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.reading import Reading
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 

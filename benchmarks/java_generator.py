@@ -22,7 +22,7 @@ from runners.limits import Limits
 from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 

@@ -11,7 +11,7 @@ from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import ClientKind, client_of
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
 

@@ -18,9 +18,9 @@ from typing_extensions import override
 from benchmarks.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
 from objectives.repeats import Drift
 from objectives.scoring import Objective, score
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
-from search_spaces.space import SearchSpace
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
 from tuner.course.budgets.budget import Budget, next_occurrence
 from tuner.course.studies.record_sizes import measure_sizes

@@ -21,7 +21,7 @@ from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.isolated import Isolated, end_reused_processes
 from runners.workload import Workload
 from search_spaces.client import Client, librdkafka
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 

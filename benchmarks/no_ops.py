@@ -16,7 +16,7 @@ from typing import NoReturn
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
-from search_spaces.parameters import KnobChange
+from search_spaces.space.parameters import KnobChange
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig

@@ -27,7 +27,7 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import Client, client_of
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

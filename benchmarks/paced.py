@@ -11,7 +11,7 @@ import sys
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
 

@@ -18,7 +18,7 @@ from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import BATCH_HEADER_BYTES, record_overhead_bytes
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _PACKET_HEADER_BYTES: Final = 60.0
 _INDEX_BYTES: Final = 8.0

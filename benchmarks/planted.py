@@ -12,7 +12,7 @@ from runners.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
 from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 BASELINE: Final = ProducerConfig.parse({})
 MB_PER_S: Final = 200.0

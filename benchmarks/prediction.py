@@ -36,7 +36,7 @@ from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import damp_outliers
 from tuner.prediction.modelled import Modelled

@@ -10,7 +10,7 @@ is noise, or comes from work that one measurement leaves behind for the next mea
 from benchmarks.evidence import run_benchmark
 from benchmarks.no_ops import run_studies
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 
 WRITTEN_OUT = "linger.ms"

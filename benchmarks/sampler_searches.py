@@ -12,7 +12,7 @@ from benchmarks.problems.searched import Problem, Volume, before, problem_of
 from benchmarks.sampler_entries import ENTRIES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
-from search_spaces.guarantee import Guarantee
+from search_spaces.configs.guarantee import Guarantee
 from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.results.search_state import SearchState

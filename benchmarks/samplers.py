@@ -33,7 +33,7 @@ from benchmarks.sampler_entries import ENTRIES, NEEDED
 from benchmarks.sampler_searches import Course, ask_costs_s, course
 from benchmarks.sampler_tables import load, missed, one_table, save, tables
 from runners.errors import WorkloadRefused
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 PROBLEMS: Final = ("embedded:1000", "embedded:10000", "remote:1000", "remote:10000", "table")
 SHORT: Final = ("random", "shuffled grid", "quasi-random", "nsga2", "tpe", "bayesian")

@@ -31,8 +31,8 @@ import numpy as np
 import psutil
 
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.client import Client
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.facts import CONFIRMING

@@ -29,7 +29,7 @@ from runners.limits import Limits
 from runners.measurement import Measurement
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
 

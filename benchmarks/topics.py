@@ -27,7 +27,7 @@ from objectives.repeats import t_quantile
 from runners.clusters.topics import Topic
 from runners.isolated import Isolated
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 

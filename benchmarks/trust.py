@@ -34,7 +34,7 @@ from objectives.scoring import Objective
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig

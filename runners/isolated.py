@@ -8,7 +8,7 @@ from runners.child import PATIENCE_S, Child
 from runners.measurement import Measurement
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _RUNS_PER_CHILD: Final = 100
 """A child process is replaced after this many runs.

@@ -10,7 +10,7 @@ from runners.end_to_end import EndToEnd, SampledDeliveries
 from runners.histogram import Histogram
 from runners.resources import Resources, cpu_ms_per_mb
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 LATENCY_AGREEMENT_RATIO: Final = 0.03
 """Largest relative difference at which the mean latency that we measure agrees with the client's own statistics.

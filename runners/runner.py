@@ -13,7 +13,7 @@ from typing import Final, Protocol, Self
 from runners.clock import NS_PER_S
 from runners.measurement import Measurement, Window, WindowKind
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 WINDOW_S: Final = 1.0
 

@@ -10,7 +10,7 @@ from runners.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 DELETION_S: Final = 1.0
 """Longest time that the deletion of a topic takes. At most 0.7 s were measured, on 2 cores with 1 GB to delete."""

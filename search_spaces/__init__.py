@@ -3,10 +3,12 @@
 This package opens no connection to Kafka and does not depend on any search method.
 """
 
-from search_spaces.catalogue import Property, Value
 from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
-from search_spaces.connection import ConnectionConfig
-from search_spaces.domains import Chooser, ParamValue
+from search_spaces.client_facts.domains import Chooser, ParamValue
+from search_spaces.configs.guarantee import DURABILITY, Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.record_size import check_record
+from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import (
     ConfigError,
     ConflictingSpellings,
@@ -19,14 +21,12 @@ from search_spaces.errors import (
     UnknownClient,
     UnknownProperty,
 )
-from search_spaces.guarantee import DURABILITY, Guarantee
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.properties_file import format_properties, parse_pairs, parse_properties, read_properties
-from search_spaces.record_size import check_record
-from search_spaces.roles import Role, is_secret
-from search_spaces.space import SearchSpace
-from search_spaces.to_java import translate_to_java
+from search_spaces.files.properties_file import format_properties, parse_pairs, parse_properties, read_properties
+from search_spaces.properties.catalogue import Property, Value
+from search_spaces.properties.roles import Role, is_secret
+from search_spaces.space.parameters import KnobChange
+from search_spaces.space.search_space import SearchSpace
+from search_spaces.translation.to_java import translate_to_java
 
 __all__ = [
     "DURABILITY",

@@ -10,11 +10,13 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.bounds import Bounds
-from search_spaces.catalogue import Catalogue, DefaultChange, major_and_minor
-from search_spaces.effective import Effective
+from search_spaces.client_facts.bounds import Bounds
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.forms import Form
+from search_spaces.client_facts.knobs import Knob, StartingPoint
+from search_spaces.client_facts.limits import ClientLimits
+from search_spaces.client_facts.rules import Rule
 from search_spaces.errors import ConfigError, RuleBroken, UnknownClient
-from search_spaces.forms import Form
 from search_spaces.java_client import bounds as java_bounds
 from search_spaces.java_client import derived as java_derived
 from search_spaces.java_client import forms as java_forms
@@ -24,7 +26,6 @@ from search_spaces.java_client import limits as java_limits
 from search_spaces.java_client import properties as java_properties
 from search_spaces.java_client import rules as java_rules
 from search_spaces.java_client.versions import minor_of
-from search_spaces.knobs import Knob, StartingPoint
 from search_spaces.librdkafka import bounds as librdkafka_bounds
 from search_spaces.librdkafka import derived as librdkafka_derived
 from search_spaces.librdkafka import forms as librdkafka_forms
@@ -33,9 +34,8 @@ from search_spaces.librdkafka import levels as librdkafka_levels
 from search_spaces.librdkafka import limits as librdkafka_limits
 from search_spaces.librdkafka import properties as librdkafka_properties
 from search_spaces.librdkafka import rules as librdkafka_rules
-from search_spaces.limits import ClientLimits
-from search_spaces.roles import Role
-from search_spaces.rules import Rule
+from search_spaces.properties.catalogue import Catalogue, DefaultChange, major_and_minor
+from search_spaces.properties.roles import Role
 
 
 class ClientKind(StrEnum):

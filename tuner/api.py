@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
     from runners.measurement import Measurement
-    from search_spaces.producer_config import ProducerConfig
+    from search_spaces.configs.producer_config import ProducerConfig
     from tuner.course.experiments.experiment_reporter import ExperimentReporter
     from tuner.course.studies.reporter import Reporter
     from tuner.model.experiment import ExperimentSpec
@@ -393,7 +393,7 @@ def optuna_study(
             environment variable in it is not set.
     """
     from runners.workload import RecordSizes
-    from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+    from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
     from tuner.search.optuna_export import export, open_storage
     from tuner.study_file import parse_stored_study
 
@@ -460,9 +460,9 @@ def _size_text(record_bytes: int | str) -> str:
 
 
 def _config(config: "ProducerConfig | Mapping[str, Any] | str | Path | None") -> "ProducerConfig":
-    from search_spaces.producer_config import ProducerConfig
-    from search_spaces.producer_file import read_producer_file
-    from search_spaces.properties_file import named_file
+    from search_spaces.configs.producer_config import ProducerConfig
+    from search_spaces.files.producer_file import read_producer_file
+    from search_spaces.files.properties_file import named_file
 
     if isinstance(config, ProducerConfig):
         return config

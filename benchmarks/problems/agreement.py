@@ -15,7 +15,7 @@ from benchmarks.problems.table import MeasuredTable, Row
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import Performance, performance
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _SATURATED: Final = "saturated_"
 _PERCENTILES: Final[Mapping[str, float]] = {

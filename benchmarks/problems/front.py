@@ -9,10 +9,10 @@ from typing import Final
 from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.nearest import Nearest
 from benchmarks.problems.truth import TrueOutcome, Truth
-from search_spaces.domains import NumberList, ParamValue, WordList
-from search_spaces.parameters import Parameter
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.client_facts.domains import NumberList, ParamValue, WordList
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.parameters import Parameter
+from search_spaces.space.search_space import SearchSpace
 
 # The steps of the search, from coarse to fine: the factor by which a knob's number is changed, and the ratio by which a
 # config must be better to become a member of the front.

@@ -8,9 +8,9 @@ import itertools
 from typing import Final
 
 from benchmarks.problems.nearest import Nearest
-from search_spaces.domains import Domain, NumberList, ParamValue, WordList
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.client_facts.domains import Domain, NumberList, ParamValue, WordList
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.search_space import SearchSpace
 
 LINGER_MS: Final = ("0", "0.1", "0.5", "2", "5", "20", "100")
 BATCH_BYTES: Final = ("16384", "65536", "262144", "1000000")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from search_spaces.domains import ParamValue
+from search_spaces.client_facts.domains import ParamValue
 
 
 class Nearest:

@@ -21,9 +21,9 @@ from objectives.scoring import LEAST_HELD_RATIO, Objective
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import perform
 from runners.workload import RecordSizes, Workload
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
+from search_spaces.space.search_space import SearchSpace
 from tuner.course.trials.racing import HOPELESS_RATIO
 from tuner.prediction.calibration import PRIOR_SD_LOG, with_shifted_logs
 

@@ -37,8 +37,8 @@ from typing import Final, Self
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of, librdkafka
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError, UnknownClient
-from search_spaces.producer_config import ProducerConfig
 
 _MEGABYTE_BYTES: Final = 1_000_000
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")

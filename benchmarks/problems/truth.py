@@ -10,7 +10,7 @@ from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.spec import RATE_RATIO
 
 Simulate = Callable[[ClusterConstants, Settings, Workload], Performance]

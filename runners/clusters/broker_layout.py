@@ -15,7 +15,7 @@ from runners.clusters.memory import memory_root
 from runners.clusters.ports import free_ports
 from runners.errors import DiskTooFull
 from runners.places import state_root
-from search_spaces.properties_file import format_ascii_properties
+from search_spaces.files.properties_file import format_ascii_properties
 
 _MIB = 1024 * 1024
 LEAST_FREE_BYTES = 2 * 1024**3

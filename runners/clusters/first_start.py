@@ -36,7 +36,7 @@ from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
 from runners.places import locked
 from runners.reporting import Say, silent
-from search_spaces.properties_file import format_ascii_properties
+from search_spaces.files.properties_file import format_ascii_properties
 
 _ARCHIVES_KEPT = 4
 _TOOL_TIMEOUT_S = 60.0

@@ -14,7 +14,7 @@ from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 from runners.processes import ProcessIdentity, runs
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 
 RECORD_KIND = "topics"
 

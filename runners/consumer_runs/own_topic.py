@@ -22,7 +22,7 @@ from runners.load.watchdog import Watchdog
 from runners.measurement import Measurement, Window
 from runners.runner import Runner, WatchDecision
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 KEPT: Final = {"retention.bytes": "-1"}
 """The settings of a topic that is filled before it is measured: it must keep all of its records."""

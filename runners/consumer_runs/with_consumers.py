@@ -19,7 +19,7 @@ from runners.limits import DEFAULT_LIMITS
 from runners.measurement import Measurement, Window, sent_bytes_of
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _LONGEST_S: Final = 86_000.0
 _START_PATIENCE_S: Final = 60.0

@@ -29,7 +29,7 @@ class Reading:
         consumers: Number of consumers. Each has a process and a client of its own, and its share of the partitions.
         warmup_s: Seconds of reading before the measured phase.
         measured_s: Seconds of reading that are measured.
-        properties: Consumer properties of the client, from `search_spaces.consumer_config.consumer_values`.
+        properties: Consumer properties of the client, from `search_spaces.configs.consumer_config.consumer_values`.
         keep_arrivals: Whether the result holds the `Arrivals`: when each record was taken.
         outage_s: How many seconds may pass without an answer while brokers are down, before the load ends.
     """

@@ -18,7 +18,7 @@ from runners.java_client.compiled import INSPECTOR, CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from runners.reporting import Say, silent
 from search_spaces.client import java
-from search_spaces.java_connection import connection_for_java
+from search_spaces.connection.java_connection import connection_for_java
 
 MERGE_WAIT_MS: Final = 20
 """Batches of a producer are put together if their records were created within this time."""

@@ -7,8 +7,8 @@ import psutil
 
 from runners.errors import WorkloadRefused
 from runners.workload import Workload
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.java_client.limits import MOST_HEAP_BYTES, buffer_bytes_within, heap_bytes_for
-from search_spaces.producer_config import ProducerConfig
 
 _SHARE_OF_MEMORY: Final = 0.4
 

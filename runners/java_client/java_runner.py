@@ -31,8 +31,8 @@ from runners.measurement import ClientActivity, Counts, LatencyCheck, Measuremen
 from runners.resources import Resources
 from runners.runner import Watch, go_on
 from runners.workload import Workload
-from search_spaces.java_connection import connection_for_java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.connection.java_connection import connection_for_java
 
 _SERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
 _OURS: Final = {

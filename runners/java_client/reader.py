@@ -17,7 +17,7 @@ from runners.java_client.java_runner import COLLECTOR_THREADS
 from runners.java_client.jvm import Jvm
 from runners.java_client.source import HEAP_BYTES, JavaSource
 from runners.load.interpreter import quiet_interpreter
-from search_spaces.java_connection import connection_for_java
+from search_spaces.connection.java_connection import connection_for_java
 
 _READING_THREAD: Final = "tuner-read"
 

@@ -10,8 +10,8 @@ from typing import Final
 from runners.errors import TargetRefused
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm, Message
-from search_spaces.catalogue import Value
 from search_spaces.client import java
+from search_spaces.properties.catalogue import Value
 
 _HEAP_BYTES: Final = 64 << 20
 _PATIENCE_S: Final = 60.0

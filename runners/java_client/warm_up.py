@@ -21,7 +21,7 @@ from runners.load.watchdog import Watchdog
 from runners.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 LONGEST_S: Final = 12.0
 ENOUGH_BYTES: Final = float(8 << 30)

@@ -2,8 +2,8 @@
 
 import shlex
 
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.to_java import for_java
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.translation.to_java import for_java
 
 
 def perf_test_command(

@@ -7,7 +7,7 @@ from typing import Final
 from runners.clusters.java import KafkaJava, run_java
 from runners.errors import GeneratorError
 from runners.temporary import temporary_folder
-from search_spaces.properties_file import format_ascii_properties
+from search_spaces.files.properties_file import format_ascii_properties
 
 SHOWN_COMPLAINTS: Final = 5
 

@@ -19,8 +19,8 @@ from runners.clusters.topics import Topic
 from runners.kafka_tools.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
 from runners.workload import Workload
 from search_spaces.client import ClientKind
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.to_java import translate_to_java
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.translation.to_java import translate_to_java
 
 _FILE_BYTES: Final = 16 * 1024 * 1024
 _MAX_LINES: Final = 200_000

@@ -36,7 +36,7 @@ from runners.load.watchdog import Watchdog
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
 from runners.runner import Watch, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 OpenClient = Callable[[Mapping[str, str], str, PayloadPool, Tally], LoadClient]
 

@@ -20,8 +20,8 @@ from runners.load.payload import PayloadPool, payload_of
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint
 from runners.resources import Resources
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.record_size import check_record
 
 
 class Sending(Protocol):

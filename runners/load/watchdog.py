@@ -14,7 +14,7 @@ from runners.host.probe import free_disk_bytes
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.pulse import Pulse
 from runners.processes import runs
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 STALL_PATIENCE_S: Final = 15.0
 _FLUSH_PATIENCE_S: Final = 60.0

@@ -22,7 +22,7 @@ from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import Costs, Stages, least_of, most_of, slowest_stages
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _P99_OF_NORMAL: Final = NormalDist().inv_cdf(0.99)
 # These were chosen by eye, so that the model resembles our grid where one limit gives way to another.

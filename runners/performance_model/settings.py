@@ -11,9 +11,9 @@ from typing import Final
 from runners.performance_model.constants import CODECS
 from runners.workload import Workload
 from search_spaces.client import ClientKind
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import RANDOM_PARTITIONERS
-from search_spaces.producer_config import ProducerConfig
 
 _USUAL_LEVELS: Final = {"zstd": (-1, 0)}
 """What stands for a codec's default level, if it is not only -1."""

@@ -17,7 +17,7 @@ from runners.pools.pool import Done, Job, Underway, WorkerReport, produce, runne
 from runners.pools.producers import share
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _LEAD_S: Final = 0.1
 _FAREWELL_S: Final = 2.5

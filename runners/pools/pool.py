@@ -26,8 +26,8 @@ from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.producers import merge, merge_windows
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
-from search_spaces.producer_config import ProducerConfig
 
 Outcome = Measurement | RunnerError | ConfigError
 CONSUMERS_START_S: Final = 3.0

@@ -28,7 +28,7 @@ from runners.pools.ray_seats import Seats, reason
 from runners.reporting import Say
 from runners.runner import Runner, WatchDecision
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _PATIENCE_S: Final = 120.0
 _ATTEMPTS: Final = 3

@@ -22,7 +22,7 @@ from runners.performance_model.performance import performance
 from runners.resources import Resources
 from runners.runner import Watch, WatchDecision, WindowSchedule, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _SAMPLES_PER_WINDOW: Final = 2_000
 _GOLDEN: Final = 0.6180339887498949

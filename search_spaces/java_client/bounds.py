@@ -3,13 +3,13 @@
 from functools import lru_cache
 from typing import Final
 
-from search_spaces.bounds import UNBOUNDED, Bounds, Ordering
-from search_spaces.effective import Effective
+from search_spaces.client_facts.bounds import UNBOUNDED, Bounds, Ordering
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
+from search_spaces.client_facts.sizes import Sizes
 from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
 from search_spaces.java_client.rules import ADAPTIVE, AVAILABILITY, CODECS_WITH_LEVELS
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
-from search_spaces.sizes import Sizes
 
 _PARTITIONS_RULE: Final = "buffer-holds-a-batch-per-partition"
 _COVERS: Final = "delivery-covers-linger-and-request"

@@ -6,11 +6,11 @@ with 2.8.2 to 4.3.1. The tests compare the derived values with those of construc
 
 from typing import Final
 
-from search_spaces.catalogue import INT_MAX
-from search_spaces.effective import Effective
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.roles import TRANSACTIONAL_ID
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
+from search_spaces.properties.catalogue import INT_MAX
+from search_spaces.properties.roles import TRANSACTIONAL_ID
 
 # The default enable.idempotence=true had no effect in these releases. Source: "Upgrading to 3.2.0" in the
 # documentation of Apache Kafka, KAFKA-13598.

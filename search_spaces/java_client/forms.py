@@ -18,8 +18,8 @@ Sources:
 
 from typing import Final
 
-from search_spaces.forms import FileLayout, Form
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.client_facts.forms import FileLayout, Form
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 
 _BY_CONNECT: Final = ("acks", IDEMPOTENCE, IN_FLIGHT)
 _OVERRIDES: Final = "the worker must allow it: connector.client.config.override.policy=All, the default since Kafka 3.0"

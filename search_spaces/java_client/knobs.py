@@ -2,8 +2,20 @@
 
 from typing import Final
 
-from search_spaces.domains import Range, WordList
-from search_spaces.effective import Effective
+from search_spaces.client_facts.domains import Range, WordList
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import (
+    IDEMPOTENCE,
+    IN_FLIGHT,
+    Knob,
+    Stage,
+    StartingPoint,
+    always,
+    fixed,
+    on_request,
+    words,
+)
+from search_spaces.client_facts.sizes import Sizes
 from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
 from search_spaces.java_client.rules import (
     ADAPTIVE,
@@ -14,8 +26,6 @@ from search_spaces.java_client.rules import (
     PARTITIONER,
 )
 from search_spaces.java_client.versions import Minor
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, Knob, Stage, StartingPoint, always, fixed, on_request, words
-from search_spaces.sizes import Sizes
 
 _THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
 _MANUAL: Final = "the producer configs of Apache Kafka 4.3"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
 
 # -1 stands for zlib's own default. Source: GzipCompression of kafka-clients.
 _ZLIB_DEFAULT: Final = "6"

@@ -4,10 +4,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from search_spaces.amounts import size_text
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.limits import ClientLimits, check_topic, sizes_text
+from search_spaces.client_facts.sizes import (
+    BATCH_HEADER_BYTES,
+    Sizes,
+    records_in_batch,
+    single_record_batch_bytes,
+    varint_bytes,
+)
 from search_spaces.errors import RuleBroken
-from search_spaces.limits import ClientLimits, check_topic, sizes_text
-from search_spaces.sizes import BATCH_HEADER_BYTES, Sizes, records_in_batch, single_record_batch_bytes, varint_bytes
 
 LARGEST: Final = "max.request.size"
 BUFFER: Final = "buffer.memory"

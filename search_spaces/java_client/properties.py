@@ -10,10 +10,10 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from search_spaces.catalogue import Catalogue, DefaultChange, Property, major_and_minor
 from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
 from search_spaces.java_client.versions import Minor
-from search_spaces.roles import Role
+from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property, major_and_minor
+from search_spaces.properties.roles import Role
 
 # What the client's own list does not say.
 _ANY_CASE: Final = "metadata.recovery.strategy"  # of the words of all other properties, the client compares the case

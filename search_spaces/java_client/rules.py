@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from search_spaces.catalogue import INT_MAX
-from search_spaces.effective import Effective
-from search_spaces.java_client.versions import Minor
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.rules import (
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.client_facts.rules import (
     IDEMPOTENT_MAX_IN_FLIGHT,
     Condition,
     Rule,
@@ -16,6 +14,8 @@ from search_spaces.rules import (
     transactional_needs_idempotence,
     when_idempotent,
 )
+from search_spaces.java_client.versions import Minor
+from search_spaces.properties.catalogue import INT_MAX
 
 ADAPTIVE: Final = "partitioner.adaptive.partitioning.enable"
 AVAILABILITY: Final = "partitioner.availability.timeout.ms"

@@ -3,12 +3,12 @@
 from functools import lru_cache
 from typing import Final
 
-from search_spaces.bounds import UNBOUNDED, Bounds, Ordering, limit
-from search_spaces.effective import Effective
-from search_spaces.knobs import IN_FLIGHT, STRATEGY
+from search_spaces.client_facts.bounds import UNBOUNDED, Bounds, Ordering, limit
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IN_FLIGHT, STRATEGY
+from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
+from search_spaces.client_facts.sizes import Sizes
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
-from search_spaces.sizes import Sizes
 
 _BACKPRESSURE: Final = "queue.buffering.backpressure.threshold"
 _FILL_RULE: Final = "queue-fills-a-batch"

@@ -8,10 +8,10 @@ Source: `rd_kafka_conf_finalize` of librdkafka. The tests compare the derived de
 from decimal import Decimal
 from typing import Final
 
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
-from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
+from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 
 _STICKY_LIMIT_MS: Final = 900_000
 _LEAST_SOCKET_TIMEOUT_MS: Final = 900

@@ -2,6 +2,6 @@
 
 from typing import Final
 
-from search_spaces.forms import FileLayout, Form
+from search_spaces.client_facts.forms import FileLayout, Form
 
 FORMS: Final = (Form("librdkafka", FileLayout.JSON),)

@@ -3,12 +3,22 @@
 import math
 from typing import Final
 
-from search_spaces.domains import Range, WordList
-from search_spaces.effective import Effective
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, Knob, Stage, StartingPoint, always, fixed, on_request, words
+from search_spaces.client_facts.domains import Range, WordList
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import (
+    IDEMPOTENCE,
+    IN_FLIGHT,
+    Knob,
+    Stage,
+    StartingPoint,
+    always,
+    fixed,
+    on_request,
+    words,
+)
+from search_spaces.client_facts.sizes import Sizes
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES, QUEUED_RECORD_BYTES
 from search_spaces.librdkafka.rules import CODEC_LEVELS
-from search_spaces.sizes import Sizes
 
 LEVEL: Final = "compression.level"
 
@@ -51,7 +61,7 @@ def _level(codec: str, low: int, source: str) -> Knob:
     return Knob(f"{LEVEL}.{codec}", "", fixed(domain), always, source, Stage.LAST, codec)
 
 
-# In the order in which they are drawn: a knob that bounds another comes first (see `search_spaces.dependencies`).
+# In the order in which they are drawn: a knob that bounds another comes first (see `search_spaces.space.dependencies`).
 KNOBS: Final = (
     Knob(
         "acks",

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
 from search_spaces.librdkafka.rules import NO_LEVEL
 
 # The level that a codec uses when compression.level is -1. Source: RD_KAFKA_COMPLEVEL_*_DEFAULT of librdkafka, and

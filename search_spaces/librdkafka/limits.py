@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from search_spaces.amounts import size_text
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.limits import ClientLimits, check_topic, sizes_text
+from search_spaces.client_facts.sizes import records_in_batch
 from search_spaces.errors import RuleBroken
-from search_spaces.limits import ClientLimits, check_topic, sizes_text
-from search_spaces.sizes import records_in_batch
 
 QUEUE_MESSAGES: Final = "queue.buffering.max.messages"
 QUEUE_KBYTES: Final = "queue.buffering.max.kbytes"

@@ -5,8 +5,8 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.catalogue import Catalogue, DefaultChange, Property
 from search_spaces.librdkafka.roles import JAVA_HINTS, hidden, role_of
+from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property
 
 # librdkafka lists these Kafka names as aliases of names that only librdkafka uses. We make the Kafka names canonical,
 # because users know them and paste them into other tools.

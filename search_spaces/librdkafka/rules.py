@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from search_spaces.effective import Effective
-from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
-from search_spaces.rules import (
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.rules import (
     IDEMPOTENT_MAX_IN_FLIGHT,
     Condition,
     Rule,
@@ -15,6 +14,7 @@ from search_spaces.rules import (
     when_idempotent,
     when_transactional,
 )
+from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 
 # The lowest and highest level of every codec. Source: the description of compression.level in librdkafka 2.16.0. The
 # property's own range ends at 12, so zstd's higher levels are out of reach. zstd takes 0 for its default of 3.

@@ -1,8 +1,8 @@
 """Values of a producer's properties file that contradict each other, or that do nothing because of other values."""
 
+from search_spaces.client_facts.rules import RuleOutcome
 from search_spaces.lint.entries import Entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel
-from search_spaces.rules import RuleOutcome
 
 
 def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:

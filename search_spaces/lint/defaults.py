@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from search_spaces.knobs import IDEMPOTENCE
+from search_spaces.client_facts.knobs import IDEMPOTENCE
+from search_spaces.configs.producer_config import same_effect
 from search_spaces.lint.entries import Entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel
-from search_spaces.producer_config import same_effect
 
 
 def defaults(entries: Entries) -> Iterator[LintFinding]:

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from search_spaces.catalogue import Property, shown_value
 from search_spaces.client import Client, ClientKind
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.configs.transactions import transactions
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
-from search_spaces.java_file import LIKENESS
+from search_spaces.files.java_file import LIKENESS
 from search_spaces.librdkafka.roles import UNUSED
 from search_spaces.lint.findings import About, LintFinding, LintLevel
-from search_spaces.roles import TRANSACTIONAL_ID, Role
-from search_spaces.transactions import transactions
-from search_spaces.values import canonical_value, lowered
+from search_spaces.properties.catalogue import Property, shown_value
+from search_spaces.properties.roles import TRANSACTIONAL_ID, Role
+from search_spaces.properties.values import canonical_value, lowered
 
 _CHECKED_KINDS: Final = ("bool", "int", "enum")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from search_spaces.client import Client
-from search_spaces.guarantee import Guarantee
+from search_spaces.configs.guarantee import Guarantee
 
 
 class LintLevel(StrEnum):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
-from search_spaces.knobs import IDEMPOTENCE
+from search_spaces.client_facts.knobs import IDEMPOTENCE
+from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
 from search_spaces.lint.entries import Entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel
 

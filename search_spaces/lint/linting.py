@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from search_spaces.client import Client, ClientKind, client_in_version
-from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.files.producer_file import client_shown_by
+from search_spaces.files.properties_file import read_properties
 from search_spaces.lint.contradictions import contradictions
 from search_spaces.lint.defaults import defaults
 from search_spaces.lint.entries import Entries, read_entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.guarantees import guarantees
 from search_spaces.lint.load import LintLoad, meanings
-from search_spaces.producer_file import client_shown_by
-from search_spaces.properties_file import read_properties
 
 _ORDER: Final = list(LintLevel)
 

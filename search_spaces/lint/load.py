@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from search_spaces.amounts import rate_text, time_text
+from search_spaces.client_facts.knobs import IN_FLIGHT
 from search_spaces.errors import InvalidValue, RuleBroken
-from search_spaces.knobs import IN_FLIGHT
 from search_spaces.lint.entries import Entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel
 

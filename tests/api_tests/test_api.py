@@ -11,7 +11,7 @@ import pytest
 
 import tuner
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.api import Study
 from tuner.model.errors import StudyChanged, StudyNotFound
 from tuner.model.spec import Goal

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.packet_model import Packet, PacketModel
 from benchmarks.queueing import Overloaded, PhaseType, fitted, mean_response_s
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 RNG_SEED: Final = 5
 RNG: Final = np.random.default_rng(4)

@@ -12,9 +12,9 @@ from benchmarks.problems.truth import Truth
 from objectives.front import dominates, hypervolume
 from objectives.outcome import Direction
 from runners.performance_model.constants import REMOTE
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
+from search_spaces.space.search_space import SearchSpace
 from tests.helpers.choosers import Random
 
 DEFAULTS = ProducerConfig.parse({})

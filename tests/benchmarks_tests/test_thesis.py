@@ -5,7 +5,7 @@ import pytest
 from benchmarks.thesis import DEFAULTS, SIZES, direction, points
 from objectives.ratios import ratio_of
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 
 def test_every_size_begins_with_the_defaults_and_has_the_points_of_the_thesis() -> None:

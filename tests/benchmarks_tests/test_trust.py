@@ -14,7 +14,7 @@ from benchmarks.light_studies import LightStudy
 from benchmarks.noise import Autocorrelated, CarryOver, Luck, Moment, Scatter, Sessions, Stalls, Warming
 from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, Machine, Planted
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
 from tuner.model.trial import Kind, Trial
 

@@ -21,8 +21,8 @@ from urllib.parse import quote
 import psutil
 
 from runners.clusters.cluster import RunningCluster
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
 from tests.campaign_tests.brokers import MortalBroker, our_topics
 from tests.campaign_tests.invariants import RUN_VARIABLE, Invariants, left_by, processes_of
 from tests.campaign_tests.shared_child import SharedDriver

@@ -9,9 +9,9 @@ from runners.errors import DeliveryFailed, DiskTooFull, GeneratorError, RunnerEr
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import (
     BASELINE,
     THROUGHPUT,

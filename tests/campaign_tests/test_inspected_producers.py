@@ -23,7 +23,7 @@ from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, java, librdkafka
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tuner.inspection.batch_ending import Ending
 from tuner.inspection.topic_savings import Inspection, inspection_of

@@ -10,7 +10,7 @@ import pytest
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import (
     BASELINE,
     THROUGHPUT,

@@ -7,7 +7,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.command import tuner
 from tuner.cli.commands.calibrate import warning_of_unheld_rate
 from tuner.prediction.observations import Observation

@@ -7,7 +7,7 @@ from runners.clusters.topic_admin import TopicAdmin
 from runners.consumer_runs.own_topic import KEPT, fill
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers.command import tuner
 

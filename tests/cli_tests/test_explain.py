@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from search_spaces.properties_file import parse_properties
+from search_spaces.files.properties_file import parse_properties
 from tests.helpers.command import tuner
 from tests.helpers.stored_studies import WINNER, taken_apart, write_study
 from tuner.cli.commands.explain import explain

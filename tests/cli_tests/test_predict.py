@@ -8,7 +8,7 @@ import pytest
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.command import tuner
 from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tuner.results.study_results import SIMULATED

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from search_spaces.errors import ConfigError
-from search_spaces.properties_file import parse_properties, read_properties
+from search_spaces.files.properties_file import parse_properties, read_properties
 from tests.helpers.command import tuner
 from tests.search_spaces_tests.test_lint import TWENTY_TWO
 from tuner.cli.commands.lint import lint

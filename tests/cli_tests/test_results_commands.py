@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from search_spaces.properties_file import parse_properties, read_properties
+from search_spaces.files.properties_file import parse_properties, read_properties
 from tests.helpers.command import tuner
 from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import WINNER, write_study

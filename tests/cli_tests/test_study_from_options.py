@@ -13,7 +13,7 @@ import yaml
 
 from runners.reporting import duration
 from search_spaces.client import java, librdkafka
-from search_spaces.parameters import KnobChange
+from search_spaces.space.parameters import KnobChange
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of
 from tests.helpers.command import tuner

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.plan import ConfirmationPlan

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from objectives.ratios import Ratio
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import confirming, failed, plan_of, trial
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.undoing import variants_of

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES, baseline, trial
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.order import measured_before, measured_rounds, order_of_round

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES, baseline, failed, trial
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan

@@ -3,8 +3,8 @@
 import pytest
 
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.undoing import MOST_VARIANTS, Undoing, changed_knobs, undoings, variants_of
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.search.samplers import strategy_of

@@ -29,7 +29,7 @@ from runners.limits import DEFAULT_LIMITS, Limits
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers.runner_contract import Left, check_nothing_left
 from tests.helpers.waiting import eventually

@@ -26,7 +26,7 @@ from runners.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 
 

@@ -22,7 +22,7 @@ from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers import slow_network
 from tests.helpers.kafka_tools import set_quota

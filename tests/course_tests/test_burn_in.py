@@ -12,7 +12,7 @@ from runners.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import THROUGHPUT, Told, simulated_study
 from tests.helpers.trials import OBJECTIVES, failed, trial
 from tuner.course.studies.run import measure_study

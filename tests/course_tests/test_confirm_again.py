@@ -9,7 +9,7 @@ import pytest
 
 from objectives.claims import confirmation_error_rate
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in

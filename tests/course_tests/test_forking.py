@@ -11,9 +11,9 @@ import pytest
 from typing_extensions import override
 
 from objectives.scoring import Constraint, Objective
-from search_spaces.guarantee import DURABILITY, Guarantee
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.guarantee import DURABILITY, Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import BASELINE, Told, of_kind, on_record, simulated_study
 from tuner.course.studies.forking import TakenOver, begin_fork, fork, trials_for
 from tuner.course.studies.run import measure_study

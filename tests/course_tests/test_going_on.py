@@ -9,7 +9,7 @@ import pytest
 
 from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
-from search_spaces.parameters import KnobChange
+from search_spaces.space.parameters import KnobChange
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import MLFLOW_EXPERIMENT

@@ -13,7 +13,7 @@ from runners.pools.local_pool import LocalPool
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import BASELINE
 from tuner.course.trial_keeper import utc_now
 from tuner.course.trials.bench import Bench

@@ -15,7 +15,7 @@ from runners.measurement import Window, WindowKind
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.measurements import window
 from tests.helpers.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
 from tuner.course.studies.reporter import SilentReporter

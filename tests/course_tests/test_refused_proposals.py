@@ -10,7 +10,7 @@ from runners.measurement import Measurement
 from runners.runner import Runner, Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study

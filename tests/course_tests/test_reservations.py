@@ -13,7 +13,7 @@ from runners.measurement import Measurement, Window
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Told, simulated_study

@@ -17,7 +17,7 @@ from runners.reporting import silent
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import librdkafka
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Told, on_record, simulated_study
 from tests.helpers.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
 from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import ExitCode, RequestRefused, exit_code_of

@@ -11,7 +11,7 @@ from runners.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
 from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Told
 from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.docs_tests.pages import blocks
 from tests.helpers.stored_studies import study
 from tuner.model.spec import ALLOW_LOSS, Goal

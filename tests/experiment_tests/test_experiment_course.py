@@ -14,7 +14,7 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.command import tuner as command
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.stored_studies import write_study

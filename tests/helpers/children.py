@@ -19,7 +19,7 @@ from runners.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 CONFIG = ProducerConfig.parse({})
 WORKLOAD = Workload(RecordSizes.fixed(100), warmup_s=1.0, measured_s=1.0)

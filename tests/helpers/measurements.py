@@ -13,7 +13,7 @@ from runners.load.sums import Sum
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint, Window, WindowKind
 from runners.resources import Resources
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 
 def counts(**changes: Any) -> Counts:

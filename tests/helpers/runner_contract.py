@@ -13,7 +13,7 @@ from runners.clock import NS_PER_S
 from runners.measurement import Measurement, Window, WindowKind
 from runners.runner import Runner, WatchDecision, WindowSchedule
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.client_threads import client_threads
 from tests.helpers.waiting import eventually
 

@@ -19,7 +19,7 @@ from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 _CLONE_NEWNET: Final = 0x40000000  # source: linux/sched.h
 _PATIENCE_S: Final = 30.0

@@ -10,8 +10,8 @@ import yaml
 
 from objectives.scoring import Objective
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES
 from tests.helpers.trials import trial as scored
 from tuner.confirmation.plan import ConfirmationPlan

@@ -12,7 +12,7 @@ from runners.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.model.progress import StudyState
 from tuner.model.spec import (

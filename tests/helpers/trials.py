@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from objectives.scoring import Constraint, Objective, score
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.spec import PRESETS, Goal
 from tuner.model.trial import Kind, State, Trial

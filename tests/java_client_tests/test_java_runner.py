@@ -11,7 +11,7 @@ from runners.java_client.warm_up import WarmUpEnd
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.measurements import window
 from tests.java_client_tests.builders import METRICS, java_result, report
 

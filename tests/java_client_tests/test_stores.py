@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from runners.clusters.java import find_java
 from runners.errors import TargetRefused
 from runners.java_client.stores import with_java_stores_read
-from search_spaces.connection import ConnectionConfig
+from search_spaces.connection.connection_config import ConnectionConfig
 
 PASSWORD = "changeit"
 

@@ -6,7 +6,7 @@ import pytest
 
 from runners.kafka_tools.perf_test_command import perf_test_command
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 
 def test_the_perf_test_command_can_be_split_by_a_shell() -> None:

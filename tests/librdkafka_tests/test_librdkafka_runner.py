@@ -8,7 +8,7 @@ from runners.librdkafka.librdkafka_runner import activity_of, counts_of, latency
 from runners.librdkafka.statistics import BrokerInterval, SendAccount
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.load.sums import Sum
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.measurements import load_result, report
 
 CONFIG = ProducerConfig.parse({"acks": 1})

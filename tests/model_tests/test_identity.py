@@ -9,9 +9,9 @@ import pytest
 from objectives.scoring import Constraint, Objective
 from runners.pools.placement import Placement
 from runners.workload import RecordSizes
-from search_spaces.guarantee import DURABILITY
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.guarantee import DURABILITY
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
 from tuner.model.errors import StudyChanged
 from tuner.model.identity import check_unchanged, study_identity
 from tuner.model.spec import (

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidValue
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
 from tests.helpers.trials import trial
 from tuner.model.trial import Kind, State, Trial
 

@@ -7,7 +7,7 @@ from runners.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
 from runners.resources import BrokerUse, Resources
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.measurements import activity, counts, measurement, window
 
 THESIS = {"buffer.memory": "33554432", "batch.size": "16384", "enable.idempotence": "false"}

@@ -14,10 +14,10 @@ from runners.performance_model.performance import Performance, perform, perform_
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import record_overhead_bytes
 from runners.workload import RecordSizes, Workload
-from search_spaces.catalogue import Value
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.properties.catalogue import Value
+from search_spaces.space.search_space import SearchSpace
 from tests.helpers.choosers import Random
 
 DEFAULTS = ProducerConfig.parse({})

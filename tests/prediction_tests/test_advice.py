@@ -10,7 +10,7 @@ from runners.inspection.record_batch import BatchSequence, Merged
 from runners.performance_model.constants import REMOTE
 from runners.performance_model.stages import record_overhead_bytes
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
 from tuner.inspection.topic_savings import Inspection, inspection_of
 from tuner.prediction.advice import Advice, advice

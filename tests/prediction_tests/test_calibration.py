@@ -14,7 +14,7 @@ from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of, java, librdkafka
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
 from tuner.prediction.calibration import NOISE_SD_LOG, calibrate, value_of

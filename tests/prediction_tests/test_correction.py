@@ -14,7 +14,7 @@ from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
 from tuner.prediction.correction import NOISE, corrections
 from tuner.prediction.observations import BATCHES, FULL_SPEED_METRICS, RATE_METRICS, Observation

@@ -7,9 +7,9 @@ from typing import Any
 import yaml
 
 from search_spaces.client import java
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.properties_file import parse_properties
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.files.properties_file import parse_properties
 from tuner.model.trial import Trial
 from tuner.results.recommendations.recommendation import Recommendation
 

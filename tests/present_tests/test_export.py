@@ -15,10 +15,10 @@ from runners.clusters.cluster import RunningCluster
 from runners.kafka_tools.producer_performance import producer_performance, write_lines
 from search_spaces import DURABILITY, KnobChange, SearchSpace
 from search_spaces.client import java, librdkafka
-from search_spaces.java_file import read_java
-from search_spaces.producer_config import ProducerConfig, same_effect
-from search_spaces.properties_file import parse_properties, read_properties
-from search_spaces.to_java import translate_to_java
+from search_spaces.configs.producer_config import ProducerConfig, same_effect
+from search_spaces.files.java_file import read_java
+from search_spaces.files.properties_file import parse_properties, read_properties
+from search_spaces.translation.to_java import translate_to_java
 from tests.conftest import TopicMaker
 from tests.helpers.choosers import Random
 from tests.helpers.stored_studies import WINNER, study

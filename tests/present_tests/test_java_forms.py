@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from search_spaces.client import FORMS, java, librdkafka
+from search_spaces.client_facts.forms import FileLayout, Form
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import FormNotOffered
-from search_spaces.forms import FileLayout, Form
-from search_spaces.guarantee import Guarantee
+from search_spaces.files.properties_file import parse_properties
 from search_spaces.java_client.forms import FORMS as JAVA_FORMS
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.properties_file import parse_properties
 from tests.helpers.stored_studies import study
 from tests.present_tests.java_recommendation import entries_of, of_java
 from tuner.model.spec import Goal

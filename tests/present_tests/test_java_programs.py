@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from search_spaces.properties_file import format_properties
-from search_spaces.to_java import for_java
+from search_spaces.files.properties_file import format_properties
+from search_spaces.translation.to_java import for_java
 from tests.helpers.stored_studies import study
 from tests.present_tests.java_programs import CONNECT, SPRING, STREAMS
 from tests.present_tests.java_recommendation import entries_of, of_java

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.stored_studies import failed, study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial

@@ -8,7 +8,7 @@ import pytest
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.observations import Observation
 from tuner.prediction.question import Changes, Question, side_by_side
 from tuner.prediction.retention import Retention

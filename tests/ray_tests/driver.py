@@ -23,7 +23,7 @@ from runners.pools.ray_pool import RayPool
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.measurement_json import measurement_json
 
 

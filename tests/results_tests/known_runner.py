@@ -8,7 +8,7 @@ from runners.histogram import Histogram
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.measurements import counts, measurement
 
 LZ4_GAIN = 1.4

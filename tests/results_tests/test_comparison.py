@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from objectives.scoring import Objective, score
-from search_spaces.guarantee import DURABILITY
+from search_spaces.configs.guarantee import DURABILITY
 from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial

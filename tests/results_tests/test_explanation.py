@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runners.workload import RecordSizes
-from search_spaces.parameters import KnobChange
+from search_spaces.space.parameters import KnobChange
 from tests.confirmation_tests.test_effects import CONFIG, numbers_of, undo_trials
 from tests.helpers.trials import baseline, confirming, plan_of, results, trial
 from tests.results_tests.known_runner import LZ4_GAIN, KnownRunner

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from search_spaces.librdkafka.knobs import KNOBS
-from search_spaces.parameters import KnobChange
+from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import simulated_study
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study

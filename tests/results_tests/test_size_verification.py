@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
-from search_spaces.guarantee import DURABILITY
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.guarantee import DURABILITY
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
 from tests.helpers.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec

@@ -21,7 +21,7 @@ from runners.pools.local_pool import LocalPool
 from runners.pools.pool import Done, Job
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers.children import child_of
 

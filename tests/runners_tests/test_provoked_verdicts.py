@@ -20,8 +20,8 @@ from runners.clusters.topics import Topic
 from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.catalogue import Value
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.properties.catalogue import Value
 from tests.conftest import TopicMaker
 from tests.helpers import slow_network
 from tests.helpers.kafka_tools import set_producer_quota

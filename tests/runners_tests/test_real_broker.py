@@ -26,10 +26,10 @@ from runners.measurement import Measurement, Window
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.topic_for_run import WithTopic, owned_topic
 from runners.workload import RecordSizes, Workload
-from search_spaces.catalogue import Value
 from search_spaces.client import Client, java, librdkafka
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import RuleBroken
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties.catalogue import Value
 from tests.conftest import TopicMaker
 from tests.helpers.runner_contract import Left, check_nothing_left
 

@@ -24,8 +24,8 @@ from runners.simulated import SimulatedRunner
 from runners.topic_for_run import WithTopic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import RuleBroken
-from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers.mock_cluster import PARTITIONS
 from tests.helpers.runner_contract import CONFIG, PACED, Left, RunnerContract, check_nothing_left

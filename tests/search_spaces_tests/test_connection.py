@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search_spaces.connection import ConnectionConfig
+from search_spaces.connection.connection_config import ConnectionConfig
+from search_spaces.connection.jaas import parse_jaas
 from search_spaces.errors import ConfigError, ConflictingSpellings, InvalidValue, UnknownProperty
-from search_spaces.jaas import parse_jaas
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from search_spaces.catalogue import Value
 from search_spaces.client import java
-from search_spaces.consumer_config import consumer_values
+from search_spaces.configs.consumer_config import consumer_values
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
+from search_spaces.properties.catalogue import Value
 
 
 def test_values_are_canonical() -> None:

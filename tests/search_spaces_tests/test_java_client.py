@@ -30,7 +30,7 @@ from search_spaces import (
     java,
     librdkafka,
 )
-from search_spaces.domains import Range, RangeEnds
+from search_spaces.client_facts.domains import Range, RangeEnds
 from search_spaces.java_client.limits import MOST_HEAP_BYTES, framing_bytes, heap_bytes_for
 from tests.helpers.choosers import Random
 from tests.search_spaces_tests.real_java_client import RELEASES, constructed, differences

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.connection import ConnectionConfig
+from search_spaces.connection.connection_config import ConnectionConfig
+from search_spaces.connection.jaas import jaas, parse_jaas
+from search_spaces.connection.java_connection import connection_for_java
 from search_spaces.errors import InvalidValue, UnknownProperty
-from search_spaces.jaas import jaas, parse_jaas
-from search_spaces.java_connection import connection_for_java
 
 BOOTSTRAP = {"bootstrap.servers": "a:1,b:2"}
 PASSWORD = 'p"a\\ss;w=o rd\t'

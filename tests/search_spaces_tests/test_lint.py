@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from search_spaces import Client, ConfigError, Guarantee, ProducerConfig, PropertiesFileError, UnknownClient, java
 from search_spaces.client import client_in_version, librdkafka
-from search_spaces.java_file import read_java
+from search_spaces.client_facts.rules import RuleOutcome
+from search_spaces.files.java_file import read_java
+from search_spaces.files.producer_file import FileClient, read_producer_file
+from search_spaces.files.properties_file import format_properties
 from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.linting import lint, lint_file
 from search_spaces.lint.load import LintLoad
-from search_spaces.producer_file import FileClient, read_producer_file
-from search_spaces.properties_file import format_properties
-from search_spaces.rules import RuleOutcome
 from tests.search_spaces_tests.real_client import Refused, values_in_force
 from tests.search_spaces_tests.real_java_client import constructed
 from tests.search_spaces_tests.test_java_client import conflicting_entries

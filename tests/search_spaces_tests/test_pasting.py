@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from search_spaces import DURABILITY, Client, ConfigError, KnobChange, ProducerConfig, SearchSpace, java, librdkafka
 from search_spaces.client import ClientKind
-from search_spaces.java_file import read_java
-from search_spaces.pasting import to_paste
-from search_spaces.producer_config import same_effect
+from search_spaces.configs.producer_config import same_effect
+from search_spaces.files.java_file import read_java
+from search_spaces.files.pasting import to_paste
 from tests.helpers.choosers import Random
 
 CHANGES: Final[tuple[tuple[str, str], ...]] = (

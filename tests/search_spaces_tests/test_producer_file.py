@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from search_spaces import Guarantee, ProducerConfig, java, translate_to_java
 from search_spaces.errors import ConfigProblems
-from search_spaces.from_java import translate_from_java
-from search_spaces.java_file import read_java
-from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
+from search_spaces.files.java_file import read_java
+from search_spaces.files.producer_file import FileClient, ProducerFile, read_producer_file
+from search_spaces.translation.from_java import translate_from_java
 
 STRONGEST = Guarantee(acks=-1, ordered=True, idempotent=True)
 JAVA_FILE = """\

@@ -13,9 +13,9 @@ from search_spaces import (
     parse_properties,
     read_properties,
 )
-from search_spaces.connection import ConnectionConfig
+from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import UnknownProperty
-from search_spaces.properties_file import format_ascii_properties, named_file
+from search_spaces.files.properties_file import format_ascii_properties, named_file
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from search_spaces import ProducerConfig, RuleBroken, check_record
+from search_spaces.client_facts.sizes import single_record_batch_bytes
 from search_spaces.librdkafka.limits import RECORD_OVERHEAD_BYTES
-from search_spaces.sizes import single_record_batch_bytes
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from search_spaces import (
     check_record,
     librdkafka,
 )
-from search_spaces.domains import WordList
+from search_spaces.client_facts.domains import WordList
 from tests.helpers.choosers import Random, Recorder, Replay
 from tests.search_spaces_tests.real_client import values_in_force
 from tests.search_spaces_tests.spaces import spaces

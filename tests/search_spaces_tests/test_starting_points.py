@@ -5,7 +5,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from search_spaces import Guarantee, KnobChange, ProducerConfig, SearchSpace, Value, check_record
-from search_spaces.knobs import StartingPoint
+from search_spaces.client_facts.knobs import StartingPoint
 from search_spaces.librdkafka.knobs import STARTING_POINTS
 from tests.helpers.choosers import Replay
 from tests.search_spaces_tests.spaces import BASELINES, spaces

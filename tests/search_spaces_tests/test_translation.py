@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from search_spaces import ConfigError, Guarantee, ProducerConfig, PropertiesFileError, UnknownClient, java, librdkafka
 from search_spaces.client import ClientKind
 from search_spaces.errors import ConfigProblems
-from search_spaces.producer_file import FileClient, read_producer_file
-from search_spaces.properties_file import format_properties
-from search_spaces.to_java import translate_to_java
-from search_spaces.translation import FileTranslation, TranslatedProperty, translate_file
+from search_spaces.files.file_translation import FileTranslation, TranslatedProperty, translate_file
+from search_spaces.files.producer_file import FileClient, read_producer_file
+from search_spaces.files.properties_file import format_properties
+from search_spaces.translation.to_java import translate_to_java
 from tests.search_spaces_tests.real_client import values_in_force
 from tests.search_spaces_tests.test_producer_file import JAVA_FILE, JAVA_FILES, works
 from tests.search_spaces_tests.test_rules import CONFIGS

@@ -14,12 +14,12 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from objectives.dominance import dominated_by
 from objectives.front import hypervolume
 from search_spaces.client import Client, java, librdkafka
-from search_spaces.domains import Range
+from search_spaces.client_facts.domains import Range
+from search_spaces.client_facts.knobs import IN_FLIGHT
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
-from search_spaces.knobs import IN_FLIGHT
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.space.parameters import KnobChange
+from search_spaces.space.search_space import SearchSpace
 from tests.helpers.choosers import Replay
 from tests.search_spaces_tests.spaces import spaces
 from tuner.regression.gaussian_process import GaussianProcess, Prior

@@ -16,9 +16,9 @@ from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstan
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes
 from search_spaces.client import java
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.space.search_space import SearchSpace
 from tests.search_spaces_tests.spaces import spaces
 from tests.search_tests.test_bayesian import config_at, row_of
 from tuner.model.spec import Method, RaySpec, SearchSpec, StudySpec, WorkloadSpec

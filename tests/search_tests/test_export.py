@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from search_spaces.space import SearchSpace
+from search_spaces.space.search_space import SearchSpace
 from tests.helpers.studies import simulated_study
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study

@@ -8,10 +8,10 @@ import pytest
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import NothingToSearch
 from search_spaces.librdkafka.knobs import KNOBS
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Method

@@ -3,10 +3,10 @@
 import pytest
 
 from runners.workload import RecordSizes
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import KNOBS
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.space.parameters import KnobChange
+from search_spaces.space.search_space import SearchSpace
 from tests.helpers.trials import trial
 from tuner.course.trials.steadiness import capacity_of, has_enough_burn_ins, is_steady
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec

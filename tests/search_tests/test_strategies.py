@@ -16,11 +16,11 @@ from objectives.outcome import metrics_of
 from objectives.scoring import score
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from search_spaces.guarantee import DURABILITY
-from search_spaces.knobs import Stage
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.client_facts.knobs import Stage
+from search_spaces.configs.guarantee import DURABILITY
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.parameters import KnobChange
+from search_spaces.space.search_space import SearchSpace
 from tests.helpers.choosers import Replay
 from tests.helpers.trials import OBJECTIVES, baseline, results, trial
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from search_spaces.properties_file import format_properties
+from search_spaces.files.properties_file import format_properties
 from tests.security_tests.certificates import Authority
 from tests.security_tests.secured_broker import Identity, SecuredCluster, SecuredListener
 

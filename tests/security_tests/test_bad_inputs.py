@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError, PropertiesFileError
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.properties_file import read_properties
+from search_spaces.files.properties_file import read_properties
 from tests.helpers.serving import study_file
 from tests.security_tests.mutations import flipped, mutated, try_all
 from tuner.cli.options.common_options import target_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from search_spaces.errors import PropertiesFileError
-from search_spaces.properties_file import MAX_BYTES as MOST_PROPERTIES
-from search_spaces.properties_file import read_properties
+from search_spaces.files.properties_file import MAX_BYTES as MOST_PROPERTIES
+from search_spaces.files.properties_file import read_properties
 from tests.study_file_tests.corpus import LEAST, parse
 from tuner.service.submission import text_of_json
 from tuner.study_file import StudyFileError

@@ -10,7 +10,7 @@ from runners.clusters.existing import ExistingCluster
 from runners.clusters.leftovers import find_leftovers, remove_leftovers
 from runners.clusters.topics import RECORD_KIND, OwnedTopics
 from runners.errors import TargetRefused
-from search_spaces.connection import ConnectionConfig
+from search_spaces.connection.connection_config import ConnectionConfig
 from tests.helpers.command import tuner
 from tests.security_tests.acls import (
     LIKE,

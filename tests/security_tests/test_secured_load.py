@@ -16,8 +16,8 @@ from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, java, librdkafka
-from search_spaces.connection import ConnectionConfig
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.connection.connection_config import ConnectionConfig
 from tests.security_tests.acls import OURS, grant_only, rights
 from tests.security_tests.secured import PASSWORD, TOPIC, Secured, principal
 

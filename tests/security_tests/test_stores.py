@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.java import find_java
-from search_spaces.connection import ConnectionConfig
+from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import ConfigError
 from tests.security_tests.secured import Secured
 

@@ -13,7 +13,7 @@ import pytest
 
 from search_spaces.client import librdkafka
 from search_spaces.librdkafka.knobs import KNOBS
-from search_spaces.parameters import KnobChange
+from search_spaces.space.parameters import KnobChange
 from tests.helpers.command import arguments, tuner
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tests.helpers.stored_studies import write_study

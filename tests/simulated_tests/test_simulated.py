@@ -14,8 +14,8 @@ from runners.performance_model.constants import REMOTE
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from search_spaces.catalogue import Value
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.properties.catalogue import Value
 
 QUIET = SimulatedRunner()
 DEFAULTS = ProducerConfig.parse({})

@@ -7,8 +7,8 @@ import pytest
 
 from runners.pools.placement import Placement
 from runners.pools.ray_cluster import Code
-from search_spaces.guarantee import DURABILITY
-from search_spaces.parameters import KnobChange
+from search_spaces.configs.guarantee import DURABILITY
+from search_spaces.space.parameters import KnobChange
 from tests.study_file_tests.corpus import ENVIRON, EXAMPLES, GOOD, load
 from tuner.model.errors import ExitCode, exit_code_of
 from tuner.model.spec import Executor, Method, PhaseSpec, RaySpec

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search_spaces.guarantee import DURABILITY
-from search_spaces.parameters import KnobChange
+from search_spaces.configs.guarantee import DURABILITY
+from search_spaces.space.parameters import KnobChange
 from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST
 from tuner.model.spec import Executor, Goal, Method, PhaseSpec, StudySpec
 from tuner.study_file import (

@@ -21,7 +21,7 @@ from runners.workload import RecordSizes, Workload
 from runners.zones.link import Link, LinkDirection
 from runners.zones.process import ProxyProcess
 from runners.zones.zoned_cluster import ZonedCluster
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.clusters_tests.owner import running_owner
 from tests.helpers.waiting import eventually
 

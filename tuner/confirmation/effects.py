@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from objectives.ratios import Ratio, variant_ratio
 from objectives.repeats import Noise
 from objectives.scoring import Objective
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, is_comparable, rounds_of
 from tuner.confirmation.undoing import Undoing, undoings

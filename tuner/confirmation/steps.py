@@ -25,7 +25,7 @@ from objectives.outcome import COMPARED_WITH_BASELINE
 from objectives.ratios import claim_level, ratio_of, rounds_needed
 from objectives.scoring import Constraint, Objective
 from objectives.stalls import rounds_to_survive, stall_allowance
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.order import measured_rounds, order_of_round
 from tuner.confirmation.rounds import Rounds
 from tuner.confirmation.undoing import MOST_VARIANTS, variants_of

@@ -7,8 +7,8 @@ has no meaning without another one is undone together with it, and so are knobs 
 from dataclasses import dataclass
 from typing import Final
 
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError, RuleBroken
-from search_spaces.producer_config import ProducerConfig
 
 MOST_VARIANTS: Final = 8
 """How many variants of one config a round measures at most.

@@ -11,7 +11,7 @@ from typing import Final, Self
 from runners.errors import WorkloadRefused
 from runners.workload import Workload
 from search_spaces.client import Client
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.paper import Finding, PaperValue
 from tuner.model.row import BROKERS_TO_LOSE_ONE, Row
 from tuner.model.setup import Setup

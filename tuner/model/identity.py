@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from search_spaces.client import ClientKind
-from search_spaces.guarantee import DURABILITY
+from search_spaces.configs.guarantee import DURABILITY
 from tuner.model.errors import StudyChanged
 from tuner.model.spec import StudySpec
 from tuner.model.target import Target

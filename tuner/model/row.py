@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.spec import Goal
 from tuner.model.study_time import OVERHEAD_S

@@ -10,12 +10,12 @@ from runners.pools.placement import ANYWHERE, Placement, zones_without_ray
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code, RayCluster
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import NothingToSearch
-from search_spaces.guarantee import Guarantee
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
-from search_spaces.space import SearchSpace
+from search_spaces.space.parameters import KnobChange
+from search_spaces.space.search_space import SearchSpace
 from tuner.model.errors import RequestRefused
 from tuner.model.target import Target
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Final, Self
 
 from search_spaces.client import client_of
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
-from search_spaces.producer_config import ProducerConfig
 from tuner.model.json_types import check_types
 
 PACED: Final = "paced"

@@ -19,7 +19,7 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import BATCH_HEADER_BYTES, ESTIMATION_FACTOR, record_overhead_bytes
 from runners.workload import MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.inspection.topic_savings import Inspection, best_codec
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.modelled import Interval

@@ -9,7 +9,7 @@ from typing import Any, Final
 from runners.performance_model.settings import Settings
 from runners.reporting import counted
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NothingToFit
 from tuner.model.facts import IDENTITY, TOPIC_SHAPE
 from tuner.model.row import Row

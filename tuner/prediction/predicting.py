@@ -8,7 +8,7 @@ from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
 from runners.reporting import enumerated
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import FACTORED, Calibration
 from tuner.prediction.correction import waits_for
 from tuner.prediction.modelled import Interval, Modelled

@@ -7,9 +7,9 @@ from typing import Any, Final, Self
 from runners.errors import WorkloadRefused
 from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import Client
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.record_size import check_record
 from search_spaces.errors import UnknownProperty
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import Prediction, predict, reasons_not_covered
 from tuner.prediction.source import Source

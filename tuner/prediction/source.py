@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runners.performance_model.constants import ClusterConstants
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
 from tuner.model.facts import IDENTITY, TOPIC_SHAPE
 from tuner.prediction.calibration import Calibration, calibrate, similar_host

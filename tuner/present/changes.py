@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from search_spaces.catalogue import shown_value
 from search_spaces.client import Client, client_of
+from search_spaces.properties.catalogue import shown_value
 from tuner.model.trial import Trial
 
 

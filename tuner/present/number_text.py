@@ -5,7 +5,7 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import LEVEL, Ratio, short
-from search_spaces.catalogue import shown_value as shown_value
+from search_spaces.properties.catalogue import shown_value as shown_value
 
 Cell = str | tuple[str, float | None]
 """A table cell: a text, or a number as a pair of its text and the value to sort by."""

@@ -20,8 +20,8 @@ from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.search_space import SearchSpace
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
 from tuner.prediction.calibration import STEP, Calibration, calibrate, similar_host, with_shifted_logs

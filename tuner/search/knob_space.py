@@ -13,14 +13,14 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from search_spaces.bounds import Ordering
-from search_spaces.dependencies import is_drawn
-from search_spaces.domains import Domain, NumberList, ParamValue, Range, WordList
-from search_spaces.effective import Effective
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.parameters import Parameter
-from search_spaces.producer_config import ProducerConfig, spelt_out
-from search_spaces.space import SearchSpace
+from search_spaces.client_facts.bounds import Ordering
+from search_spaces.client_facts.domains import Domain, NumberList, ParamValue, Range, WordList
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.configs.producer_config import ProducerConfig, spelt_out
+from search_spaces.space.dependencies import is_drawn
+from search_spaces.space.parameters import Parameter
+from search_spaces.space.search_space import SearchSpace
 from tuner.model.trial import Trial
 from tuner.regression.solving import Array
 from tuner.search.bayesian.axes import Axis

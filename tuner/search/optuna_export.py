@@ -11,7 +11,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from runners.reporting import first_line
-from search_spaces.space import SearchSpace
+from search_spaces.space.search_space import SearchSpace
 from tuner.model.errors import StorageMisnamed, StorageUnreachable, StudyError
 from tuner.model.facts import STUDY_ID, TARGET
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 
 from objectives.repeats import ASSUMED_NOISE_RATIO
 from objectives.scoring import ALWAYS, missing_value_constraint
-from search_spaces.space import SearchSpace
+from search_spaces.space.search_space import SearchSpace
 from tuner.model.errors import StudyError
 from tuner.model.spec import Method, StudySpec
 from tuner.search.bayesian.belief import AMPLITUDE

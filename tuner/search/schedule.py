@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.knobs import Stage
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.client_facts.knobs import Stage
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.search_space import SearchSpace
 from tuner.model.spec import Method, SearchSpec
 from tuner.model.trial import Kind
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from runners.workload import RecordSizes
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.space.search_space import SearchSpace
 from tuner.model.spec import Goal, StudySpec
 from tuner.model.trial import Kind
 from tuner.results.recommendations.nominees import pick

@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 from objectives.dominance import dominated_by
 from objectives.outcome import Direction
 from objectives.scoring import Objective
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search.bayesian.sampler import UNMEASURED
 from tuner.search.expectation import ModelExpectation

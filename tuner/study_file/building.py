@@ -7,13 +7,13 @@ from typing import Any
 from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import WorkloadRefused
 from runners.pools.placement import Placement
-from search_spaces.catalogue import Value
 from search_spaces.client import Client
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.configs.guarantee import DURABILITY
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.record_size import check_record
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
-from search_spaces.guarantee import DURABILITY
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.properties.catalogue import Value
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from search_spaces.catalogue import Property, Value
 from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError, UnknownClient
-from search_spaces.parameters import KnobChange, check_change, check_takes_range, entry_of
-from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
-from search_spaces.properties_file import read_properties
-from search_spaces.roles import Role
-from search_spaces.values import canonical_value
+from search_spaces.files.producer_file import FileClient, ProducerFile, read_producer_file
+from search_spaces.files.properties_file import read_properties
+from search_spaces.properties.catalogue import Property, Value
+from search_spaces.properties.roles import Role
+from search_spaces.properties.values import canonical_value
+from search_spaces.space.parameters import KnobChange, check_change, check_takes_range, entry_of
 from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, refused
 from tuner.study_file.fields import ClientValueReader, ValueReader, flag, whole
 

@@ -13,11 +13,11 @@ from objectives.scoring import Constraint
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, MOST_KEYS, MOST_PEAK_RATIO, MOST_RATE_RECORDS_PER_S, RecordSizes
 from runners.zones.link import MAX_DELAY_MS
-from search_spaces.catalogue import Value
 from search_spaces.client import Client, librdkafka
-from search_spaces.guarantee import DURABILITY
-from search_spaces.parameters import KnobChange
-from search_spaces.producer_file import FileClient
+from search_spaces.configs.guarantee import DURABILITY
+from search_spaces.files.producer_file import FileClient
+from search_spaces.properties.catalogue import Value
+from search_spaces.space.parameters import KnobChange
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import (
     ConfirmSpec,

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import yaml
 
-from search_spaces.roles import is_secret
+from search_spaces.properties.roles import is_secret
 from tuner.model.secrets_in_urls import secrets_in
 from tuner.study_file.errors import KeyPath, Problems
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from search_spaces import Client, Property, java, librdkafka
-from search_spaces.domains import Domain, Range
-from search_spaces.knobs import Knob, Stage
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
+from search_spaces.client_facts.domains import Domain, Range
+from search_spaces.client_facts.knobs import Knob, Stage
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 
 from .markdown import capital, code, entry, listed, sentence, together
 

@@ -16,8 +16,8 @@ from runners.reporting import counted, silent
 from runners.runner import Runner, go_on
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import ClientKind, client_of
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.record_size import check_record
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 from tuner.cli.output import Force, check_picture, write_picture

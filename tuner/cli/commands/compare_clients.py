@@ -6,9 +6,9 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.client import Client, ClientKind, java, librdkafka
-from search_spaces.producer_config import ProducerConfig, same_effect
-from search_spaces.producer_file import FileClient, read_producer_file
-from search_spaces.properties_file import named_file
+from search_spaces.configs.producer_config import ProducerConfig, same_effect
+from search_spaces.files.producer_file import FileClient, read_producer_file
+from search_spaces.files.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options

@@ -12,7 +12,7 @@ from runners.reporting import Say, silent
 from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import librdkafka
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 from tuner.cli.printing import check_one_form, print_csv, print_json

@@ -21,10 +21,10 @@ from runners.measurement import Measurement
 from runners.reporting import Say, counted, silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of, librdkafka
-from search_spaces.consumer_config import consumer_values
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.properties_file import parse_pairs
-from search_spaces.record_size import check_record
+from search_spaces.configs.consumer_config import consumer_values
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.record_size import check_record
+from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 from tuner.cli.printing import print_json

@@ -26,7 +26,7 @@ from runners.limits import Limits
 from runners.places import cache_root, state_root
 from runners.reporting import percent, silent
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.course.open_target import OpenTarget, open_target

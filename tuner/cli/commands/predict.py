@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.properties_file import parse_pairs
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions

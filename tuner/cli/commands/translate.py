@@ -7,8 +7,8 @@ import typer
 
 from runners.reporting import printable
 from search_spaces.client import ClientKind
-from search_spaces.producer_file import FileClient
-from search_spaces.translation import translate_file
+from search_spaces.files.file_translation import translate_file
+from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import print_json

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from search_spaces.producer_file import read_producer_file
-from search_spaces.properties_file import named_file
+from search_spaces.files.producer_file import read_producer_file
+from search_spaces.files.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options import verify_options

@@ -10,9 +10,9 @@ import typer
 from runners.java_client.stores import with_java_stores_read
 from runners.zones.link import Link
 from search_spaces.client import Client
-from search_spaces.connection import ConnectionConfig
-from search_spaces.producer_file import read_producer_file
-from search_spaces.properties_file import named_file, parse_pairs, read_properties
+from search_spaces.connection.connection_config import ConnectionConfig
+from search_spaces.files.producer_file import read_producer_file
+from search_spaces.files.properties_file import named_file, parse_pairs, read_properties
 from tuner.model import spec
 from tuner.model.errors import RequestRefused
 from tuner.model.quantities import clock_time, duration_s, size_bytes

@@ -12,10 +12,10 @@ from typing import Any, Final
 import typer
 
 from search_spaces.client import Client, client_of
+from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.errors import ConfigError
-from search_spaces.guarantee import DURABILITY
-from search_spaces.producer_file import FileClient, read_producer_file
-from search_spaces.properties_file import named_file
+from search_spaces.files.producer_file import FileClient, read_producer_file
+from search_spaces.files.properties_file import named_file
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_options import StudyOptions
 from tuner.course.budgets import estimate

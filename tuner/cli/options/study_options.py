@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from search_spaces.producer_file import FileClient
+from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
 from tuner.cli.options import confirm_options, workload_options
 from tuner.model.spec import Executor, Goal, Method, NewBroker

@@ -9,8 +9,8 @@ import typer
 from runners.reporting import printable
 from search_spaces.client import Client as ProducerClient
 from search_spaces.client import client_of
-from search_spaces.producer_file import FileClient, read_producer_file
-from search_spaces.properties_file import named_file
+from search_spaces.files.producer_file import FileClient, read_producer_file
+from search_spaces.files.properties_file import named_file
 from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options
 from tuner.cli.options import verify_options

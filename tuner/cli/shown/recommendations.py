@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from runners.reporting import printable
-from search_spaces.to_java import LABEL, for_java
+from search_spaces.translation.to_java import LABEL, for_java
 from tuner.cli.output import check_output, write_output
 from tuner.present.console import say, warn
 from tuner.present.export import Format, export, export_all, is_translated

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from search_spaces.errors import ConfigError
-from search_spaces.space import SearchSpace
+from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.plan import SESSION_GAP_S
 from tuner.confirmation.steps import least_steps, most_steps
 from tuner.course.budgets.budget import next_occurrence

@@ -28,7 +28,7 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.studies.trial_loop import TrialLoop
 from tuner.course.trials.steadiness import (
     AGREEMENT_RATIO,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.stored_plans import add_plan, leave_out, plan_of

@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 
 from objectives.scoring import score
 from runners.reporting import Say, counted
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.errors import ConfigError
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.course.studies.beginning import begin
 from tuner.model.document import document
 from tuner.model.errors import RequestRefused, StudyChanged, StudyNotFound

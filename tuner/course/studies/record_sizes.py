@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 
 from runners.workload import RecordSizes
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.stored_plans import has_begun
 from tuner.course.budgets.budget import ShareOfOthers
 from tuner.course.budgets.estimate import spread_s

@@ -16,7 +16,7 @@ from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.temporary import remove_folders_of_dead
 from runners.workload import RecordSizes, Workload
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.confirmation.stored_plans import (
     confirm_command_ended,
     confirmation_of_command,

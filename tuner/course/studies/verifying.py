@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from search_spaces.producer_config import same_effect
+from search_spaces.configs.producer_config import same_effect
 from tuner.model.errors import RequestRefused
 from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import StudySpec

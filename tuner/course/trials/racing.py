@@ -9,7 +9,7 @@ from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop,
 from runners.measurement import Measurement
 from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.trials.stopping import PhaseProgress
 from tuner.model.spec import StudySpec
 from tuner.results.search_state import SearchState

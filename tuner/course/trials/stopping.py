@@ -13,7 +13,7 @@ from objectives.racing import Stop, window_value
 from runners.measurement import Measurement, Window, WindowKind
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from objectives.racing import Race, Stop
 from runners.errors import RunnerError
 from runners.measurement import Measurement, Window
 from runners.workload import RecordSizes, Workload
+from search_spaces.configs.guarantee import Guarantee
 from search_spaces.errors import ConfigError
-from search_spaces.guarantee import Guarantee
 from tuner.course.trials.stopping import PhaseProgress
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.trial import Kind, Proposal, State, Trial, trial_key

@@ -18,7 +18,7 @@ from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.client import Client
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget
 from tuner.model.setup import Setup
 

@@ -14,10 +14,10 @@ import yaml
 
 from runners.reporting import printable
 from search_spaces.client import FORMS, Client, ClientKind
+from search_spaces.client_facts.forms import FileLayout, Form
 from search_spaces.errors import FormNotOffered
-from search_spaces.forms import FileLayout, Form
-from search_spaces.properties_file import format_properties
-from search_spaces.to_java import for_java
+from search_spaces.files.properties_file import format_properties
+from search_spaces.translation.to_java import for_java
 from tuner.model.document import document
 from tuner.present.export.pasted import pasted_values
 from tuner.present.export.recommendation_json import recommendation_json

@@ -3,11 +3,11 @@
 from contextlib import suppress
 
 from search_spaces.client import ClientKind, java
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
-from search_spaces.from_java import translate_from_java
-from search_spaces.pasting import to_paste
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.to_java import for_java
+from search_spaces.files.pasting import to_paste
+from search_spaces.translation.from_java import translate_from_java
+from search_spaces.translation.to_java import for_java
 from tuner.present.number_text import shown_value
 from tuner.results.recommendations.recommendation import Recommendation
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from objectives.ratios import Ratio
 from search_spaces.errors import ConfigError
-from search_spaces.to_java import for_java
+from search_spaces.translation.to_java import for_java
 from tuner.confirmation.effects import Effect
 from tuner.model.document import document
 from tuner.model.errors import RecordDamaged

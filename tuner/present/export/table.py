@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from search_spaces.properties_file import format_properties
+from search_spaces.files.properties_file import format_properties
 from tuner.present.changes import changes
 from tuner.present.number_text import aligned, shown_value
 from tuner.present.recommendations.recommendation_words import (

@@ -10,8 +10,8 @@ from objectives.row_metrics import ROW_METRICS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.reporting import counted, percent
+from search_spaces.client_facts.knobs import IN_FLIGHT
 from search_spaces.errors import ConfigError
-from search_spaces.knobs import IN_FLIGHT
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.modelled import QUANTILE, Interval

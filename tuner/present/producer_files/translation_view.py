@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from search_spaces.client import Client, ClientKind
-from search_spaces.properties_file import format_properties
-from search_spaces.to_java import LABEL
-from search_spaces.translation import FileTranslation, TranslatedProperty
+from search_spaces.files.file_translation import FileTranslation, TranslatedProperty
+from search_spaces.files.properties_file import format_properties
+from search_spaces.translation.to_java import LABEL
 from tuner.model.document import document
 from tuner.present.number_text import aligned
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader
 
 from objectives.ratios import short
 from runners.reporting import counted, duration, percent
-from search_spaces.properties_file import format_properties
+from search_spaces.files.properties_file import format_properties
 from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
 from tuner.present import number_text

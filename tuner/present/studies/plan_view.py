@@ -10,7 +10,7 @@ from rich.table import Table
 from runners.reporting import counted, duration
 from runners.workload import RecordSizes
 from search_spaces.client import Client, ClientKind
-from search_spaces.space import SearchSpace
+from search_spaces.space.search_space import SearchSpace
 from tuner.course.budgets import estimate
 from tuner.model.document import document
 from tuner.model.spec import Executor, Method, StudySpec

@@ -8,8 +8,8 @@ from typing import Any, Final
 from objectives.outcome import OUTCOME_METRICS, Direction
 from objectives.ratios import Ratio, claim_level
 from search_spaces.client import Client, ClientKind, java
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import Rounds, holds_rate, means_of, rounds_of
 from tuner.model.document import document

@@ -12,8 +12,8 @@ from typing import Final
 from objectives.outcome import COMPARED_WITH_BASELINE, OUTCOME_METRICS
 from objectives.ratios import Ratio
 from objectives.scoring import HELD_RATE, Constraint
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.gains import Confirmation
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS

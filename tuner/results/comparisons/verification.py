@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, Final, Self
 
 from search_spaces.client import client_of
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.document import document
 from tuner.model.errors import ExitCode, RequestRefused
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec, check_rounds

@@ -7,7 +7,7 @@ from math import inf
 from typing import Final, Self
 
 from objectives.ratios import Ratio
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
 

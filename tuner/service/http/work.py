@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from runners.reporting import silent
-from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.properties.catalogue import Value
 from tuner.course.budgets.least_limits import check_limits
 from tuner.course.studies.forking import TakenOver, begin_fork
 from tuner.course.studies.verifying import judgement_before, measuring_like

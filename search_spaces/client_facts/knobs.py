@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from search_spaces.domains import Domain, WordList
-from search_spaces.effective import Effective
-from search_spaces.sizes import Sizes
+from search_spaces.client_facts.domains import Domain, WordList
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.sizes import Sizes
 
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 STRATEGY: Final = "queuing.strategy"

@@ -7,15 +7,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from search_spaces.catalogue import Property
 from search_spaces.client import Client
-from search_spaces.domains import Chooser, Domain, NumberList, Range, WordList
+from search_spaces.client_facts.domains import Chooser, Domain, NumberList, Range, WordList
+from search_spaces.client_facts.knobs import Knob, Stage, words
+from search_spaces.client_facts.sizes import Sizes
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidKnob, MisplacedProperty
-from search_spaces.knobs import Knob, Stage, words
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.roles import Role
-from search_spaces.sizes import Sizes
-from search_spaces.values import canonical_value
+from search_spaces.properties.catalogue import Property
+from search_spaces.properties.roles import Role
+from search_spaces.properties.values import canonical_value
 
 _NUMBERS = ("int", "float")
 

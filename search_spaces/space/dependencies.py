@@ -14,15 +14,15 @@ from operator import eq
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.bounds import UNBOUNDED, Ordering, limit
 from search_spaces.client import Client
-from search_spaces.domains import WordList
-from search_spaces.effective import Effective
+from search_spaces.client_facts.bounds import UNBOUNDED, Ordering, limit
+from search_spaces.client_facts.domains import WordList
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.client_facts.sizes import Sizes
+from search_spaces.configs.guarantee import Guarantee
 from search_spaces.errors import EmptySpace, InvalidKnob
-from search_spaces.guarantee import Guarantee
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.parameters import Parameter
-from search_spaces.sizes import Sizes
+from search_spaces.space.parameters import Parameter
 
 Parameters = dict[str, Parameter]
 Values = dict[str, str]

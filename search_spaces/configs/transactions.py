@@ -7,10 +7,10 @@ the client accepts, and which defaults it has.
 from collections.abc import Mapping
 
 from search_spaces.client import Client
-from search_spaces.effective import Effective
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
-from search_spaces.values import canonical_value
+from search_spaces.client_facts.effective import Effective
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
+from search_spaces.properties.values import canonical_value
 
 
 def transactions(client: Client, entries: Mapping[str, str]) -> dict[str, str]:

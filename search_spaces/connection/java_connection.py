@@ -1,7 +1,8 @@
 """Translates connection properties of librdkafka to those of Kafka's Java client.
 
-The user writes one connection file, whose properties are checked under librdkafka's names (`search_spaces.connection`).
-The Java client reads PEM files and PEM text too, so nothing has to be converted into a key store of Java.
+The user writes one connection file, whose properties are checked under librdkafka's names
+(`connection_config.py` beside this module). The Java client reads PEM files and PEM text too, so nothing has to be
+converted into a key store of Java.
 
 Source: "TLS" and "SASL" in the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory`,
 `OAuthBearerLoginCallbackHandler` and `ConfigurationUtils` of kafka-clients 4.3.1.
@@ -11,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from search_spaces.catalogue import major_and_minor
+from search_spaces.connection.jaas import jaas
 from search_spaces.errors import InvalidValue, UnknownProperty
-from search_spaces.jaas import jaas
+from search_spaces.properties.catalogue import major_and_minor
 
 _SAME: Final = frozenset(
     {

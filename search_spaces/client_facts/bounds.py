@@ -1,14 +1,14 @@
 """The types that describe dependencies between knobs (`Ordering`, `Bounds`), without any search space.
 
-The dependencies of each client are in its folder; `search_spaces.dependencies` applies them.
+The dependencies of each client are in its folder; `search_spaces.space.dependencies` applies them.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from search_spaces.effective import Effective
-from search_spaces.sizes import Sizes
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.sizes import Sizes
 
 UNBOUNDED: Final = (float("-inf"), float("inf"))
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from search_spaces.catalogue import Property, Value
 from search_spaces.client import Client, ClientKind, librdkafka
 from search_spaces.errors import MisplacedProperty
-from search_spaces.roles import Role
-from search_spaces.values import CanonicalValues
+from search_spaces.properties.catalogue import Property, Value
+from search_spaces.properties.roles import Role
+from search_spaces.properties.values import CanonicalValues
 
 _GROUP: Final = "the load assigns the partitions itself, so that no group is left on the cluster; leave it out"
 _OFFSETS: Final = "the load chooses the offset at which it begins, and commits none; leave it out"

@@ -15,7 +15,7 @@ from typing import Final
 
 from search_spaces.client import is_known, may_show
 from search_spaces.errors import ConfigError, PropertiesFileError
-from search_spaces.roles import is_secret
+from search_spaces.properties.roles import is_secret
 
 MAX_BYTES: Final = 1_000_000
 _BLANK: Final = " \t\f"

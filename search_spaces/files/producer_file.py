@@ -6,18 +6,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from search_spaces.catalogue import Property
 from search_spaces.client import Client, ClientKind, java, librdkafka
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.transactions import transaction_timeout_ms, transactions
 from search_spaces.errors import ConfigError, ConfigProblems, InvalidValue, MisplacedProperty
-from search_spaces.from_java import translate_from_java
-from search_spaces.guarantee import Guarantee
-from search_spaces.java_file import JavaFile, read_java
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.properties_file import read_properties
-from search_spaces.roles import TRANSACTIONAL_ID, Role
-from search_spaces.to_java import translate_to_java
-from search_spaces.transactions import transaction_timeout_ms, transactions
-from search_spaces.values import CanonicalValues
+from search_spaces.files.java_file import JavaFile, read_java
+from search_spaces.files.properties_file import read_properties
+from search_spaces.properties.catalogue import Property
+from search_spaces.properties.roles import TRANSACTIONAL_ID, Role
+from search_spaces.properties.values import CanonicalValues
+from search_spaces.translation.from_java import translate_from_java
+from search_spaces.translation.to_java import translate_to_java
 
 _SERIALIZERS: Final = ("key.serializer", "value.serializer")
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-from search_spaces.bounds import UNBOUNDED
-from search_spaces.catalogue import Value
 from search_spaces.client import Client
-from search_spaces.dependencies import bounds, check_acks, drawing_order, is_drawn, narrow, ties
-from search_spaces.domains import Chooser, NumberList, Odometer, ParamValue, Range, RangeEnds, WordList
-from search_spaces.effective import Effective
+from search_spaces.client_facts.bounds import UNBOUNDED
+from search_spaces.client_facts.domains import Chooser, NumberList, Odometer, ParamValue, Range, RangeEnds, WordList
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
+from search_spaces.configs.guarantee import Guarantee
+from search_spaces.configs.producer_config import ProducerConfig, same_effect, spelt_out
+from search_spaces.configs.record_size import check_record
 from search_spaces.errors import ConfigError, InvalidKnob, RuleBroken
-from search_spaces.guarantee import Guarantee
-from search_spaces.parameters import KnobChange, Parameter, canonical_changes, resolve_parameters
-from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
-from search_spaces.record_size import check_record
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
+from search_spaces.properties.catalogue import Value
+from search_spaces.space.dependencies import bounds, check_acks, drawing_order, is_drawn, narrow, ties
+from search_spaces.space.parameters import KnobChange, Parameter, canonical_changes, resolve_parameters
 
 _GIB = 2**30
 _NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
 from search_spaces.errors import RuleBroken
-from search_spaces.roles import TRANSACTIONAL_ID
+from search_spaces.properties.roles import TRANSACTIONAL_ID
 
 Condition = Callable[[Effective], str | None]
 

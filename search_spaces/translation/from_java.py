@@ -8,14 +8,14 @@ Source for the compression levels: `GzipCompression`, `Lz4Compression` and `Zstd
 
 from typing import Final
 
-from search_spaces.catalogue import INT_MAX
 from search_spaces.client import librdkafka
-from search_spaces.effective import Effective
-from search_spaces.guarantee import GUARANTEE_NAMES
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.configs.guarantee import GUARANTEE_NAMES
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.roles import TRANSACTION_TIMEOUT
+from search_spaces.properties.catalogue import INT_MAX
+from search_spaces.properties.roles import TRANSACTION_TIMEOUT
 
 # Properties of the producer that change nothing which librdkafka could do the same way.
 _WITHOUT_TWIN: Final = frozenset(

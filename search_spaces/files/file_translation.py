@@ -1,23 +1,23 @@
 """Translation of a producer's properties file for the other client, property by property.
 
-The translators are `search_spaces.to_java` and `search_spaces.from_java`. This module shows what they did.
+`search_spaces.translation` translates the config. This module shows what it did.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from search_spaces.catalogue import shown_value
 from search_spaces.client import Client, ClientKind, client_in_version, librdkafka
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.transactions import in_force_within
 from search_spaces.errors import UnknownClient
-from search_spaces.from_java import translate_from_java
-from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.files.producer_file import FileClient, client_shown_by, read_producer_file
+from search_spaces.files.properties_file import named_file, read_properties
 from search_spaces.librdkafka.knobs import LEVEL
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.producer_file import FileClient, client_shown_by, read_producer_file
-from search_spaces.properties_file import named_file, read_properties
-from search_spaces.to_java import TWINS, translate_to_java
-from search_spaces.transactions import in_force_within
+from search_spaces.properties.catalogue import shown_value
+from search_spaces.translation.from_java import translate_from_java
+from search_spaces.translation.to_java import TWINS, translate_to_java
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from search_spaces.client import Client, java
+from search_spaces.client_facts.knobs import IDEMPOTENCE
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.transactions import transaction_timeout_ms, transactions
 from search_spaces.errors import ConfigError, ConfigProblems, UnknownProperty
-from search_spaces.knobs import IDEMPOTENCE
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.roles import Role
-from search_spaces.transactions import transaction_timeout_ms, transactions
-from search_spaces.values import canonical_value, lowered
+from search_spaces.properties.roles import Role
+from search_spaces.properties.values import canonical_value, lowered
 
 LIKENESS: Final = 0.9
 """How similar two names must be, from 0 to 1, so that one is taken for a misspelling of the other."""

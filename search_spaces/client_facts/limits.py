@@ -6,9 +6,9 @@ The limits of each client are in its folder.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.sizes import single_record_batch_bytes
 from search_spaces.errors import RuleBroken
-from search_spaces.sizes import single_record_batch_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ClientLimits:
         memory: Returns in one sentence how much memory a config's full queue takes; the size of the records in bytes
             may be None.
         when_full: What the client does while its queue is full.
-        check: Checks that a config can write records of one size, see `search_spaces.record_size.check_record`.
+        check: Checks that a config can write records of one size, see `search_spaces.configs.record_size.check_record`.
     """
 
     largest_message: str

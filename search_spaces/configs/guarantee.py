@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Self
 
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT, STRATEGY
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidValue
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, STRATEGY
-from search_spaces.producer_config import ProducerConfig
 
 # The values of acks from the weakest to the strongest. Source: "acks" in Kafka's producer configs.
 _ACKS: Final = (0, 1, -1)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-from search_spaces.catalogue import INT_MAX, shown_value
 from search_spaces.client import Client, ClientKind, java
-from search_spaces.effective import Effective
+from search_spaces.client_facts.effective import Effective
+from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.configs.transactions import in_force_within
 from search_spaces.librdkafka.knobs import LEVEL
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.transactions import in_force_within
+from search_spaces.properties.catalogue import INT_MAX, shown_value
 
 LABEL: Final = "translated, not measured"
 MEASURED: Final = "measured with this client"

@@ -1,6 +1,6 @@
 """A checked producer config: the type that runners measure and that the results store keeps.
 
-What a config promises about lost, reordered and duplicate records is its `search_spaces.guarantee.Guarantee`.
+What a config promises about lost, reordered and duplicate records is its `search_spaces.configs.guarantee.Guarantee`.
 """
 
 import hashlib
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
 from typing import Final, Self
 
-from search_spaces.catalogue import Value
 from search_spaces.client import Client, librdkafka
-from search_spaces.effective import Effective
-from search_spaces.roles import Role
-from search_spaces.values import canonical_values
+from search_spaces.client_facts.effective import Effective
+from search_spaces.properties.catalogue import Value
+from search_spaces.properties.roles import Role
+from search_spaces.properties.values import canonical_values
 
 _FINGERPRINT_DIGITS: Final = 16
 _CHECKED: Final = object()

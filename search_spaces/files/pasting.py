@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from search_spaces.client import Client
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.rules import RuleOutcome
+from search_spaces.client_facts.rules import RuleOutcome
+from search_spaces.configs.producer_config import ProducerConfig
 
 
 def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: bool = False) -> dict[str, str]:

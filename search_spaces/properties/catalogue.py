@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from search_spaces.errors import MisplacedProperty, UnknownProperty
-from search_spaces.roles import Role, is_secret
+from search_spaces.properties.roles import Role, is_secret
 
 Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
 INT_MAX: Final = 2**31 - 1
@@ -27,7 +27,7 @@ class Property:
         high: The largest number allowed, in the same unit; None if the value is not a number.
         choices: The words allowed; None if the property is not an enumeration.
         default: The client's default as the client writes it; None if there is none. Defaults that the client
-            derives from other properties are in `search_spaces.effective`.
+            derives from other properties are in `search_spaces.client_facts.effective`.
         alias_of: The canonical name, if this name is an alias; None otherwise.
         description: The first sentence of the client's own description.
         role: Who sets the property: the measured config, the connection, or the load generator.

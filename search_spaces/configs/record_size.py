@@ -1,6 +1,6 @@
 """The check that a config can write records of a size."""
 
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.configs.producer_config import ProducerConfig
 
 
 def check_record(

@@ -1,0 +1,1 @@
+"""How to reach a cluster and how to log in, for both clients."""

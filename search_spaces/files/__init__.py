@@ -1,0 +1,1 @@
+"""Files and texts of producer properties: reading, writing, pasting and translating them."""

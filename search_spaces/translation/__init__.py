@@ -1,0 +1,1 @@
+"""Translation of a producer config for the other client."""
