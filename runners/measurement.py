@@ -285,6 +285,7 @@ class Origin:
         topic: Topic that was written to.
         started_at: Start of the run in UTC, ISO 8601.
         payload_zlib_ratio: Compressed size of the payload, divided by its plain size, under zlib level 6.
+        link_mb_per_s: Megabytes per second that the simulated link to the brokers carries; None: there is no limit.
     """
 
     generator: str
@@ -293,6 +294,7 @@ class Origin:
     topic: str
     started_at: str
     payload_zlib_ratio: float
+    link_mb_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,8 @@ class Measurement:
         end_to_end: What the consumers beside the load have seen; None without consumers.
         deliveries: The sampled records with their offsets, from which `end_to_end` is computed; None if it is computed
             or not wanted.
+        producers: Number of producers that sent at the same time. Queues, requests and batches in `activity` are those
+            of one of them, on average.
     """
 
     config: ProducerConfig
@@ -348,6 +352,7 @@ class Measurement:
     sent_bytes: int | None = None
     end_to_end: EndToEnd | None = None
     deliveries: SampledDeliveries | None = field(default=None, compare=False, repr=False)
+    producers: int = 1
 
     @property
     def records_per_s(self) -> float:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clusters.topics import OwnedTopics, Topic
@@ -32,9 +32,13 @@ class WithTopic:
     on_topic: Callable[[Topic], Runner]
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Take a topic, measure the config on it, and give the topic back."""
+        """Take a topic, measure the config on it, and give the topic back.
+
+        The measurement has the partitions and the replicas of this topic, which may be one of the user's.
+        """
         with self.topic_for(workload) as topic:
-            return self.on_topic(topic).run(config, workload, watch)
+            seen = self.on_topic(topic).run(config, workload, watch)
+            return replace(seen, workload=replace(workload, partitions=topic.partitions, replication=topic.replication))
 
 
 def owned_topic(

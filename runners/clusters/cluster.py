@@ -40,6 +40,7 @@ class RunningCluster:
         link: What we put between the clients and the brokers, such as `2 ms and 50 MB/s each way`. Empty: nothing.
         without_link: Client properties for connecting without that link, as from the brokers' own zone. None: there is
             no link, or no other way.
+        link_mb_per_s: Megabytes per second that this link carries to the brokers; None: there is no limit.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class RunningCluster:
     local_brokers: tuple[LocalBroker, ...] = ()
     link: str = ""
     without_link: Mapping[str, str] | None = field(default=None, repr=False)
+    link_mb_per_s: float | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -57,7 +59,7 @@ class RunningCluster:
         """Return the same cluster as clients in the brokers' own zone see it: without the link."""
         if self.without_link is None:
             return self
-        return replace(self, connection=self.without_link, link="", without_link=None)
+        return replace(self, connection=self.without_link, link="", without_link=None, link_mb_per_s=None)
 
     @property
     def label(self) -> str:

@@ -160,6 +160,7 @@ def measured_on(
             topic=topic.name,
             started_at=started_at,
             payload_zlib_ratio=zlib_ratio,
+            link_mb_per_s=cluster.link_mb_per_s,
         ),
         duration_s=result.duration_s,
         records=result.records,

@@ -72,6 +72,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         sent_bytes=sum_of_known(each.sent_bytes for each in measurements),
         # Only the first producer has consumers beside it. They read what all producers write.
         end_to_end=first.end_to_end,
+        producers=len(measurements),
     )
 
 

@@ -59,6 +59,7 @@ class ZonedCluster:
             running,
             connection=self._connection(running, proxy.ports),
             link=str(self.link),
+            link_mb_per_s=self.link.to_brokers.mb_per_s,
             without_link=self._connection(running, [broker.inter_broker_port for broker in running.local_brokers]),
         )
 

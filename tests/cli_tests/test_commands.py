@@ -92,6 +92,9 @@ def test_a_named_topic_is_written_to_and_kept(broker: RunningCluster, new_topic:
     assert ended.code == 0, ended.err
     with OwnedTopics(broker) as topics:
         assert sum(topics.end_offsets(topic)) == ended.json["counts"]["acknowledged"]
+    load = ended.json["workload"]
+    assert (load["partitions"], load["replication"]) == (topic.partitions, topic.replication) == (2, 1)
+    assert "even share" not in ended.err
 
 
 def test_the_byte_budget_stops_the_run(broker: RunningCluster) -> None:

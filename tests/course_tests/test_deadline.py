@@ -1,7 +1,7 @@
 """A study keeps the deadline that it began with, and starts no trial after it."""
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +11,12 @@ from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tests.helpers.studies import Told, on_record, simulated_study, state_told
+from tests.helpers.studies import Steady, Told, on_record, simulated_study, state_told
 from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState
-from tuner.model.trial import Trial
+from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults
 
 EVENING = datetime.datetime(2026, 3, 1, 22, 0)
@@ -109,10 +109,21 @@ def test_a_host_that_slept_beyond_the_deadline_measures_no_more(tmp_path: Path) 
     assert state_told(tmp_path) is StudyState.INTERRUPTED
 
 
-def test_a_confirmation_that_is_asked_for_has_a_new_deadline(begun: Path) -> None:
+def test_a_confirmation_that_is_asked_for_has_no_deadline(begun: Path) -> None:
     before = len(on_record(begun))
     Night(MORNING + 5 * MINUTE).study(begun, search=False)
     assert len(on_record(begun)) > before
+
+
+def test_a_confirmation_that_is_asked_for_is_not_limited_by_the_hours_of_the_search(tmp_path: Path) -> None:
+    spec = simulated_study((100,), burn_in_max=3)
+    measure_study(spec, "", tmp_path, Told(), simulated=Steady())
+    before = on_record(tmp_path)
+    confirm = replace(spec.confirm, rounds=3, max_rounds=3, undo_rounds=1)
+    spent = replace(spec, search=replace(spec.search, hours=1e-6), confirm=confirm)
+    measure_study(spent, "", tmp_path, Told(), simulated=Steady(), searching=False)
+    taken = on_record(tmp_path)[len(before) :]
+    assert {trial.kind for trial in taken if trial.values} == {Kind.BURN_IN, Kind.CONFIRM, Kind.UNDO}
 
 
 def test_a_finished_study_that_searches_again_gets_a_new_deadline(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -42,10 +43,11 @@ def test_each_run_has_a_topic_for_its_workload() -> None:
 
     runner = WithTopic(topics.topic_for, on_topic)
     runner.run(CONFIG, WORKLOAD)
-    runner.run(CONFIG, WORKLOAD)
+    seen = runner.run(CONFIG, WORKLOAD)
     assert topics.lent == [WORKLOAD, WORKLOAD]
     assert names == ["topic-1", "topic-2"]
     assert topics.back == 2
+    assert (WORKLOAD.partitions, seen.workload) == (3, replace(WORKLOAD, partitions=1)), "the lent topic has one"
 
 
 def test_a_topic_is_given_back_when_the_run_fails() -> None:

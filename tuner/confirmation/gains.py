@@ -17,8 +17,8 @@ from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 
-TRADE_LEVEL: Final = 0.975
-"""The level of the intervals of a gain and of one price of it, so that both hold together in at least 95 % of cases."""
+SIDE_EFFECT_LEVEL: Final = 0.975
+"""The level of the intervals of a gain and of one side effect: both hold together in at least 95 % of cases."""
 
 _LATENCIES: Final = frozenset(name for name, each in OUTCOME_METRICS.items() if each.paced) - {HELD_RATE.metric}
 """The latencies of the paced phase, which can be compared only in rounds in which the baseline held the fixed rate."""
@@ -49,7 +49,7 @@ class Confirmation:
         proven_in_mean: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the
             mean of the objectives' gains, and a loss in one of the objectives does not count.
         gains_with_side_effects: The gains as in `gains`, and what the config does to its consumers, all with intervals
-            of `TRADE_LEVEL`. So the intervals of a gain and of one of its side effects hold together in at least 95 %
+            of `SIDE_EFFECT_LEVEL`. So the intervals of a gain and of one of its side effects hold together in at least 95 %
             of cases.
         gains_without_stall: The unproven gains in tail latencies, before `gains` allows for one more stall.
         ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
@@ -273,7 +273,7 @@ def _confirmation(
         name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven
     }
     gains_with_side_effects = {
-        metric: rounds.gain([metric], TRADE_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))
+        metric: rounds.gain([metric], SIDE_EFFECT_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))
     }
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)

@@ -234,7 +234,9 @@ class Builder:
             self.problems.add(place, "a row with `producers: 0` is measured on this host; leave its zones out")
         if len(load.placement) > load.producers > 0:
             self.problems.add(place, "each zone of placement needs at least one producer; raise producers")
-        if load.consumers > load.partitions:
+        # Another topic's partitions are counted when the consumers begin to read it.
+        makes_topic = self.file.target.topic is None and self.file.target.like is None
+        if makes_topic and load.consumers > load.partitions:
             self.problems.add(
                 place,
                 f"each consumer needs a partition of its own, but {load.consumers} consumers have {load.partitions}",

@@ -69,7 +69,7 @@ class Builder:
         self._check_executor()
         self._check_sessions(targets)
         self._check_acknowledged(baseline)
-        self._check_consumers(baseline)
+        self._check_consumers(baseline, targets)
         self._check_load()
         self.problems.stop_if_any()
         file = self.file
@@ -210,7 +210,7 @@ class Builder:
         name = next(name for name in given if baseline.client.catalogue.find(name).name == "acks")
         self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
 
-    def _check_consumers(self, baseline: ProducerConfig) -> None:
+    def _check_consumers(self, baseline: ProducerConfig, targets: tuple[Target, ...]) -> None:
         """Check that there are consumers for the metrics that need them, and that they can measure."""
         workload, place = self.file.workload, ("workload", "consumers")
         objectives, constraints = self.file.objectives.objectives, self.file.objectives.constraints
@@ -223,7 +223,9 @@ class Builder:
             self.problems.add(place, f"the metric {needy} needs consumers; set `consumers: 1`")
         if not workload.consumers:
             return
-        if workload.consumers > workload.partitions:
+        # Another topic's partitions are counted when the consumers begin to read it.
+        makes_topic = all(target.topic is None and target.like is None for target in targets)
+        if makes_topic and workload.consumers > workload.partitions:
             self.problems.add(
                 place, f"each consumer needs a partition of its own, but there are {workload.partitions} partitions"
             )

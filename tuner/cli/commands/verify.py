@@ -43,7 +43,7 @@ def verify(
 
     Two numbers are compared: the throughput when records are sent as fast as the client takes them, and the p99
     latency at 30 % of the baseline's throughput. With --study, each objective of the study is compared, too. A number
-    is worse if the whole 95 % confidence interval of its ratio to the baseline is on the worse side of 1.
+    is worse if the whole confidence interval of its ratio to the baseline, of at least 95 %, is on the worse side of 1.
 
     The exit code is also 99 if records were lost, if the fixed rate for the latency was not reached, or if a constraint
     of --study is broken. It is 99 without any measurement if the file promises less than the baseline (or than the

@@ -189,21 +189,16 @@ def next_occurrence(until: str, now: datetime.datetime) -> datetime.datetime:
     return today if today > now else today + datetime.timedelta(days=1)
 
 
-def deadline_of(
-    spec: StudySpec, store: ResultsStore, now: datetime.datetime, *, searching: bool
-) -> datetime.datetime | None:
+def deadline_of(spec: StudySpec, store: ResultsStore, now: datetime.datetime) -> datetime.datetime | None:
     """Return the moment of `search.until`; None if there is none.
 
     The moment is chosen when the study begins, and is stored. So a study that is continued in the morning does not go
     on until the next morning. A new moment is chosen if `until` has changed, or if the search continues after it had
-    finished. A confirmation that the user asks for ignores a deadline that lies in the past.
+    finished.
     """
     until, facts = spec.search.until, store.facts()
     if until is None:
         return None
-    if not searching:
-        moment = next_occurrence(until, now)
-        return moment if moment > now else None
     kept = facts.get(DEADLINE, {})
     if kept.get("until") != until or facts.get(FINISHED_AT):
         kept = {"until": until, "ends_at": next_occurrence(until, now).astimezone().isoformat()}

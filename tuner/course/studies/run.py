@@ -84,7 +84,8 @@ def measure_study(
         simulated: The runner that stands in for a cluster if the executor is `Executor.SIMULATED`; by default a small
             simulated cluster.
         sampler: Proposes configs instead of `search.method`.
-        searching: Whether to search; if not, only the configs that were found so far are confirmed once more.
+        searching: Whether to search; if not, only the configs that were found so far are confirmed once more, for as
+            long as it takes: `search.hours` and `search.until` are for the search and its own confirmation.
         storage: Where the results are kept; by default the storage that the environment names.
         rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
             is a share of the throughput of the baseline.
@@ -127,8 +128,9 @@ def measure_study(
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
         for size in spec.workload.record_sizes:
             spec.space_of(size)
-        deadline = deadline_of(spec, store, now(), searching=searching)
-        make_budget = partial(Budget, spec.search, deadline=deadline, now=now)
+        timed = spec if searching else replace(spec, search=replace(spec.search, hours=None, until=None))
+        deadline = deadline_of(spec, store, now()) if searching else None
+        make_budget = partial(Budget, timed.search, deadline=deadline, now=now)
         make_budget(()).check_deadline()
         begin(spec, study_text, store, reporter.say, searching=searching)
         options = {**confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
@@ -139,7 +141,7 @@ def measure_study(
         bench = stack.enter_context(
             open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
         )
-        loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
+        loop = _loop(timed, store, bench, reporter, mirror, make_budget, sleep)
         if spec.search.max_bytes is not None:
             bench.on_interrupted = loop.count_interrupted
         make_strategy = partial(strategy_of, spec, sampler=sampler)

@@ -109,8 +109,8 @@ def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
     """Return the table of the configs that were measured again, alternating with the baseline, with headings.
 
     A config and the baseline beside it have the means of the same rounds, and so has the gain. `tuner recommend` shows
-    the same means. Its intervals may differ, because a gain and its price have a level of their own, and a price does
-    not allow for one more stall (see `objectives.stalls`). The result is empty if no config was measured again.
+    the same means. Its intervals may differ, because side effects have a level of their own, and do not allow for
+    one more stall (see `objectives.stalls`). The result is empty if no config was measured again.
 
     Args:
         size: The results of the record size.

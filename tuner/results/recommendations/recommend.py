@@ -252,10 +252,10 @@ def _proven(
         calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
         gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
     if metric is not None and any(each.kind is not SideEffectKind.KEEPS for each in side_effects.values()):
-        at_trade = winner.gains_with_side_effects[metric]
+        wider = winner.gains_with_side_effects[metric]
         # Beside a loss, the gain's interval is wider, so that both intervals hold together with 95 %. If the gain would
         # then no longer be proven, it keeps the interval of its test.
-        gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
+        gains[metric] = wider if wider.low > 1.0 and wider.level > gains[metric].level else gains[metric]
     claimed = winner.balance if metric is None else gains[metric]
     how = (
         f"{claimed.rounds} rounds, alternating with the baseline; "
