@@ -12,7 +12,8 @@ from tests.helpers.studies import Told, real_study
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.target import Target
-from tuner.prediction.observations import assumed_shape, observations_of_study, stored_load, study_workload
+from tuner.prediction.observations import observations_of_study
+from tuner.results.study_load import assumed_shape, stored_load, study_workload
 from tuner.search.expectation import ModelExpectation, expectation_of
 
 

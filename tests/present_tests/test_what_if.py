@@ -13,7 +13,8 @@ from tuner.prediction.observations import Observation
 from tuner.prediction.question import Changes, Question, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source
-from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines, what_if_json
+from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+from tuner.present.predictions.what_if import what_if_json
 from tuner.results.study_results import SIMULATED
 from tuner.service.http.pages import what_if_page
 

@@ -49,8 +49,7 @@ class Confirmation:
         proven_in_mean: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the
             mean of the objectives' gains, and a loss in one of the objectives does not count.
         gains_with_side_effects: The gains as in `gains`, and what the config does to its consumers, all with intervals
-            of `SIDE_EFFECT_LEVEL`. So the intervals of a gain and of one of its side effects hold together in at least 95 %
-            of cases.
+            of `SIDE_EFFECT_LEVEL`.
         gains_without_stall: The unproven gains in tail latencies, before `gains` allows for one more stall.
         ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
             search. Proven configs are compared by this key, because their rounds would choose the luckiest.

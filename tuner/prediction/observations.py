@@ -4,18 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import geometric_mean
-from typing import Any, Final
+from typing import Final
 
 from runners.performance_model.settings import Settings
-from runners.reporting import counted
-from runners.workload import RecordSizes, Workload
+from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NothingToFit
-from tuner.model.facts import IDENTITY, TOPIC_SHAPE
+from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.row import Row
-from tuner.model.spec import WorkloadSpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.experiments.experiment_results import ExperimentResults
+from tuner.results.study_load import study_producers, study_workload
 from tuner.results.study_results import StudyResults
 
 FULL_SPEED_METRICS: Final = ("records_per_s", "wire_bytes_per_value_byte")
@@ -32,7 +31,6 @@ RATE_METRICS: Final = ("latency_p50_ms", "latency_p99_ms")
 """The metrics of a load at a fixed rate to which the model is fitted."""
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
 """Metrics of a load at a fixed rate that are predicted too if consumers read it. The model has no consumers."""
-_SETTINGS: Final = ("key_bytes", "compressibility_ratio", "partitions", "replication")
 _STEADY_HELD_RATIO: Final = 0.98
 """At a lower share of the fixed rate, the queue grows, and the latency says only how long the load went on.
 
@@ -62,49 +60,6 @@ class Observation:
     def settings(self) -> Settings:
         """The producers' settings, as the performance model takes them."""
         return Settings.of(self.config, self.workload, self.producers)
-
-
-def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: float | None = None) -> Workload:
-    """Return the load of a study's trials for a record size, saturating or at a rate.
-
-    Raises:
-        NothingToFit: The load of the study had bursts. The model describes a constant rate.
-    """
-    # Older releases stored fewer settings; those that are missing had their default.
-    usual = WorkloadSpec(())
-    load = {**{name: getattr(usual, name) for name in _SETTINGS}, **stored_load(study)}
-    if load.get("peak_ratio", 1.0) != 1.0:
-        raise NothingToFit(f"the performance model describes a constant rate, but that of {study.name} has bursts")
-    return Workload(
-        record_sizes=RecordSizes.parse(record_bytes),
-        **{name: load[name] for name in _SETTINGS},
-        rate_records_per_s=rate_records_per_s,
-    )
-
-
-def study_producers(study: StudyResults) -> int:
-    """Return how many producers each trial of a study has."""
-    producers: int = stored_load(study).get("producers", 1)
-    return producers
-
-
-def stored_load(study: StudyResults) -> dict[str, Any]:
-    """Return the settings of the study's load, with the partitions and the replication that the topics had."""
-    return {**study.facts.get(IDENTITY, {}).get("workload", {}), **study.facts.get(TOPIC_SHAPE, {})}
-
-
-def assumed_shape(study: StudyResults) -> str:
-    """Return a warning if the study did not store the partitions and replicas of its topic; otherwise an empty text."""
-    if TOPIC_SHAPE in study.facts:
-        return ""
-    targets = study.facts.get(IDENTITY, {}).get("target") or []
-    if not any(each.get("topic") or each.get("like") for each in targets):
-        return ""
-    load = stored_load(study)
-    return (
-        f"{study.name} was measured by an older release, which did not store the partitions and replicas of the "
-        f"cluster's topic; assumed: {counted(load['partitions'], 'partition')}, replication {load['replication']}"
-    )
 
 
 def observations_of_study(study: StudyResults) -> list[Observation]:

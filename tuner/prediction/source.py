@@ -9,17 +9,10 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
 from tuner.model.facts import IDENTITY, TOPIC_SHAPE
 from tuner.prediction.calibration import Calibration, calibrate, similar_host
-from tuner.prediction.observations import (
-    Observation,
-    assumed_shape,
-    is_described,
-    observations_of_experiment,
-    observations_of_study,
-    study_producers,
-    study_workload,
-)
+from tuner.prediction.observations import Observation, is_described, observations_of_experiment, observations_of_study
 from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
 from tuner.results.recommendations.recommend import recommend
+from tuner.results.study_load import assumed_shape, study_producers, study_workload
 from tuner.results.study_results import SizeResults, StudyResults, load_results
 
 

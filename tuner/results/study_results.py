@@ -35,7 +35,7 @@ from tuner.model.facts import (
 )
 from tuner.model.goals import goal_gain, goal_rank
 from tuner.model.spec import ALLOW_LOSS, Goal
-from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Kind, State, Trial
 from tuner.results.changed_constraints import judge_again, own_constraint
 from tuner.results.estimates import Estimates
 from tuner.results.fronts import fronts, may_be_on_front, volumes
@@ -429,7 +429,7 @@ def _judged_again(
         estimates: The baseline's drift.
         baseline: The baseline's metrics of now.
     """
-    if trial.kind not in (Kind.BASELINE, Kind.SEARCH):
+    if trial.kind not in SEARCHING_KINDS:
         return trial
     metrics = baseline if trial.kind is Kind.BASELINE else estimates.of_now(trial).metrics
     again = {

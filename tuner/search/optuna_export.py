@@ -15,7 +15,7 @@ from search_spaces.space.search_space import SearchSpace
 from tuner.model.errors import StorageMisnamed, StorageUnreachable, StudyError
 from tuner.model.facts import STUDY_ID, TARGET
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import SEARCHING_KINDS, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search.knob_space import KnobSpace, optuna_trial
 
@@ -94,7 +94,7 @@ def export(
             f"{results.name}; give another storage, or delete {name!r} there"
         )
     known = {trial.user_attrs.get("number") for trial in study.get_trials(deepcopy=False)}
-    searched = [trial for trial in size.trials if trial.kind in (Kind.BASELINE, Kind.SEARCH)]
+    searched = [trial for trial in size.trials if trial.kind in SEARCHING_KINDS]
     made = [_exported(trial, knobs) for trial in searched if trial.number not in known]
     study.add_trials([trial for trial in made if trial is not None])
     return study

@@ -23,7 +23,7 @@ from tuner.prediction.calibration import similar_host
 from tuner.prediction.observations import RATE_METRICS, Observation, observations_of_experiment
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say, warn
-from tuner.present.predictions.prediction_view import calibration_json, calibration_lines
+from tuner.present.predictions.calibration_view import calibration_json, calibration_lines
 from tuner.storage.home import storage_at
 
 _STEM: Final = "calibration"

@@ -9,11 +9,11 @@ from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.recommend_options import AskedGoal, RecordBytes
 from tuner.cli.printing import print_json
-from tuner.prediction.observations import assumed_shape, stored_load
 from tuner.present.console import OUT, warn
 from tuner.present.predictions.cost_view import cost_json, cost_lines
 from tuner.results.cost import cost_of
 from tuner.results.recommendations.recommend import recommend_each
+from tuner.results.study_load import assumed_shape, stored_load
 from tuner.study_file.prices import read_prices
 
 

@@ -20,7 +20,7 @@ from tuner.course.trials.trial_job import StartedTrial
 from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOPIC_SHAPE, TOTALS
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_time import burn_in_trials, spreads_rounds
-from tuner.model.trial import Kind, Proposal, Trial
+from tuner.model.trial import SEARCHING_KINDS, Kind, Proposal, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 from tuner.search.expectation import ModelExpectation, expectation_of
@@ -182,7 +182,7 @@ def _tell(strategy: Strategy, search: SearchState, trial: Trial, index: int | No
     With the first baseline trial, the strategy also learns from the last burn-in runs. Burn-in runs whose values agreed
     count as measurements of the baseline.
     """
-    if trial.kind not in (Kind.SEARCH, Kind.BASELINE):
+    if trial.kind not in SEARCHING_KINDS:
         return
     if search.baselines and trial.number == search.baselines[0].number:
         for warm in search.burn_ins_as_baseline:

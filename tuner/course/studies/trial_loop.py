@@ -27,7 +27,7 @@ from tuner.model.progress import Progress, StudyState
 from tuner.model.setup import Setup
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, starting_s, trial_s
-from tuner.model.trial import CONFIRMING_KINDS, PACED, SATURATED, Kind, Proposal, Trial
+from tuner.model.trial import CONFIRMING_KINDS, PACED, SATURATED, SEARCHING_KINDS, Kind, Proposal, Trial
 from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 
@@ -291,7 +291,7 @@ class TrialLoop:
         if started.round is not None:
             first = self.searches[started.size].first_round
             said.append(f"round {started.round - first + 1}")
-        if started.kind not in (Kind.BASELINE, Kind.SEARCH):
+        if started.kind not in SEARCHING_KINDS:
             is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
             client = f" of {started.proposal.config.client.label}" if self.spec.other_clients else ""
             compared = f"the given config{client}" if self.spec.confirm.configs else _MEASURED_CONFIG[started.kind]

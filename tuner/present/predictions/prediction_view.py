@@ -2,32 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from math import ceil, exp, floor, log10, sqrt
-from types import MappingProxyType
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
-from runners.performance_model.performance import perform
-from runners.performance_model.settings import Settings
 from runners.reporting import counted, percent
-from search_spaces.client_facts.knobs import IN_FLIGHT
-from search_spaces.errors import ConfigError
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.modelled import QUANTILE, Interval
+from tuner.prediction.modelled import Interval
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, LATENCIES, MOST_EXTRAPOLATION, Prediction
-from tuner.prediction.question import Question, side_by_side
-from tuner.prediction.retention import BROKERS, TYPED, Retention
+from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, LATENCIES, Prediction
+from tuner.prediction.question import Question
+from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source
 from tuner.present.number_text import aligned, number
 from tuner.results.study_results import SIMULATED
 
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
 """The metrics that the table of a sweep shows."""
-_MOST_LINGER_MS: Final = 100.0
-_BATCH_POWERS: Final = range(12, 21)
-"""The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
 ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
 SLOWEST: Final = "slowest part (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
@@ -53,13 +44,13 @@ def prediction_lines(
     unknown = {heading: each for heading, each in told.items() if isinstance(each, str)}
     return [
         *caveats(source),
-        f"{_fitted(calibration.observations, source.name)}; {ESTIMATE}",
-        *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
+        f"{fitted_to(calibration.observations, source.name)}; {ESTIMATE}",
+        *(f"{heading}: {_load(each)}; {config_text(each)}" for heading, each in known.items()),
         *(f"{heading}: no prediction, because {reasons}" for heading, reasons in unknown.items()),
         "",
         *aligned([["", *known], *prediction_rows(known.values(), retention)]),
         "",
-        _known(calibration),
+        determined(calibration),
     ]
 
 
@@ -99,144 +90,6 @@ def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterat
         yield ["disks full after, days", *cells]
 
 
-def what_if_json(
-    source: Source,
-    calibration: Calibration,
-    asked: Question,
-    retention: Retention | None = None,
-    typed: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Any]:
-    """Return what the page shows on which people change settings and see the predictions, as JSON types.
-
-    `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
-    a prediction that the measurements do not allow.
-
-    Args:
-        source: The study or experiment.
-        calibration: What was fitted to it.
-        asked: The config and the load that are asked about.
-        retention: The retention limits and the disks; None if they are not asked about.
-        typed: What was typed into the fields of `tuner.prediction.retention.TYPED`.
-    """
-    told = side_by_side(source, asked, calibration)
-    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
-    return {
-        "means": len(calibration.observations),
-        "fields": [
-            *_knob_fields(source, asked),
-            *_load_fields(source, calibration, asked),
-            *_disk_fields(asked, typed),
-        ],
-        "headings": list(known),
-        "rows": prediction_rows(known.values(), retention),
-        "unknown": [each for each in told.values() if isinstance(each, str)],
-        "config": _config(asked),
-        "simulated": source.simulated,
-        "assumed": source.assumed,
-    }
-
-
-def _knob_fields(source: Source, asked: Question) -> Iterator[dict[str, Any]]:
-    in_force = asked.config.in_force
-    yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
-    sizes = [str(2**power) for power in _BATCH_POWERS]
-    yield _choice("batch.size", in_force.text("batch.size"), [size for size in sizes if _is_possible(asked, size)])
-    codecs = dict.fromkeys(each.config.compression for each in source.observations)
-    yield _choice("compression.type", asked.config.compression, list(codecs))
-    yield _choice(IN_FLIGHT, in_force.text(IN_FLIGHT), ["1", "2", "3", "5"])
-
-
-def _is_possible(asked: Question, batch_size: str) -> bool:
-    try:
-        asked.config.recoded({"batch.size": batch_size})
-    except ConfigError:
-        return False
-    return True
-
-
-def _load_fields(source: Source, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
-    load, loads = asked.workload, [each.workload for each in source.observations]
-    sizes = [each.record_sizes.mean_bytes for each in loads]
-    size = round(load.record_sizes.mean_bytes)
-    least, most = ceil(min(sizes) / MOST_EXTRAPOLATION), floor(max(sizes) * MOST_EXTRAPOLATION)
-    yield _slider("record_bytes", size, max(1, least), most, 1)
-    most_partitions = floor(max(each.partitions for each in loads) * MOST_EXTRAPOLATION)
-    yield _slider("partitions", load.partitions, 1, most_partitions, 1)
-    most_producers = floor(max(each.producers for each in source.observations) * MOST_EXTRAPOLATION)
-    yield _slider("producers", asked.producers, 1, most_producers, 1)
-    if load.rate_records_per_s is not None:
-        settings = Settings.of(source.config, load, min(asked.producers, most_producers))
-        capacity = perform(calibration.constants, settings, load).capacity_records_per_s
-        step = 10.0 ** max(0, floor(log10(capacity)) - 2)
-        most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
-        rates = [each.rate_records_per_s for each in (load, source.workload) if each.rate_records_per_s is not None]
-        yield _slider("rate", load.rate_records_per_s, min(step, *rates), most_rate, step)
-
-
-def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield the fields about stored records. Without a rate, nothing is known of them."""
-    if asked.workload.rate_records_per_s is not None:
-        for name in TYPED:
-            step = "1" if name == BROKERS else "any"
-            yield {"name": name, "choices": [], "typed": True, "step": step, "value": typed.get(name, "")}
-
-
-def _slider(name: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
-    texts = {"value": value, "low": low, "high": high, "step": step}
-    return {"name": name, "choices": [], **{key: f"{each:.10g}" for key, each in texts.items()}}
-
-
-def _choice(name: str, value: str, choices: Sequence[str]) -> dict[str, Any]:
-    return {"name": name, "value": value, "choices": [*choices, *([] if value in choices else [value])]}
-
-
-def calibration_lines(name: str, calibration: Calibration) -> list[str]:
-    """Return what an experiment has calibrated, as lines of text.
-
-    Args:
-        name: Name of the experiment.
-        calibration: What was fitted to it.
-    """
-    rows = [["constant", "value", "95 % interval"]]
-    for constant, value, low, high in _constants(calibration):
-        if constant not in calibration.undetermined:
-            rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
-    off = [f"{ROW_METRICS[metric].label} {percent(sd)}" for metric, sd in calibration.scatter.items()]
-    return [
-        f"{_fitted(calibration.observations, name)}; the measurements scatter around it by {', '.join(off)}",
-        *(["", *aligned(rows)] if len(rows) > 1 else []),
-        "",
-        _known(calibration),
-        f"next: tuner predict {name} -X linger.ms=20",
-    ]
-
-
-def calibration_json(name: str, calibration: Calibration) -> dict[str, Any]:
-    """Return what an experiment has calibrated, as JSON types."""
-    return document(
-        "calibration",
-        experiment=name,
-        means=len(calibration.observations),
-        scatter=dict(calibration.scatter),
-        constants={
-            constant: {
-                "value": value,
-                "low": low,
-                "high": high,
-                "determined": constant not in calibration.undetermined,
-            }
-            for constant, value, low, high in _constants(calibration)
-        },
-    )
-
-
-def _constants(calibration: Calibration) -> Iterator[tuple[str, float, float, float]]:
-    """Yield each fitted constant with its value and the ends of its 95 % interval."""
-    for place, name in enumerate(calibration.names):
-        value, sd = getattr(calibration.constants, name), sqrt(calibration.covariance[place, place])
-        yield name, value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd)
-
-
 def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | str]) -> list[str]:
     """Return a sweep as lines of text: a row for each value of a setting.
 
@@ -254,8 +107,8 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
     known = ((value, each) for value, each in told.items() if isinstance(each, Prediction))
     return [
         *caveats(source),
-        f"{_fitted(source.observations, source.name)}; {ESTIMATE}",
-        *(f"{setting}={value}: {_load(each)}; {_config(each)}" for value, each in islice(known, 1)),
+        f"{fitted_to(source.observations, source.name)}; {ESTIMATE}",
+        *(f"{setting}={value}: {_load(each)}; {config_text(each)}" for value, each in islice(known, 1)),
         *aligned(rows, right=False),
     ]
 
@@ -323,7 +176,7 @@ def _retention_json(retention: Retention, each: Prediction) -> dict[str, float |
     return {**(kept if retention.limited else {}), **disk}
 
 
-def _fitted(seen: Sequence[Observation], name: str) -> str:
+def fitted_to(seen: Sequence[Observation], name: str) -> str:
     """Return in words what the model is fitted to: the repeats of each config under each load are averaged."""
     return f"the model is fitted to {counted(len(seen), 'measured combination')} of config and load of {name}"
 
@@ -339,7 +192,7 @@ def interval_text(found: Interval) -> str:
     return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
 
 
-def _known(calibration: Calibration) -> str:
+def determined(calibration: Calibration) -> str:
     """Return which of the model's constants the measurements determine, in words."""
     unknown = len(calibration.undetermined)
     known = [name for name in calibration.names if name not in calibration.undetermined]
@@ -358,5 +211,6 @@ def _load(each: Prediction) -> str:
     return f"{values}, {shape}{by}{at}"
 
 
-def _config(each: Prediction | Question) -> str:
+def config_text(each: Prediction | Question) -> str:
+    """Return the properties of a config in one line, such as `linger.ms=20 batch.size=65536`."""
     return " ".join(f"{name}={value}" for name, value in each.config.values.items()) or "the client's defaults"

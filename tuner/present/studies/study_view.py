@@ -15,7 +15,7 @@ from runners.measurement import Window
 from runners.reporting import counted
 from tuner.course.studies.reporter import Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import SEARCHING_KINDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.console import ERR, say
 from tuner.present.number_text import title
@@ -96,7 +96,7 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
 
 def _where(standing: Standing) -> str:
     of_total = f"/{standing.total}" if standing.total is not None else ""
-    counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
+    counted = standing.kind in SEARCHING_KINDS
     progress = f"{min(standing.search.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
     return f"{standing.search.record_bytes} B {standing.kind} {progress}".rstrip()
 
@@ -120,7 +120,7 @@ def _left(standing: Standing) -> str:
 def _line(standing: Standing, trial: Trial) -> str:
     search = standing.search
     of_total = f"/{standing.total}" if standing.total is not None else ""
-    progress = f"{search.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
+    progress = f"{search.counted}{of_total}" if trial.kind in SEARCHING_KINDS else ""
     if trial.round is not None:
         progress = f"round {trial.round - search.first_round + 1}"
     head = f"{search.record_bytes:>6} B  {trial.kind:<11} {progress:<8}"

@@ -171,7 +171,8 @@ def _prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of_study
-    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines, what_if_json
+    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+    from tuner.present.predictions.what_if import what_if_json
 
     form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
     limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))

@@ -1,0 +1,112 @@
+"""What the what-if page shows: the settings that people change, and the predictions for them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor, log10
+from types import MappingProxyType
+from typing import Any, Final
+
+from runners.performance_model.performance import perform
+from runners.performance_model.settings import Settings
+from search_spaces.client_facts.knobs import IN_FLIGHT
+from search_spaces.errors import ConfigError
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.predicting import MOST_EXTRAPOLATION, Prediction
+from tuner.prediction.question import Question, side_by_side
+from tuner.prediction.retention import BROKERS, TYPED, Retention
+from tuner.prediction.source import Source
+from tuner.present.predictions.prediction_view import config_text, prediction_rows
+
+_MOST_LINGER_MS: Final = 100.0
+_BATCH_POWERS: Final = range(12, 21)
+"""The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
+
+
+def what_if_json(
+    source: Source,
+    calibration: Calibration,
+    asked: Question,
+    retention: Retention | None = None,
+    typed: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return what the page shows on which people change settings and see the predictions, as JSON types.
+
+    `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
+    a prediction that the measurements do not allow.
+
+    Args:
+        source: The study or experiment.
+        calibration: What was fitted to it.
+        asked: The config and the load that are asked about.
+        retention: The retention limits and the disks; None if they are not asked about.
+        typed: What was typed into the fields of `tuner.prediction.retention.TYPED`.
+    """
+    told = side_by_side(source, asked, calibration)
+    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
+    return {
+        "means": len(calibration.observations),
+        "fields": [
+            *_knob_fields(source, asked),
+            *_load_fields(source, calibration, asked),
+            *_disk_fields(asked, typed),
+        ],
+        "headings": list(known),
+        "rows": prediction_rows(known.values(), retention),
+        "unknown": [each for each in told.values() if isinstance(each, str)],
+        "config": config_text(asked),
+        "simulated": source.simulated,
+        "assumed": source.assumed,
+    }
+
+
+def _knob_fields(source: Source, asked: Question) -> Iterator[dict[str, Any]]:
+    in_force = asked.config.in_force
+    yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
+    sizes = [str(2**power) for power in _BATCH_POWERS]
+    yield _choice("batch.size", in_force.text("batch.size"), [size for size in sizes if _is_possible(asked, size)])
+    codecs = dict.fromkeys(each.config.compression for each in source.observations)
+    yield _choice("compression.type", asked.config.compression, list(codecs))
+    yield _choice(IN_FLIGHT, in_force.text(IN_FLIGHT), ["1", "2", "3", "5"])
+
+
+def _is_possible(asked: Question, batch_size: str) -> bool:
+    try:
+        asked.config.recoded({"batch.size": batch_size})
+    except ConfigError:
+        return False
+    return True
+
+
+def _load_fields(source: Source, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
+    load, loads = asked.workload, [each.workload for each in source.observations]
+    sizes = [each.record_sizes.mean_bytes for each in loads]
+    size = round(load.record_sizes.mean_bytes)
+    least, most = ceil(min(sizes) / MOST_EXTRAPOLATION), floor(max(sizes) * MOST_EXTRAPOLATION)
+    yield _slider("record_bytes", size, max(1, least), most, 1)
+    most_partitions = floor(max(each.partitions for each in loads) * MOST_EXTRAPOLATION)
+    yield _slider("partitions", load.partitions, 1, most_partitions, 1)
+    most_producers = floor(max(each.producers for each in source.observations) * MOST_EXTRAPOLATION)
+    yield _slider("producers", asked.producers, 1, most_producers, 1)
+    if load.rate_records_per_s is not None:
+        settings = Settings.of(source.config, load, min(asked.producers, most_producers))
+        capacity = perform(calibration.constants, settings, load).capacity_records_per_s
+        step = 10.0 ** max(0, floor(log10(capacity)) - 2)
+        most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
+        rates = [each.rate_records_per_s for each in (load, source.workload) if each.rate_records_per_s is not None]
+        yield _slider("rate", load.rate_records_per_s, min(step, *rates), most_rate, step)
+
+
+def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the fields about stored records. Without a rate, nothing is known of them."""
+    if asked.workload.rate_records_per_s is not None:
+        for name in TYPED:
+            step = "1" if name == BROKERS else "any"
+            yield {"name": name, "choices": [], "typed": True, "step": step, "value": typed.get(name, "")}
+
+
+def _slider(name: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
+    texts = {"value": value, "low": low, "high": high, "step": step}
+    return {"name": name, "choices": [], **{key: f"{each:.10g}" for key, each in texts.items()}}
+
+
+def _choice(name: str, value: str, choices: Sequence[str]) -> dict[str, Any]:
+    return {"name": name, "value": value, "choices": [*choices, *([] if value in choices else [value])]}
