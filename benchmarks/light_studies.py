@@ -16,7 +16,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from benchmarks.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
-from objectives.repeats import Drift
+from objectives.drift import Drift
 from objectives.scoring import Objective, score
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.configs.producer_config import ProducerConfig

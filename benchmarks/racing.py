@@ -19,8 +19,8 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
-from objectives.repeats import t_quantile
 from objectives.scoring import Constraint
+from objectives.students_t import t_quantile
 from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes

@@ -28,8 +28,9 @@ from typing import Final, Self
 
 from objectives.front import dominates
 from objectives.outcome import OUTCOME_METRICS, Direction
-from objectives.repeats import ASSUMED_NOISE_RATIO, t_quantile
+from objectives.repeats import ASSUMED_NOISE_RATIO
 from objectives.scoring import Constraint, Objective, score
+from objectives.students_t import t_quantile
 from runners.measurement import Window
 
 LEVEL: Final = 0.95

@@ -26,7 +26,8 @@ from typing import Final
 
 import numpy as np
 
-from objectives.repeats import Noise, t_quantile, t_tail
+from objectives.repeats import Noise
+from objectives.students_t import t_quantile, t_tail
 
 LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05

@@ -25,7 +25,7 @@ from statistics import fmean, stdev
 from typing import Final
 
 from objectives.ratios import Ratio
-from objectives.repeats import t_quantile
+from objectives.students_t import t_quantile
 
 TAIL_LATENCIES: Final = frozenset(
     {"latency_p99_ms", "latency_p999_ms", "latency_max_ms", "end_to_end_p99_ms", "end_to_end_p999_ms"}

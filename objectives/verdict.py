@@ -81,9 +81,11 @@ class Evidence:
         send_delay_ms: Mean time from the intended send time to sending; None for a saturating load.
         queue_full_ratio: Share of the time in which the sender waited for room in the client's queue.
         queue_growth_ratio: Records by which the client's queue grew, per acknowledged record.
-        queued_bytes: Mean number of bytes in the client's queue.
-        in_flight_requests: Mean number of requests that waited for a response.
+        queued_bytes: Mean number of bytes in the queues of all producers together.
+        in_flight_requests: Mean number of requests of all producers together that waited for a response.
         throttle_ms: Mean time for which brokers throttled the client, per response.
+        link_used_ratio: Share that the records took of the bandwidth of the simulated link to the brokers; None without
+            such a limit.
         consumers_behind_records: Records that were acknowledged and that the consumers beside the load had not taken at
             the end; None without consumers.
         consumer_cpu_cores: CPU that these consumers used on the producer's host, in cores.
@@ -101,6 +103,7 @@ class Evidence:
     queued_bytes: float | None = None
     in_flight_requests: float | None = None
     throttle_ms: float | None = None
+    link_used_ratio: float | None = None
     consumers_behind_records: int | None = None
     consumer_cpu_cores: float | None = None
     resources: Resources = field(default_factory=Resources)
@@ -118,9 +121,10 @@ class Evidence:
             send_delay_ms=measurement.send_delay.mean_us / 1e3 if measurement.send_delay.count else None,
             queue_full_ratio=activity.queue_full_ratio if activity else None,
             queue_growth_ratio=activity.queue_growth_ratio if activity else None,
-            queued_bytes=activity.queued_bytes if activity else None,
-            in_flight_requests=activity.in_flight_requests if activity else None,
+            queued_bytes=activity.queued_bytes * measurement.producers if activity else None,
+            in_flight_requests=activity.in_flight_requests * measurement.producers if activity else None,
             throttle_ms=activity.throttle_ms if activity else None,
+            link_used_ratio=_link_used_ratio(measurement),
             consumers_behind_records=read.behind_records if read else None,
             consumer_cpu_cores=_consumer_cores(measurement, read) if read else None,
             resources=measurement.resources,
@@ -150,6 +154,14 @@ def latency_is_buffer(evidence: Evidence) -> bool | None:
     if expected is None or latency is None or not expected:
         return None
     return abs(latency / expected - 1) <= BUFFER_LATENCY_TOLERANCE
+
+
+def _link_used_ratio(measurement: Measurement) -> float | None:
+    """Return the share of the link's bandwidth that the records took; None if there is no limit, or if it is unknown."""
+    limit_mb_per_s, activity = measurement.origin.link_mb_per_s, measurement.activity
+    if limit_mb_per_s is None or activity is None or activity.wire_bytes is None:
+        return None
+    return activity.wire_bytes / measurement.duration_s / 1e6 / limit_mb_per_s
 
 
 def _consumer_cores(measurement: Measurement, read: EndToEnd) -> float | None:
@@ -286,7 +298,7 @@ def _broker(evidence: Evidence) -> str | None:
 def _client_buffer(evidence: Evidence) -> str | None:
     if evidence.offered_records_per_s is None and latency_is_buffer(evidence):
         return (
-            f"the {(evidence.queued_bytes or 0) / 1e6:.1f} MB queued in the client "
+            f"the {(evidence.queued_bytes or 0) / 1e6:.1f} MB of queued records "
             f"take {evidence.buffer_latency_ms:.0f} ms at {evidence.mb_per_s:.1f} MB/s, "
             f"and the mean latency is {evidence.mean_latency_ms:.0f} ms: "
             "the client's buffer is full"

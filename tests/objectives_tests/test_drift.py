@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from objectives.repeats import Drift
+from objectives.drift import Drift
 
 EVERY_TENTH = list(range(0, 100, 10))
 

@@ -6,7 +6,8 @@ from scipy.special import stdtrit
 
 from objectives.front import surely_dominates
 from objectives.outcome import Direction
-from objectives.repeats import ASSUMED_NOISE_RATIO, Estimate, Noise, mean_of_repeats, t_quantile
+from objectives.repeats import ASSUMED_NOISE_RATIO, Estimate, Noise, mean_of_repeats
+from objectives.students_t import t_quantile
 
 UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from objectives.ratios import ERROR_RATE, short
-from objectives.repeats import t_quantile
+from objectives.students_t import t_quantile
 from tuner.confirmation.order import measured_before
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import is_comparable

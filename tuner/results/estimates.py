@@ -7,8 +7,10 @@ from math import exp, sqrt
 from statistics import geometric_mean
 from typing import Final, Self
 
+from objectives.drift import Drift
 from objectives.outcome import OUTCOME_METRICS
-from objectives.repeats import Drift, Estimate, Noise, t_quantile
+from objectives.repeats import Estimate, Noise
+from objectives.students_t import t_quantile
 from tuner.model.trial import Kind, State, Trial
 
 _LEVEL: Final = 0.95

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from objectives.drift import Drift
 from objectives.front import Front
 from objectives.outcome import Direction
-from objectives.repeats import Drift
 from objectives.scoring import Objective
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.fronts import add_to_front

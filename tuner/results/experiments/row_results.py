@@ -9,7 +9,8 @@ from statistics import fmean, stdev
 from typing import Final
 
 from objectives.ratios import LEVEL
-from objectives.repeats import mean_of_repeats, t_quantile
+from objectives.repeats import mean_of_repeats
+from objectives.students_t import t_quantile
 from tuner.model.paper import PaperValue
 from tuner.model.row import Row
 from tuner.model.trial import Trial
