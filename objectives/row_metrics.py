@@ -40,14 +40,15 @@ def full_buffer_ratio(seen: Measurement) -> float | None:
     """Return the mean latency, divided by the time that the records of a full buffer take to be sent.
 
     If the ratio is near 1 at saturation, the latency tells how large the buffer is, and not how fast the cluster is.
-    The buffer holds a number of records that follows from the config (`ClientLimits.queue_holds`). The result is None
-    if the latency is unknown, if the load has a fixed rate, or with compression, which lets a buffer hold more records.
+    The buffer of each producer holds a number of records that follows from the config (`ClientLimits.queue_holds`). The
+    result is None if the latency is unknown, if the load has a fixed rate, or with compression, which lets a buffer
+    hold more records.
     """
     check, config = seen.latency_check, seen.config.in_force
     if check is None or seen.workload.rate_records_per_s is not None or config.text("compression.type") != "none":
         return None
     held = min(seen.config.client.limits.queue_holds(config, round(seen.workload.record_sizes.mean_bytes)).values())
-    return check.seen_us / 1e6 * seen.records_per_s / held
+    return check.seen_us / 1e6 * seen.records_per_s / (held * seen.producers)
 
 
 def request_time_ratio(check: LatencyCheck) -> float | None:
@@ -95,12 +96,15 @@ def throughput_change_ratio(seen: Measurement) -> float | None:
 def interrupted_s(seen: Measurement) -> float | None:
     """Return for how many seconds of the measured phase less than half of the usual throughput was acknowledged.
 
-    The usual throughput is the fixed rate, or the median of the windows (at most a second each) at full speed.
+    The usual throughput is the fixed rate, or with bursts the rate between them: how much of a burst is acknowledged in
+    which window depends on the latency. At full speed it is the median of the windows, which are at most a second each.
     """
     points = [point for point in seen.series if point.phase is WindowKind.MEASURED]
     if not points:
         return None
-    usual = seen.workload.rate_records_per_s or median(point.records_per_s for point in points)
+    rate, peak_ratio = seen.workload.rate_records_per_s, seen.workload.peak_ratio
+    # Half of the records leave between the bursts, which take 1 / (2 x peak_ratio) of the time (`runners.load.pacing`).
+    usual = rate * peak_ratio / (2 * peak_ratio - 1) if rate else median(point.records_per_s for point in points)
     began_s = [seen.workload.warmup_s, *(point.at_s for point in points)]
     return sum(
         point.at_s - from_s for point, from_s in zip(points, began_s, strict=False) if point.records_per_s < usual / 2

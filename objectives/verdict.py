@@ -157,7 +157,7 @@ def latency_is_buffer(evidence: Evidence) -> bool | None:
 
 
 def _link_used_ratio(measurement: Measurement) -> float | None:
-    """Return the share of the link's bandwidth that the records took; None if there is no limit, or if it is unknown."""
+    """Return how much of the link's bandwidth the records took; None if that is unknown, or if there is no limit."""
     limit_mb_per_s, activity = measurement.origin.link_mb_per_s, measurement.activity
     if limit_mb_per_s is None or activity is None or activity.wire_bytes is None:
         return None
@@ -265,6 +265,10 @@ def _client_thread(evidence: Evidence) -> str | None:
 
 
 def _network(evidence: Evidence) -> str | None:
+    # The client's connections end at the process that imitates the link. The kernel counts that this process reads no
+    # faster than the link allows as waiting for the receiver, as if the broker did not read.
+    if (evidence.link_used_ratio or 0.0) >= BUSY_RATIO:
+        return f"the records took {percent(evidence.link_used_ratio)} of the bandwidth of the link to the brokers"
     if (evidence.resources.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
         return None
     return f"the network limited the busiest connection {percent(evidence.resources.network_limited_ratio)} of the time"

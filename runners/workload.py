@@ -14,6 +14,11 @@ MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 MOST_PEAK_RATIO: Final = 100
 MOST_KEYS: Final = 200_000
 MOST_PARTITIONS: Final = 10_000
+MOST_REPLICAS: Final = 100
+MOST_PRODUCERS: Final = 100
+MOST_CONSUMERS: Final = 64
+MOST_COMPRESSIBLE: Final = 0.99
+"""The largest compressibility that commands take. A study file may have any number below 1."""
 _ENOUGH_KEY_BYTES: Final = 4
 _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
 """The most that the sizes of a mix may add up to, because a record of each size is kept in memory."""
@@ -166,8 +171,8 @@ class Workload:
                 self.compressibility_ratio,
             ),
             (1 <= self.partitions <= MOST_PARTITIONS, f"1 <= partitions <= {MOST_PARTITIONS}", self.partitions),
-            (1 <= self.replication <= 100, "1 <= replication <= 100", self.replication),
-            (0 <= self.consumers <= 64, "0 <= consumers <= 64", self.consumers),
+            (1 <= self.replication <= MOST_REPLICAS, f"1 <= replication <= {MOST_REPLICAS}", self.replication),
+            (0 <= self.consumers <= MOST_CONSUMERS, f"0 <= consumers <= {MOST_CONSUMERS}", self.consumers),
             (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
             (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
             (

@@ -108,8 +108,12 @@ def _behind(deliveries: SampledDeliveries, arrivals: Arrivals) -> int:
     behind = 0
     before = deliveries.acknowledged_ns < deliveries.end_ns
     for partition in np.unique(deliveries.partitions).tolist():
-        acknowledged = deliveries.offsets[before & (deliveries.partitions == partition)]
-        taken = arrivals.last_offsets[(arrivals.partitions == partition) & (arrivals.at_ns < deliveries.end_ns)]
+        sampled, runs = deliveries.partitions == partition, arrivals.partitions == partition
+        acknowledged = deliveries.offsets[before & sampled]
+        taken = arrivals.last_offsets[runs & (arrivals.at_ns < deliveries.end_ns)]
         if len(acknowledged):
-            behind += max(0, int(acknowledged.max()) - (int(taken.max()) if len(taken) else -1))
+            # The topic may hold older records. Without a record that was taken in time, count from the first one that
+            # was taken later or sampled.
+            first = np.concatenate((arrivals.first_offsets[runs], deliveries.offsets[sampled])).min()
+            behind += max(0, int(acknowledged.max()) - int(taken.max() if len(taken) else first - 1))
     return behind

@@ -71,7 +71,10 @@ class _Windows:
         while any(self._waiting) and all(
             waiting or consumer in self._ended for consumer, waiting in enumerate(self._waiting)
         ):
-            window = merge_read_windows([waiting.popleft() for waiting in self._waiting if waiting], self._shown_s)
+            windows = [waiting.popleft() for waiting in self._waiting if waiting]
+            if max(each.at_s for each in windows) <= self._shown_s:
+                continue  # they belong to the window that was shown last, and count in the result
+            window = merge_read_windows(windows, self._shown_s)
             self._shown_s = window.at_s
             merged.append(window)
         return merged

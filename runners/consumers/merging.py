@@ -12,7 +12,7 @@ def merge_read_windows(windows: Sequence[ReadWindow], ended_before_s: float) -> 
     """Merge windows with the same number, one from each consumer that was still reading.
 
     Args:
-        windows: The windows, at least one.
+        windows: The windows, at least one. One of them ends after the merged window before this one.
         ended_before_s: When the merged window before this one ended, in seconds from the start of the load; 0 for the
             first one.
     """
@@ -38,7 +38,10 @@ def merge_consumptions(parts: Sequence[Consumption]) -> Consumption:
     series: list[ReadWindow] = []
     for number in range(max(len(each.series) for each in parts)):
         windows = [each.series[number] for each in parts if number < len(each.series)]
-        series.append(merge_read_windows(windows, series[-1].at_s if series else 0.0))
+        if series and max(each.at_s for each in windows) <= series[-1].at_s:
+            series[-1] = _with_records_of(windows, series[-1])
+        else:
+            series.append(merge_read_windows(windows, series[-1].at_s if series else 0.0))
     ended = [each.ended_s for each in parts]
     origins = [each.origin for each in parts]
     whole = replace(
@@ -53,6 +56,19 @@ def merge_consumptions(parts: Sequence[Consumption]) -> Consumption:
         warnings=tuple(dict.fromkeys(warning for each in parts for warning in each.warnings)),
     )
     return replace(whole, resources=_resources(parts, whole.duration_s))
+
+
+def _with_records_of(windows: Sequence[ReadWindow], before: ReadWindow) -> ReadWindow:
+    """Add the records of windows to the merged window before them, which ended later than they did.
+
+    The last window of a consumer is short: it ends when everything was read. Another consumer may have been late with
+    the window before.
+    """
+    return replace(
+        before,
+        records=before.records + sum(each.records for each in windows),
+        value_bytes=before.value_bytes + sum(each.value_bytes for each in windows),
+    )
 
 
 def _counts(counts: Sequence[ReadCounts]) -> ReadCounts:

@@ -61,7 +61,7 @@ class Jvm:
             heap_bytes: The largest size of the heap.
 
         Raises:
-            GeneratorError: It does not start.
+            GeneratorError: It does not start, or takes too long.
         """
         self.version, self.heap_bytes, self.warm = program.version, heap_bytes, False
         self._pool: PayloadPool | None = None
@@ -77,7 +77,7 @@ class Jvm:
             self._cleanup = stack.pop_all()
         self._readers = [self._reader("answers", self._read_answers), self._reader("log", self._read_log)]
         try:
-            self.receive(_START_S)
+            self.answer(_START_S)
         except BaseException:
             self.end()
             raise
@@ -119,6 +119,21 @@ class Jvm:
             GeneratorError: The process has ended.
         """
         self._write(json.dumps(message).encode() + b"\n")
+
+    def answer(self, timeout_s: float) -> Message:
+        """Return the answer to a command that takes no longer than `timeout_s` if all is well.
+
+        Raises:
+            WorkerLost: None has come in time.
+            GeneratorError: The process has ended.
+        """
+        try:
+            return self.receive(timeout_s)
+        except TimeoutError:
+            raise WorkerLost(
+                f"the Java client's process must answer within {timeout_s:.0f} s, but did not; check whether this host "
+                f"has too much to do, or whether the process was stopped. {self._last_words()}"
+            ) from None
 
     def receive(self, timeout_s: float) -> Message:
         """Return the next answer.
@@ -225,8 +240,11 @@ class Jvm:
         code = self._process.poll()
         return WorkerLost(
             f"the Java client's process must run until it reports a result, but it ended with exit code {code}; check "
-            f"whether it was killed, for example because memory ran out. It wrote: {' / '.join(self._last_said)}"
+            f"whether it was killed, for example because memory ran out. {self._last_words()}"
         )
+
+    def _last_words(self) -> str:
+        return f"It wrote: {' / '.join(self._last_said) or 'nothing'}"
 
 
 def _process(program: CompiledProgram, heap_bytes: int, folder: Path) -> subprocess.Popen[bytes]:

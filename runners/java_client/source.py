@@ -45,13 +45,14 @@ def check_properties(program: CompiledProgram, properties: Mapping[str, str]) ->
 
     Raises:
         WorkloadRefused: It does not know a property, or refuses a value.
+        GeneratorError: Its process did not start or answer.
     """
     if not properties:
         return
     with Jvm(program, HEAP_BYTES) as jvm:
         whole = {"bootstrap.servers": "127.0.0.1:9092", **properties, **_OURS}
         jvm.send({"do": "check consumer", "properties": whole, "named": list(properties)})
-        answer = jvm.receive(_OPEN_S)
+        answer = jvm.answer(_OPEN_S)
     if answer["is"] == "refused":
         raise WorkloadRefused(_INVALID.format(answer["because"]))
 

@@ -35,6 +35,7 @@ def with_java_stores_read(properties: Mapping[str, Value]) -> dict[str, Value]:
         TargetRefused: A store can't be read. The message says why and shows no password.
         JavaNotFound: There is no usable Java runtime.
         JarsUnavailable: The load generator for the Java client could not be fetched.
+        GeneratorError: The Java process that reads the stores did not start or answer.
     """
     found = dict(properties)
     wanted = [prefix for prefix in (_TRUST, _KEY) if _is_java_store(found, prefix)]
@@ -75,7 +76,7 @@ def _read(jvm: Jvm, properties: Mapping[str, Value], prefix: str) -> Message:
             "key_password": None if key_password is None else str(key_password),
         }
     )
-    message = jvm.receive(_PATIENCE_S)
+    message = jvm.answer(_PATIENCE_S)
     if message["is"] == "refused":
         raise TargetRefused(
             f"{prefix}.location must name a store that opens with its type and password, but for {path} Java reports: "

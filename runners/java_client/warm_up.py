@@ -74,7 +74,7 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     pool, _ = payload_of(workload)
     clock, end = SystemClock(), WarmUpEnd()
     jvm.send({"do": "open fake broker"})
-    connection = {"bootstrap.servers": f"127.0.0.1:{jvm.receive(_PATIENCE_S)['port']}"}
+    connection = {"bootstrap.servers": f"127.0.0.1:{jvm.answer(_PATIENCE_S)['port']}"}
     watchdog = Watchdog.over(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
     load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe(), None)
     load.run({**properties, **config.values, **connection}, _TOPIC, end)

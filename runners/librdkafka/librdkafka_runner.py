@@ -106,7 +106,7 @@ class LibrdkafkaRunner:
             resources=resources,
             activity=activity_of(result),
             sent_bytes=load.sent_bytes,
-            deliveries=tally.deliveries(),
+            deliveries=result.deliveries,
         )
 
     def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:

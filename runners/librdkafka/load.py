@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runners.clock import NS_PER_S, Clock
+from runners.end_to_end import SampledDeliveries
 from runners.host.probe import HostProbe
 from runners.librdkafka.drain import Drain
 from runners.librdkafka.load_client import LoadClient
@@ -47,6 +48,7 @@ class LibrdkafkaResult(RawResult):
         last: The client's report after the last delivery.
         handed_over: Number of records that the client accepted in the whole run.
         purged: Number of records that we made the client give up after the load.
+        deliveries: The sampled records with their offsets; None if they are not kept.
     """
 
     queue_full_ratio: float
@@ -56,6 +58,7 @@ class LibrdkafkaResult(RawResult):
     last: StatisticsReport | None
     handed_over: int
     purged: int = 0
+    deliveries: SampledDeliveries | None = None
 
 
 @dataclass(slots=True)
@@ -176,6 +179,7 @@ class LibrdkafkaLoad:
             last=self._last,
             handed_over=sender.sent + sender.primed,
             purged=self.watchdog.purged(self.tally),
+            deliveries=self.tally.deliveries(windows.origin.at_ns, windows.last.at_ns),
             stopped_early=stopped,
             flush_s=flush_s,
         )

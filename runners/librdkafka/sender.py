@@ -1,5 +1,7 @@
 """Sends the records of a load, each when it is due or as fast as the client accepts them."""
 
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Final
@@ -55,7 +57,7 @@ class Sender:
     ended: Event = field(default_factory=Event)
     sent: int = 0
     full_ns: int = 0
-    _delays: list[NDArray[np.int64]] = field(default_factory=list)
+    _delays: deque[NDArray[np.int64]] = field(default_factory=deque)
     _recorder: Recorder = field(default_factory=Recorder)
 
     @property
@@ -127,11 +129,15 @@ class Sender:
         check_budget(self.pool, self.primed + self.sent, records, self.max_bytes)
 
     def settle_delays(self) -> None:
-        """Move the list of send delays into a histogram, which needs less memory.
+        """Move the send delays into a histogram, which needs less memory.
 
         Always call this method from the same thread. It need not be the thread that sends.
         """
-        delays, self._delays = self._delays, []
+        delays = []
+        # The sender may add delays at any moment, so each is taken from its one queue; a swapped list could lose some.
+        with suppress(IndexError):
+            while True:
+                delays.append(self._delays.popleft())
         if delays:
             self._recorder.record(np.concatenate(delays) // NS_PER_US)
 

@@ -189,19 +189,23 @@ class Tally:
         """
         return self._total.histogram()
 
-    def deliveries(self) -> SampledDeliveries | None:
-        """Return the sampled records that were meant to leave in the measured phase; None if places are not kept."""
+    def deliveries(self, start_ns: int, end_ns: int) -> SampledDeliveries | None:
+        """Return the sampled records that were meant to leave in the measured phase; None if places are not kept.
+
+        Args:
+            start_ns: Start of the measured phase.
+            end_ns: End of the measured phase, which may have been stopped early.
+        """
         if not self.keeps_places:
             return None
-        whole = SampledDeliveries(
+        return SampledDeliveries(
             np.concatenate([np.empty(0, dtype=np.int32), *(partitions for partitions, _, _, _ in self._placed)]),
             np.concatenate([_NONE, *(offsets for _, offsets, _, _ in self._placed)]),
             np.concatenate([_NONE, *(intended for _, _, intended, _ in self._placed)]),
             np.concatenate([_NONE, *(np.full(len(each), served) for _, _, each, served in self._placed)]),
-            self.measured.start_ns,
-            self.measured.end_ns,
-        )
-        return whole.within(self.measured.start_ns, self.measured.end_ns)
+            start_ns,
+            end_ns,
+        ).within(start_ns, end_ns)
 
     def say(self, sentence: str) -> None:
         """Keep an error message of the client, so that `complaints` can return it."""

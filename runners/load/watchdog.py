@@ -181,7 +181,7 @@ class Watchdog:
         return cls(
             clock,
             stall_patience_s=max(STALL_PATIENCE_S, limits.outage_s) + config.linger_ms / 1e3,
-            outage_s=limits.outage_s,
+            outage_s=limits.outage_s + config.linger_ms / 1e3,
             disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
             min_free_disk_bytes=limits.min_free_disk_bytes,
             broker_alive=partial(any_runs, brokers),

@@ -108,8 +108,8 @@ class ClusterConstants:
 
     def codec_ratio(self, codec: str) -> float:
         """Return the CPU time of a codec of `CODECS` on this cluster, relative to the time given there."""
-        ratios = {"gzip": self.gzip_ratio, "snappy": self.snappy_ratio, "lz4": self.lz4_ratio, "zstd": self.zstd_ratio}
-        return ratios[codec]
+        ratio: float = getattr(self, f"{codec}_ratio")
+        return ratio
 
 
 EMBEDDED: Final = ClusterConstants("embedded")

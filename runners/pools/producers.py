@@ -6,6 +6,7 @@ Percentiles come from merged histograms. This also holds for `Measurement.series
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from runners.histogram import Histogram
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, TimePoint, Window
@@ -156,7 +157,8 @@ def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]
 def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int]) -> ClientActivity | None:
     """Merge what the clients' statistics report.
 
-    Bytes and retries are added up. Queues and batches are averaged, so that they describe a typical client.
+    Bytes and retries are added up. Queues and batches are averaged, so that they describe a typical client. Queues and
+    requests in flight are means over time, so each client counts the same, however many records it sent.
     """
     known = [(each, weight) for each, weight in zip(activities, records, strict=True) if each is not None]
     if not known:
@@ -169,9 +171,9 @@ def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int
     return ClientActivity(
         queue_full_ratio=of(lambda each: each.queue_full_ratio),
         queue_growth_ratio=of(lambda each: each.queue_growth_ratio),
-        queued_records=of(lambda each: each.queued_records),
-        queued_bytes=of(lambda each: each.queued_bytes),
-        in_flight_requests=of(lambda each: each.in_flight_requests),
+        queued_records=fmean(each.queued_records for each in clients),
+        queued_bytes=fmean(each.queued_bytes for each in clients),
+        in_flight_requests=fmean(each.in_flight_requests for each in clients),
         throttle_ms=of(lambda each: each.throttle_ms),
         wire_bytes=sum_of_known(each.wire_bytes for each in clients),
         batch_records=of(lambda each: each.batch_records),

@@ -13,11 +13,12 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.consumer_runs.clock_offset import Offset
 from runners.consumer_runs.consumer_host import ConsumerHost
-from runners.consumer_runs.joining import arrival_times
+from runners.consumer_runs.joining import _behind, arrival_times
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.consumers.consumption import Arrivals, Consumption
 from runners.consumers.reader import ReadWatch
+from runners.end_to_end import SampledDeliveries
 from runners.errors import ConsumersLost, WorkloadRefused
 from runners.isolated import Isolated
 from runners.java_client.java_runner import JavaRunner
@@ -54,6 +55,22 @@ def test_a_record_that_nobody_took_has_no_time() -> None:
 
 def test_of_a_record_that_came_twice_the_first_time_counts() -> None:
     assert times(arrivals((0, 5, 9, 400), (0, 5, 9, 100)), (0, 7)) == [100]
+
+
+@pytest.mark.parametrize(
+    ("found", "behind"),
+    [
+        (arrivals((0, 1_000_000, 1_000_006, 90)), 13),
+        (arrivals((0, 1_000_000, 1_000_019, 110)), 20),
+        (arrivals((1, 0, 9, 90)), 15),
+    ],
+    ids=["taken in time", "taken later", "never taken"],
+)
+def test_records_that_the_topic_held_before_do_not_count_as_waiting(found: Arrivals, behind: int) -> None:
+    offsets = np.array([1_000_005, 1_000_012, 1_000_019])
+    times_ns = np.array([10, 20, 30])
+    sent = SampledDeliveries(np.zeros(3, dtype=np.int32), offsets, times_ns, times_ns + 1, start_ns=0, end_ns=100)
+    assert _behind(sent, found) == behind
 
 
 @pytest.mark.broker

@@ -13,6 +13,7 @@ from runners.consumers.consumption import (
     ReadOrigin,
     ReadWindow,
 )
+from runners.consumers.crew import _Windows
 from runners.consumers.merging import merge_consumptions
 from runners.consumers.reading import Reading
 from runners.measurement import WindowKind
@@ -100,6 +101,27 @@ def test_a_consumer_that_has_read_its_share_reads_no_more() -> None:
     assert whole.records_per_s == pytest.approx(600 / 1.75)
     # One core for half a second, and one for the whole time.
     assert whole.resources.process_cpu_cores == pytest.approx(0.5 / 1.75 + 1.0)
+
+
+def test_a_short_last_window_that_ended_before_a_late_one_belongs_to_it() -> None:
+    early = consumption(WARM, window(1, 2.0, 100), window(2, 2.05, 5, length_s=0.05), ended_s=2.05)
+    late = consumption(WARM, window(1, 2.1, 200, length_s=1.1), ended_s=2.1)
+    whole = merge_consumptions([early, late])
+    assert [each.records for each in whole.series] == [100, 305]
+    assert [each.value_bytes for each in whole.series] == [1_000, 3_050]
+    assert [each.duration_s for each in whole.series] == pytest.approx([1.0, 1.1])
+    assert whole.duration_s == pytest.approx(1.1)
+
+
+def test_windows_of_consumers_are_shown_in_the_order_of_their_ends() -> None:
+    windows, shown = _Windows(2), list[ReadWindow]()
+    for consumer, each in ((0, WARM), (1, WARM), (0, window(1, 2.0, 100)), (0, window(2, 2.1, 5, length_s=0.1))):
+        shown += windows.add(consumer, each)
+    shown += windows.end(0)
+    shown += windows.add(1, window(1, 2.1, 200, length_s=1.1))
+    shown += windows.end(1)
+    assert [each.records for each in shown] == [100, 300]
+    assert [each.records_per_s for each in shown] == pytest.approx([100, 300 / 1.1])
 
 
 def test_if_all_ended_in_the_warm_up_its_values_count() -> None:

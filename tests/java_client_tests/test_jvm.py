@@ -12,14 +12,16 @@ import psutil
 import pytest
 
 from runners.clean_up import clean_up_lists
+from runners.clusters.java import Java
 from runners.errors import ByteBudgetExceeded, GeneratorError, LoadPaused, TargetRefused, WorkerLost, WorkloadRefused
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm
 from runners.load.payload import payload_of
 from runners.measurement import Window, WindowKind
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from tests.helpers.waiting import eventually
-from tests.java_client_tests.loads import ENDLESS, NEWEST, PACED, load_of, on_fake_broker, started
+from tests.java_client_tests.loads import ENDLESS, HEAP_BYTES, NEWEST, PACED, load_of, on_fake_broker, started
 
 pytestmark = pytest.mark.campaign
 
@@ -109,6 +111,16 @@ def test_a_process_that_is_killed_is_lost_with_its_exit_code() -> None:
         with pytest.raises(WorkerLost, match="ended with exit code -9"):
             on_fake_broker(load_of(jvm, ENDLESS), watch=kill)
     assert not psutil.pid_exists(jvm.pid)
+
+
+def test_a_process_that_does_not_answer_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runners.java_client.jvm._START_S", 0.1)
+    silent = tmp_path / "java"
+    silent.write_text("#!/bin/sh\nexec sleep 60\n")
+    silent.chmod(0o755)
+    program = CompiledProgram(Java(silent, "25.0.2", 25, "PATH"), "", NEWEST)
+    with pytest.raises(WorkerLost, match=r"must answer within 0 s, but did not; .* It wrote: nothing"):
+        Jvm(program, HEAP_BYTES)
 
 
 def test_a_process_without_memory_names_the_heap() -> None:

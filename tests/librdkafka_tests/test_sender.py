@@ -5,6 +5,7 @@ The tests move the clock by hand.
 
 from collections.abc import Mapping
 from threading import Event
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,6 +136,36 @@ def test_send_delays_of_the_warm_up_are_not_kept() -> None:
     sender = paced(clock, Client(clock), 1_000, 1.0, warmup_s=0.5)
     assert sender.send_delay().count == 500
     assert sender.send_delay().percentile_us(1.0) < 1_000
+
+
+class Settling(np.ndarray[Any, np.dtype[np.int64]]):
+    """Intended send times. While the sender computes with them, the delays are settled, as by the drain thread."""
+
+    sender: Sender
+
+    def __getitem__(self, key: Any) -> Any:
+        self.sender.settle_delays()
+        return np.asarray(self)[key]
+
+
+class SettlingSchedule(Schedule):
+    """A schedule whose intended send times settle the delays of a sender."""
+
+    sender: Sender
+
+    def intended_ns(self, first: int, count: int) -> NDArray[np.int64]:
+        found = super().intended_ns(first, count).view(Settling)
+        found.sender = self.sender
+        return found
+
+
+def test_no_send_delay_is_lost_if_delays_are_settled_while_the_sender_adds_some() -> None:
+    clock = MovedClock(at_ns=START_NS)
+    sender = Sender(Client(clock), POOL, clock, START_NS + NS_PER_S, START_NS)
+    schedule = SettlingSchedule(1_000, START_NS)
+    schedule.sender = sender
+    sender.paced(schedule)
+    assert sender.send_delay().count == sender.sent == 1_000
 
 
 def test_a_paced_sender_can_be_stopped() -> None:

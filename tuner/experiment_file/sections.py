@@ -8,7 +8,15 @@ from pydantic import Field
 from objectives.row_metrics import ROW_METRICS
 from runners.pools.placement import Placement
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
-from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
+from runners.workload import (
+    MOST_CONSUMERS,
+    MOST_PARTITIONS,
+    MOST_PRODUCERS,
+    MOST_RATE_RECORDS_PER_S,
+    MOST_REPLICAS,
+    RecordSizes,
+    Workload,
+)
 from search_spaces.client import Client, librdkafka
 from tuner.model.paper import Artefact, Expectation
 from tuner.model.row import RowValue
@@ -137,17 +145,17 @@ class LoadSection(RecordsSection):
     """Share of each value that compression can remove. 0 sends random bytes."""
     payload: Annotated[str, fields.word((MANY, ONE))] = MANY
     """many: all values differ. one: the same value again and again, as some tools send it."""
-    partitions: Annotated[int, fields.whole(1, 10_000)] = _LOAD.partitions
+    partitions: Annotated[int, fields.whole(1, MOST_PARTITIONS)] = _LOAD.partitions
     """Partitions of the topic, which is new for each measurement."""
-    replication: Annotated[int, fields.whole(1, 100)] = _LOAD.replication
+    replication: Annotated[int, fields.whole(1, MOST_REPLICAS)] = _LOAD.replication
     """Replicas of each partition."""
-    min_insync_replicas: Annotated[int, fields.whole(1, 100)] | None = None
+    min_insync_replicas: Annotated[int, fields.whole(1, MOST_REPLICAS)] | None = None
     """The topic's min.insync.replicas. Without it, the brokers' default holds, which is usually 1."""
-    producers: Annotated[int, fields.whole(0, 100)] = 1
+    producers: Annotated[int, fields.whole(0, MOST_PRODUCERS)] = 1
     """Number of producers that write at the same time. 0: only consumers, which read what was stored before."""
     stored_bytes: Annotated[int, fields.size(0, 10**15)] = 0
     """Bytes of values that are written to the topic before the measurement. Such a topic keeps all of its records."""
-    consumers: Annotated[int, fields.whole(0, 64)] = 0
+    consumers: Annotated[int, fields.whole(0, MOST_CONSUMERS)] = 0
     """Number of consumers that read the topic while it is written, for the end-to-end latency."""
     zone: Annotated[str, fields.word(("same", "other"))] = "other"
     """With target.zone_delay or zone_bandwidth: same keeps the clients in the brokers' zone, other behind that link."""

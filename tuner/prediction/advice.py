@@ -17,7 +17,7 @@ from runners.performance_model.constants import CODECS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import BATCH_HEADER_BYTES, ESTIMATION_FACTOR, record_overhead_bytes
-from runners.workload import MOST_PARTITIONS, RecordSizes, Workload
+from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.inspection.topic_savings import Inspection, best_codec
@@ -25,7 +25,6 @@ from tuner.prediction.calibration import Calibration
 from tuner.prediction.modelled import Interval
 from tuner.prediction.predicting import estimate, reasons_not_covered
 
-_MOST_COMPRESSIBLE: Final = 0.99
 _TRIED: Final = 200
 _MOST_LINGER_MS: Final = 2**31 - 1
 """The highest `linger.ms` that the Java client accepts. Records that come once a month seem to wait for longer."""
@@ -150,7 +149,7 @@ def _compressible(traffic: TopicTraffic, codec: str) -> float:
     if known is None or not traffic.merged.plain_bytes:
         return 0.0
     removed = 1 - traffic.merged.coded_bytes[codec] / traffic.merged.plain_bytes
-    return min(_MOST_COMPRESSIBLE, max(0.0, removed / known.removed(None)))
+    return min(MOST_COMPRESSIBLE, max(0.0, removed / known.removed(None)))
 
 
 def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> bool:

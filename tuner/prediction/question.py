@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
-from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
+from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
@@ -18,7 +18,6 @@ LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "pr
 """The settings of a load that a question may change. All other settings are producer properties."""
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
-MOST_COMPRESSIBLE: Final = 0.99
 ASKED: Final = "asked"
 """The heading of the prediction for the changed settings."""
 _WHOLE: Final = ("partitions", "replication", "producers")

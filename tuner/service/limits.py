@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Final, TypeVar
 
 from runners.reporting import one_line
+from runners.workload import MOST_PARTITIONS, MOST_PRODUCERS
 from tuner.model.spec import Executor, PhaseSpec, SafetySpec, StudySpec
 from tuner.study_file import fields
 from tuner.study_file.errors import KeyPath
@@ -28,9 +29,9 @@ class LimitsSection(Section):
     """Largest search.max_bytes, also for studies that do not set it. Default: no limit."""
     hours: Annotated[float, fields.number(0, 100_000, above=True)] | None = None
     """Largest search.hours, also for studies that do not set it. Default: no limit."""
-    producers: Annotated[int, fields.whole(1, 100)] = 10
+    producers: Annotated[int, fields.whole(1, MOST_PRODUCERS)] = 10
     """Largest number of producers in one trial."""
-    partitions: Annotated[int, fields.whole(1, 10_000)] = 1_000
+    partitions: Annotated[int, fields.whole(1, MOST_PARTITIONS)] = 1_000
     """Largest number of partitions of the topics that a study creates."""
     phase: Measured = 600.0
     """Longest warmup and longest measurement in a phase of a trial: seconds, or a text such as 10m."""

@@ -11,7 +11,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from objectives.scoring import Constraint
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
-from runners.workload import MAX_RECORD_BYTES, MOST_KEYS, MOST_PEAK_RATIO, MOST_RATE_RECORDS_PER_S, RecordSizes
+from runners.workload import (
+    MAX_RECORD_BYTES,
+    MOST_CONSUMERS,
+    MOST_KEYS,
+    MOST_PARTITIONS,
+    MOST_PEAK_RATIO,
+    MOST_PRODUCERS,
+    MOST_RATE_RECORDS_PER_S,
+    MOST_REPLICAS,
+    RecordSizes,
+)
 from runners.zones.link import MAX_DELAY_MS
 from search_spaces.client import Client, librdkafka
 from search_spaces.configs.guarantee import DURABILITY
@@ -206,13 +216,13 @@ class WorkloadSection(RecordsSection):
     """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight). A search runs for each."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = _WORKLOAD.compressibility_ratio
     """Share of each value that compression can remove. 0 sends random bytes."""
-    partitions: Annotated[int, fields.whole(1, 10_000)] = _WORKLOAD.partitions
+    partitions: Annotated[int, fields.whole(1, MOST_PARTITIONS)] = _WORKLOAD.partitions
     """Partitions of the topics that the study creates."""
-    replication: Annotated[int, fields.whole(1, 100)] = _WORKLOAD.replication
+    replication: Annotated[int, fields.whole(1, MOST_REPLICAS)] = _WORKLOAD.replication
     """Replicas of each partition of the topics that the study creates."""
-    producers: Annotated[int, fields.whole(1, 100)] = _WORKLOAD.producers
+    producers: Annotated[int, fields.whole(1, MOST_PRODUCERS)] = _WORKLOAD.producers
     """Number of producers that write at the same time."""
-    consumers: Annotated[int, fields.whole(0, 64)] = _WORKLOAD.consumers
+    consumers: Annotated[int, fields.whole(0, MOST_CONSUMERS)] = _WORKLOAD.consumers
     """Number of consumers that read the topic while it is written, for the metrics end_to_end_... and consumer_..."""
     saturate: PhaseSection = PhaseSection()
     paced: PacedSection = PacedSection()

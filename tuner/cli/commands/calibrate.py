@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from runners.reporting import counted, duration
-from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
+from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
@@ -45,7 +45,10 @@ def calibrate(
     partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of the topics.")] = 3,
     replication: Annotated[int, typer.Option(min=1, metavar="N", help="Replicas of each partition.")] = 1,
     compressibility: Annotated[
-        float, typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes.")
+        float,
+        typer.Option(
+            min=0, max=MOST_COMPRESSIBLE, metavar="RATIO", help="Share of each value that compression removes."
+        ),
     ] = 0.5,
     probes: Annotated[
         int,

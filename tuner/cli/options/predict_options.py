@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from runners.workload import MOST_RATE_RECORDS_PER_S
+from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 from tuner.model.quantities import duration_s
@@ -32,12 +32,20 @@ Rate = Annotated[
         show_default="that of the study",
     ),
 ]
-Partitions = Annotated[int | None, typer.Option(min=1, metavar="N", help="Partitions of the topic.")]
-Replication = Annotated[int | None, typer.Option(min=1, metavar="N", help="Replicas of each partition.")]
-Producers = Annotated[int | None, typer.Option(min=1, metavar="N", help="Producers that share the load.")]
+Partitions = Annotated[
+    int | None, typer.Option(min=1, max=MOST_PARTITIONS, metavar="N", help="Partitions of the topic.")
+]
+Replication = Annotated[
+    int | None, typer.Option(min=1, max=MOST_REPLICAS, metavar="N", help="Replicas of each partition.")
+]
+Producers = Annotated[
+    int | None, typer.Option(min=1, max=MOST_PRODUCERS, metavar="N", help="Producers that share the load.")
+]
 Compressibility = Annotated[
     float | None,
-    typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression can remove."),
+    typer.Option(
+        min=0, max=MOST_COMPRESSIBLE, metavar="RATIO", help="Share of each value that compression can remove."
+    ),
 ]
 ConfigFile = Annotated[
     Path | None,

@@ -166,7 +166,7 @@ class BurnIn:
         failures, until_ready = 0, self.loop.spec.search.burn_in_max > 1
         while True:
             trial = self._burn_in(size, self.loop.spec.baseline, None, until_ready=until_ready)
-            if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
+            if trial.state is State.COMPLETE and trial.metrics.get("records_per_s", 0.0) > 0:
                 windows = trial.window_values.get("records_per_s", ())
                 if until_ready:
                     now = "is steady" if is_steady(windows) else "still shows a trend, so the first trials may differ"

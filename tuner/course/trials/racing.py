@@ -46,7 +46,7 @@ class PhaseRule:
         if offered is not None and not self.run_to_end and seen.windows >= _LEAST_WINDOWS:
             held_ratio = seen.records / (offered * seen.seconds)
             # After a short pause of the host, the newest window has the records that the pause has delayed.
-            if max(held_ratio, seen.newest_per_s / offered) < HOPELESS_RATIO:
+            if max(held_ratio, seen.records_per_s[-1] / offered) < HOPELESS_RATIO:
                 return Stop(
                     f"only {held_ratio:.0%} of the fixed rate was delivered", ends_trial=True, falling_behind=True
                 )

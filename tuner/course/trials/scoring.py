@@ -39,9 +39,11 @@ def trial_of(
     started = done.job.started
     overloaded = isinstance(done.error, DeliveryFailed)
     metrics, window_values = metrics_of(saturated, paced), _window_values(done)
-    if done.job.ready_bytes is not None and saturated is not None and window_values:
+    if done.job.ready_bytes is not None and saturated is not None:
         # The first seconds only brought the target to its speed.
-        metrics["records_per_s"] = capacity_of(window_values["records_per_s"])
+        per_s = done.progress[SATURATED].records_per_s
+        window_values = {"records_per_s": tuple(per_s)}
+        metrics["records_per_s"] = capacity_of(per_s)
         metrics["mb_per_s"] = metrics["records_per_s"] * saturated.workload.record_sizes.mean_bytes / 1e6
     if overloaded:
         metrics["delivered_ratio"] = 0.0
@@ -113,7 +115,7 @@ def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
     return {
         name: tuple(values)
         for phase, seen in done.progress.items()
-        if phase in done.measurements and (phase not in done.stops or done.job.ready_bytes is not None)
+        if phase in done.measurements and phase not in done.stops
         for name, values in seen.values.items()
         if len(values) == seen.windows
     }

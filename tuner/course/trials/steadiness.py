@@ -58,14 +58,14 @@ def is_steady(windows: Sequence[float]) -> bool:
     a few windows are compared.
 
     Args:
-        windows: The throughput of each window so far, above 0.
+        windows: The throughput of each window so far; 0 for one in which nothing was acknowledged.
     """
     needed = TREND_VALUES * _WINDOWS_PER_VALUE
     if len(windows) < needed:
         return False
     newest = windows[-needed:]
     means = [fmean(newest[start : start + _WINDOWS_PER_VALUE]) for start in range(0, needed, _WINDOWS_PER_VALUE)]
-    return not shows_trend(means)
+    return means[-1] > 0 and not shows_trend(means)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class UntilSteady:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that the rule needs of each window."""
-        return ("records_per_s",)
+        """The metrics that the rule needs of each window: none, as it looks only at the records."""
+        return ()
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should go on."""
-        if is_steady(seen.values.get("records_per_s", ())):
+        if is_steady(seen.records_per_s):
             return Stop("its throughput shows no trend", ends_trial=False)
         used = seen.records * self.workload.record_sizes.mean_bytes >= self.ready_bytes
         return Stop("it has sent its share of the bytes", ends_trial=False) if used else None

@@ -26,7 +26,7 @@ class PhaseProgress:
         windows: The number of measured windows.
         records: The number of records acknowledged in the measured windows.
         seconds: The length of the measured windows together.
-        newest_per_s: The records per second that were acknowledged in the newest measured window.
+        records_per_s: The records per second that were acknowledged in each measured window; 0 in one without any.
         failed: The number of records that the client gave up, including records of the warm-up.
     """
 
@@ -35,7 +35,7 @@ class PhaseProgress:
     windows: int = 0
     records: int = 0
     seconds: float = 0.0
-    newest_per_s: float = 0.0
+    records_per_s: list[float] = field(default_factory=list)
     failed: int = 0
 
     def add(self, window: Window) -> None:
@@ -50,7 +50,7 @@ class PhaseProgress:
         self.windows += 1
         self.records += window.records
         self.seconds += window.duration_s
-        self.newest_per_s = window.records_per_s
+        self.records_per_s.append(window.records_per_s)
 
 
 class StopRule(Protocol):

@@ -8,7 +8,7 @@ import yaml
 
 from runners.inspection.topic_sample import GZIP, TopicSample
 from runners.reporting import percent
-from runners.workload import MOST_KEYS, MOST_PEAK_RATIO
+from runners.workload import MOST_COMPRESSIBLE, MOST_KEYS, MOST_PEAK_RATIO
 from tuner.model.document import document
 from tuner.present.console import OUT
 
@@ -117,7 +117,7 @@ def sampled_study(topic: str, sample: TopicSample, bootstrap: str, command_confi
         "record_bytes": [sample.mix()],
         "key_bytes": key_bytes,
         **({"different_keys": keys, "most_frequent_key_ratio": skew} if key_bytes else {}),
-        "compressibility_ratio": round(min(0.99, sample.removed_ratio[codec]), 2),
+        "compressibility_ratio": round(min(MOST_COMPRESSIBLE, sample.removed_ratio[codec]), 2),
     }
     head = [
         f"A study with records like those of topic {topic}: sizes, keys and compressibility are those of "

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
-from runners.workload import MOST_RATE_RECORDS_PER_S
+from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
 from tuner.service.cache.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
@@ -39,12 +39,19 @@ class PredictionAsked(BaseModel):
             description="Records per second at which the latencies hold.",
         ),
     ] = None
-    partitions: Annotated[int | None, Query(ge=1, le=10_000, description="Partitions of the topic.")] = None
-    replication: Annotated[int | None, Query(ge=1, le=100, description="Replicas of each partition.")] = None
-    producers: Annotated[int | None, Query(ge=1, le=1_000, description="Producers that share the load.")] = None
+    partitions: Annotated[int | None, Query(ge=1, le=MOST_PARTITIONS, description="Partitions of the topic.")] = None
+    replication: Annotated[int | None, Query(ge=1, le=MOST_REPLICAS, description="Replicas of each partition.")] = None
+    producers: Annotated[int | None, Query(ge=1, le=MOST_PRODUCERS, description="Producers that share the load.")] = (
+        None
+    )
     compressibility: Annotated[
         float | None,
-        Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression can remove."),
+        Query(
+            ge=0,
+            le=MOST_COMPRESSIBLE,
+            allow_inf_nan=False,
+            description="Share of each value that compression can remove.",
+        ),
     ] = None
     begin: Annotated[
         Literal["study", "defaults"],
