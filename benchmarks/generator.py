@@ -59,7 +59,7 @@ def contenders(
 
     def java(expected: float) -> Run:
         with owned_topic(opened.topics)(workload) as topic:
-            return Run(java_throughput(opened.cluster, topic, config, workload, expected).records_per_s)
+            return Run(java_throughput(opened.cluster, topic, config, workload, expected).measured.records_per_s)
 
     def c(_: float) -> Run:
         with owned_topic(opened.topics)(workload) as topic:

@@ -44,7 +44,7 @@ def contenders(opened: OpenTarget, config: ProducerConfig, workload: Workload) -
     def tool(expected: float) -> Run:
         with owned_topic(opened.topics)(workload) as topic:
             report = java_throughput(opened.cluster, topic, config, workload, expected, heap_bytes=heap_bytes)
-            return Run(report.records_per_s)
+            return Run(report.measured.records_per_s)
 
     return {"ours": ours, "tool": tool}
 

@@ -116,17 +116,22 @@ class Client:
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
             raise ValueError("the token must be the one line that `tuner serve token add` printed")
 
-    def submit(self, study_file: str, media_type: str = "application/yaml") -> dict[str, Any]:
+    def submit(
+        self, study_file: str, media_type: str = "application/yaml", *, may_change: bool = True
+    ) -> dict[str, Any]:
         """Submit a study. Submitting the same study file again has no further effect.
 
         Args:
             study_file: The text of the study file.
             media_type: `application/yaml` or `application/json`.
+            may_change: Whether a study of this name gets the study file in place of its own. If not, the service
+                refuses a study file whose name a study with other settings has, or one that runs.
 
         Returns:
             The study as the service shows it, with its name and state.
         """
-        return self._json("POST", "/v1/studies", study_file.encode(), media_type)
+        headers = {} if may_change else {"If-None-Match": "*"}
+        return self._json("POST", "/v1/studies", study_file.encode(), media_type, headers)
 
     def studies(self) -> Iterator[dict[str, Any]]:
         """Yield all studies of the service, newest first."""
@@ -339,9 +344,16 @@ class Client:
         with self._answer("GET", f"{_own(name)}/events", None, headers, _SILENCE_S) as response:
             yield from _events(response)
 
-    def _json(self, method: str, path: str, body: bytes | None = None, media_type: str | None = None) -> dict[str, Any]:
-        headers = {"Content-Type": media_type} if media_type is not None else {}
-        data = self._ask(method, path, body, headers)
+    def _json(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        kind = {"Content-Type": media_type} if media_type is not None else {}
+        data = self._ask(method, path, body, {**kind, **(headers or {})})
         try:
             found: dict[str, Any] = json.loads(data)
         except ValueError:

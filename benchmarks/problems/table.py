@@ -152,7 +152,7 @@ def java_grid() -> MeasuredTable:
 
 
 def small_records_java_grid() -> MeasuredTable:
-    """Return the same for the Java client with records of 100 B, each config once."""
+    """Return the same for the Java client with records of 100 B."""
     return _shipped("embedded_100_bytes_java.csv")
 
 

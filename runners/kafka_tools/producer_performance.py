@@ -16,6 +16,7 @@ import numpy as np
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
+from runners.errors import ByteBudgetExceeded, DeliveryFailed
 from runners.kafka_tools.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
 from runners.workload import Workload
 from search_spaces.client import ClientKind
@@ -58,13 +59,26 @@ class PerformanceReport:
     Attributes:
         whole: Summary of all records.
         steady: Summary of the records after the warm-up; None if no warm-up was requested.
-        complaints: The first errors that the tool printed. The tool continues when records fail, and ends with status
-            0.
+        failed_records: Number of records that were to be sent and were not acknowledged. The tool continues when
+            records fail, and ends with status 0.
+        complaints: The first errors that the tool printed.
     """
 
     whole: PerformanceSummary
     steady: PerformanceSummary | None
+    failed_records: int
     complaints: tuple[str, ...]
+
+    @property
+    def measured(self) -> PerformanceSummary:
+        """Summary of the records that count: those after the warm-up, or all if there was none."""
+        return self.steady or self.whole
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for the user about anything that weakens the result."""
+        failed = (f"{self.failed_records:,} records failed",) if self.failed_records else ()
+        return (*failed, *(f"it printed: {complaint}" for complaint in self.complaints[:1]))
 
 
 def java_throughput(
@@ -74,8 +88,9 @@ def java_throughput(
     workload: Workload,
     expected_records_per_s: float,
     heap_bytes: int | None = None,
-) -> PerformanceSummary:
-    """Run a workload with the Java producer, and return the tool's summary of the records after the warm-up.
+    max_bytes: int | None = None,
+) -> PerformanceReport:
+    """Run a workload with the Java producer, and return the tool's report.
 
     Args:
         cluster: The cluster to send to.
@@ -85,14 +100,22 @@ def java_throughput(
         expected_records_per_s: Roughly the rate that the run will reach. It decides how many records are sent, so that
             the run takes about as many seconds as the workload says.
         heap_bytes: The size of the heap; None for Java's default.
+        max_bytes: Largest number of bytes of values that the run may send; None for no limit.
 
     Raises:
+        ByteBudgetExceeded: The run would send more bytes. Nothing was sent.
+        DeliveryFailed: No record after the warm-up was acknowledged.
         RunnerError: The tool failed. The message quotes its output.
     """
     size = workload.record_sizes.largest_bytes
     warmup = max(1, int(expected_records_per_s * workload.warmup_s))
     records = warmup + max(1, int(expected_records_per_s * workload.measured_s))
     seconds = workload.warmup_s + workload.measured_s
+    if max_bytes is not None and records * size > max_bytes:
+        raise ByteBudgetExceeded(
+            f"a run may send at most {max_bytes:,} bytes, but Kafka's ProducerPerformance needs {records:,} records of "
+            f"{size:,} bytes for {seconds:g} s; allow more (--max-bytes), or measure for fewer seconds"
+        )
     with tempfile.TemporaryDirectory(prefix="tuner-payload-") as folder:
         report = producer_performance(
             cluster.bootstrap,
@@ -105,7 +128,12 @@ def java_throughput(
             heap_bytes=heap_bytes,
             timeout_s=seconds * _SLOWEST_SHARE + _SPARE_S,
         )
-    return report.steady or report.whole
+    if not report.measured.records:
+        raise DeliveryFailed(
+            "Kafka's ProducerPerformance must deliver at least one record after the warm-up, but it delivered none "
+            f"({'; '.join(report.warnings)}); check the properties of the producer"
+        )
+    return report
 
 
 def write_lines(path: Path, size_bytes: int, seed: int) -> Path:
@@ -157,7 +185,8 @@ def producer_performance(
     if ran.returncode != 0 or False not in summaries:
         raise tool_failed(_TOOL, ran)
     complaints = tuple(line for line in ran.stderr.splitlines() if line.strip())[:SHOWN_COMPLAINTS]
-    return PerformanceReport(whole=summaries[False], steady=summaries.get(True), complaints=complaints)
+    whole = summaries[False]
+    return PerformanceReport(whole, summaries.get(True), records - whole.records, complaints)
 
 
 def _summaries(output: str) -> dict[bool, PerformanceSummary]:

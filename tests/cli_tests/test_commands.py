@@ -223,3 +223,11 @@ def test_tools_are_compared_in_turn(broker: RunningCluster) -> None:
     record = ended.json
     assert len(record["tuner_records_per_s"]) == len(record["kafka_tool_records_per_s"]) == 2
     assert record["ratio"]["low"] <= record["ratio"]["value"] <= record["ratio"]["high"]
+    assert all(f"warning: {warning}" in " ".join(ended.err.split()) for warning in record["warnings"])
+
+
+def test_the_byte_budget_stops_a_comparison_of_tools(broker: RunningCluster) -> None:
+    words = ("--rounds", "2", "--seconds", "1", "--warmup", "1", "--max-bytes", "5MB")
+    ended = tuner("compare-tools", "--bootstrap", broker.bootstrap, *words)
+    assert ended.code == 4
+    assert "a run may send at most 5,000,000 bytes" in ended.complaint

@@ -2,12 +2,15 @@
 
 import http.server
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from scripts.container_health import look
+from tests.security_tests.certificates import Authority
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
@@ -30,6 +33,22 @@ def port() -> Iterator[str]:
 
 
 @pytest.fixture
+def port_with_tls(tmp_path: Path) -> Iterator[str]:
+    """The port of a server whose certificate is for another name than the address, and is signed by nobody known."""
+    identity = Authority.make().identity("tuner.example", ("tuner.example",))
+    (tmp_path / "both.pem").write_text(f"{identity.key}{identity.chain}")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "both.pem")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield str(server.server_address[1])
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
 def nobody() -> Iterator[str]:
     """A port that nobody listens on, and that no other process can take."""
     with socket.socket() as taken:
@@ -41,6 +60,12 @@ def nobody() -> Iterator[str]:
 def test_the_service_is_checked_over_http(port: str, form: list[str]) -> None:
     words = ["tini", "--", "tuner", "serve", *(word.format(port) for word in form)]
     assert look(words) == f"http://127.0.0.1:{port}/healthz answers 200"
+
+
+def test_a_service_with_tls_is_healthy(port_with_tls: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look(["tuner", "serve", "--port", port_with_tls]) == f"https://127.0.0.1:{port_with_tls}/healthz answers 200"
+    monkeypatch.setenv("KAFKA_TUNER_HEALTH_URL", f"https://127.0.0.1:{port_with_tls}/health")
+    assert look(["tuner", "serve"]).endswith("/health answers 200")
 
 
 def test_a_service_that_does_not_answer_is_unhealthy(nobody: str) -> None:

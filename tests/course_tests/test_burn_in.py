@@ -42,6 +42,30 @@ class Settling:
         return replace(measured, latency=Histogram.of([latency_ms * 1000] * 100))
 
 
+class Stalling:
+    """A simulated runner that shows a second without any delivery near the start of each load."""
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Simulate a run, and show its second window as empty."""
+
+        def shown(window: Window) -> WatchDecision:
+            return watch(replace(window, records=0, value_bytes=0.0) if window.number == 1 else window)
+
+        return SimulatedRunner().run(config, workload, shown)
+
+
+def test_a_second_without_deliveries_does_not_keep_the_throughput_from_being_steady(tmp_path: Path) -> None:
+    told = Told()
+    spec = simulated_study((1000,), trials=2, rounds=0, burn_in_max=4)
+    (size,) = measure_study(spec, "", tmp_path, told, simulated=Stalling()).sizes
+    first = size.trials[0]
+    windows = first.window_values["records_per_s"]
+    assert windows[1] == 0.0
+    assert len(windows) < study_time.UNBROKEN_S
+    assert first.metrics["records_per_s"] == pytest.approx(windows[0]), "the last seconds count"
+    assert any("the baseline's throughput is steady" in each for each in told.sentences)
+
+
 def burn_in_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
     (size,) = measure_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
     found = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]

@@ -68,9 +68,28 @@ rows:
 """
 
 
+LOST: Final = """
+about: What a lost broker costs.
+target: {brokers: 3}
+load: {replication: 3, rate_records_per_s: 100, warmup: 1s, measured: 5s, broker_killed_after: 2.5s}
+rounds: 1
+"""
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> ExperimentResults:
     return run_small(tmp_path_factory.mktemp("experiment") / "small", ToldOfExperiment())
+
+
+@pytest.mark.parametrize(
+    ("killed_after", "at_s"), [("0s", [1, 2, 3, 4, 5]), ("2s", [-1, 0, 1, 2, 3]), ("2.5s", [-2, -1, 0, 1, 2])]
+)
+def test_times_around_a_kill_count_from_the_end_of_the_window_in_which_it_came(
+    killed_after: str, at_s: list[float], tmp_path: Path
+) -> None:
+    (row,) = run_small(tmp_path / "small", text=LOST.replace("2.5s", killed_after)).rows
+    (moments,) = row.around_loss
+    assert [moment.at_s for moment in moments] == at_s
 
 
 def test_a_mean_has_an_interval() -> None:

@@ -6,8 +6,17 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
-from runners.errors import GeneratorError
-from runners.kafka_tools.producer_performance import PerformanceSummary, _summaries, producer_performance, write_lines
+from runners.clusters.topics import Topic
+from runners.errors import ByteBudgetExceeded, DeliveryFailed, GeneratorError
+from runners.kafka_tools.producer_performance import (
+    PerformanceSummary,
+    _summaries,
+    java_throughput,
+    producer_performance,
+    write_lines,
+)
+from runners.workload import RecordSizes, Workload
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers.kafka_tools import run_tool, set_producer_quota
 
@@ -56,7 +65,7 @@ def test_the_tool_runs_with_a_warm_up(broker: RunningCluster, new_topic: TopicMa
     assert report.whole.records == 20_000
     assert report.steady is not None
     assert report.steady.records == 15_000
-    assert report.complaints == ()
+    assert report.warnings == report.complaints == ()
     assert report.whole.mib_per_s == pytest.approx(report.whole.records_per_s * 100 / 2**20, abs=0.006)
     assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, 3)) == 20_000
 
@@ -78,6 +87,25 @@ def test_the_report_contains_errors_of_failed_records(broker: RunningCluster, tm
     assert report.whole.records == 0
     assert report.steady is None
     assert any("not-there" in complaint for complaint in report.complaints)
+    assert report.warnings == ("1 records failed", f"it printed: {report.complaints[0]}")
+
+
+@pytest.mark.long
+@pytest.mark.broker
+def test_a_run_that_delivers_nothing_is_an_error_with_what_the_tool_printed(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    topic = new_topic(configs={"max.message.bytes": "10000"})
+    workload = Workload(RecordSizes.fixed(20_000), warmup_s=1, measured_s=1)
+    with pytest.raises(DeliveryFailed, match=r"delivered none \(20 records failed; it printed: .*RecordTooLarge"):
+        java_throughput(broker, topic, ProducerConfig.parse({}), workload, 10)
+
+
+def test_a_run_that_would_send_too_many_bytes_is_refused_before_it_sends_any() -> None:
+    nowhere, topic = RunningCluster("existing", {"bootstrap.servers": "127.0.0.1:1"}), Topic("t", 1, 1)
+    workload = Workload(RecordSizes.fixed(1_000_000), warmup_s=3, measured_s=5)
+    with pytest.raises(ByteBudgetExceeded, match="needs 800,000 records of 1,000,000 bytes for 8 s; allow more"):
+        java_throughput(nowhere, topic, ProducerConfig.parse({}), workload, 100_000, max_bytes=50 * 10**9)
 
 
 @pytest.mark.broker

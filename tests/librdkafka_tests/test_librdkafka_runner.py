@@ -3,13 +3,18 @@
 import pytest
 
 from runners.clock import NS_PER_S
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
 from runners.histogram import Histogram
-from runners.librdkafka.librdkafka_runner import activity_of, counts_of, latency_check_of
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, activity_of, counts_of, latency_check_of
 from runners.librdkafka.statistics import BrokerInterval, SendAccount
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.load.sums import Sum
+from runners.runner import WatchDecision
+from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.measurements import load_result, report
+from tests.helpers.mock_cluster import PARTITIONS
 
 CONFIG = ProducerConfig.parse({"acks": 1})
 
@@ -120,3 +125,22 @@ def test_wire_bytes_are_unknown_without_a_last_report() -> None:
 def test_a_client_that_reported_nothing_has_no_activity() -> None:
     assert activity_of(load_result(at_end=report())) is None
     assert activity_of(load_result(account=account())) is None
+
+
+def test_the_sampled_records_of_a_stopped_load_end_with_its_last_window(mock_cluster: RunningCluster) -> None:
+    """What consumers have read is counted until that moment, and not until the planned end of the load."""
+    workload = Workload(
+        RecordSizes.fixed(100),
+        partitions=PARTITIONS,
+        warmup_s=0.0,
+        measured_s=1.2,
+        rate_records_per_s=1_000,
+        consumers=1,
+    )
+    runner = LibrdkafkaRunner(mock_cluster, Topic("stopped-load", PARTITIONS, 1))
+    seen = runner.run(CONFIG, workload, lambda _: WatchDecision.STOP)
+    assert seen.stopped_early
+    assert seen.deliveries is not None
+    assert (seen.deliveries.end_ns - seen.deliveries.start_ns) / NS_PER_S == seen.duration_s
+    assert len(seen.deliveries.intended_ns)
+    assert seen.deliveries.intended_ns.max() < seen.deliveries.end_ns

@@ -8,9 +8,12 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.clusters import memory
+from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.librdkafka.tally import Tally
+from runners.limits import DEFAULT_LIMITS
 from runners.load.watchdog import Watchdog
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.moved_clock import MovedClock
 
 PATIENCE_S = 15.0
@@ -100,6 +103,19 @@ def test_brokers_reported_down_have_a_few_seconds_to_come_back(sentence: str) ->
     watched.after(3.0)
     with pytest.raises(BrokerLost, match=f"no deliveries came for 3 s.*{sentence}"):
         watched.after(0.1)
+
+
+def test_waiting_for_linger_ms_is_no_outage() -> None:
+    clock, tally = MovedClock(at_ns=NS_PER_S, step_ns=0), Tally()
+    config = ProducerConfig.parse({"linger.ms": 5_000})
+    dog = Watchdog.over(RunningCluster("existing", {}), DEFAULT_LIMITS, config, clock)
+    dog.look(tally, 1)
+    tally.say("_TRANSPORT: connect to the first of two addresses refused")
+    clock.at_ns += 4 * NS_PER_S
+    dog.look(tally, 1)
+    clock.at_ns += 5 * NS_PER_S
+    with pytest.raises(BrokerLost, match="no deliveries came for 9 s"):
+        dog.look(tally, 1)
 
 
 def test_a_complaint_from_before_the_last_delivery_is_forgotten() -> None:

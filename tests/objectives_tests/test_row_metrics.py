@@ -71,6 +71,14 @@ def test_an_interruption_is_the_time_with_less_than_half_of_the_usual_throughput
     assert row_metrics_of(measurement(workload=load, series=tuple(points)))["interrupted_s"] == pytest.approx(1.5)
 
 
+def test_the_quiet_time_between_bursts_is_no_interruption() -> None:
+    """With bursts of 50 times the mean rate, the rate between them is about half of the mean."""
+    load = Workload(RecordSizes.fixed(100), warmup_s=0.0, rate_records_per_s=100, peak_ratio=50)
+    rates = (5_000, 49, 51, 49, 49, 0)
+    points = [TimePoint.of(window(at_s=number + 1.0, records=records)) for number, records in enumerate(rates)]
+    assert row_metrics_of(measurement(workload=load, series=tuple(points)))["interrupted_s"] == pytest.approx(1.0)
+
+
 def test_records_that_were_acknowledged_and_are_not_there_are_lost() -> None:
     def found(stored: int | None, *, sole_writer: bool = True) -> tuple[float | None, float | None]:
         values = row_metrics_of(measurement(counts=counts(acknowledged=10, stored=stored, sole_writer=sole_writer)))

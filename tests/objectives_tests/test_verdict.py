@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from objectives.bottlenecks import Bottleneck
 from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
+from runners.measurement import Origin
 from runners.resources import Resources
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, end_to_end, measurement
@@ -62,6 +63,7 @@ SIGNS: list[tuple[Bottleneck, dict[str, Any]]] = [
     (Bottleneck.OTHER_PROCESSES, {"host_cpu_ratio": 0.97, "process_cpu_cores": 0.5, "broker_cpu_cores": 0.4}),
     (Bottleneck.CLIENT_THREAD, {"client_thread_demand_ratio": 0.95}),
     (Bottleneck.NETWORK, {"network_limited_ratio": 0.6}),
+    (Bottleneck.NETWORK, {"link_used_ratio": 0.97, "receiver_limited_ratio": 0.9}),
     (Bottleneck.BROKER, {"broker_thread_demand_ratio": 0.95}),
     (Bottleneck.BROKER, {"broker_cpu_cores": 3.7}),
     (Bottleneck.BROKER, {"receiver_limited_ratio": 0.6}),
@@ -227,6 +229,7 @@ def test_consumers_beside_the_load_are_no_other_processes() -> None:
 def test_the_evidence_has_the_values_of_the_measurement() -> None:
     seen = measurement(
         workload=Workload(RecordSizes.fixed(100), rate_records_per_s=600.0),
+        origin=Origin("native", "none", "embedded", "", "", 1.0, link_mb_per_s=0.05),
         send_delay=Histogram.of([1_000, 3_000]),
         activity=activity(queue_full_ratio=0.3, queued_bytes=77.0, in_flight_requests=1.5, throttle_ms=4.0),
         resources=Resources(
@@ -255,6 +258,7 @@ def test_the_evidence_has_the_values_of_the_measurement() -> None:
         "queued_bytes": 77.0,
         "in_flight_requests": 1.5,
         "throttle_ms": 4.0,
+        "link_used_ratio": pytest.approx(0.5),
         "consumers_behind_records": 3,
         "consumer_cpu_cores": pytest.approx(3.0 * 500 * 100 / 1e6 / 1e3),
         "resources": asdict(seen.resources),
@@ -264,3 +268,13 @@ def test_the_evidence_has_the_values_of_the_measurement() -> None:
 def test_values_from_missing_statistics_are_unknown() -> None:
     seen = Evidence.of(measurement(activity=None, latency_check=None))
     assert (seen.queue_full_ratio, seen.throttle_ms, seen.mean_latency_ms, seen.send_delay_ms) == (None,) * 4
+
+
+def test_a_link_without_a_limit_and_unknown_bytes_are_not_the_limit() -> None:
+    limited = Origin("native", "none", "embedded", "", "", 1.0, link_mb_per_s=0.05)
+    for seen in (
+        measurement(),
+        measurement(origin=limited, activity=None),
+        measurement(origin=limited, activity=activity(wire_bytes=None)),
+    ):
+        assert Evidence.of(seen).link_used_ratio is None

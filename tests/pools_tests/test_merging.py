@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from objectives.bottlenecks import Bottleneck
+from objectives.row_metrics import row_metrics_of
+from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
 from runners.pools.producers import merge, merge_windows, share
@@ -180,3 +183,17 @@ def test_shares_add_up_to_the_whole_load_and_have_different_seeds(
 
 def test_a_single_producer_gets_the_whole_load() -> None:
     assert share(WHOLE, 1, 0) == WHOLE
+
+
+def test_equal_producers_together_have_the_verdict_of_each_of_them() -> None:
+    """Rates add up, so what waits in the queues of all producers counts too, and not that of one of them."""
+    one = measurement(activity=activity(queue_full_ratio=0.5, queued_bytes=25_000.0, in_flight_requests=0.2))
+    three = merge([one, one, one], replace(WHOLE, rate_records_per_s=None), ())
+    alone, together = judge(Evidence.of(one)), judge(Evidence.of(three))
+    assert (alone.bound, alone.latency_is_buffer) == (Bottleneck.CLIENT_BUFFER, True)
+    assert (together.bound, together.latency_is_buffer) == (Bottleneck.CLIENT_BUFFER, True)
+    assert Evidence.of(three).in_flight_requests == pytest.approx(0.6)
+    ratio = row_metrics_of(one)["full_buffer_ratio"]
+    assert row_metrics_of(three)["full_buffer_ratio"] == pytest.approx(ratio)
+    busy, idle = (replace(one, activity=activity(in_flight_requests=each), records=r) for each, r in ((2, 900), (0, 0)))
+    assert Evidence.of(merge([busy, idle], WHOLE, ())).in_flight_requests == 2, "a mean over time"

@@ -100,7 +100,7 @@ def test_a_missing_metric_keeps_no_condition() -> None:
 def test_an_allowed_loss_is_no_limit() -> None:
     asked = Conditions(max_p99_ms=10, allow_loss=0.2)
     assert (asked.limited, asked.options) == (True, ("--max-p99-ms", "10", "--allow-loss", "0.2"))
-    assert not Conditions(allow_loss=0.2).limited
+    assert not Conditions(allow_loss=0.2).constrained
     assert recommend(study(), "1000", Goal.BALANCED, Conditions(allow_loss=0.2)).asked == ("--allow-loss", "0.2")
 
 

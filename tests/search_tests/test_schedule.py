@@ -1,14 +1,18 @@
 """The schedule of the search, which depends on the stored trials alone."""
 
+from math import inf
+
 import pytest
 
-from runners.workload import RecordSizes
+from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
+from tests.helpers.measurements import window
 from tests.helpers.trials import trial
-from tuner.course.trials.steadiness import capacity_of, has_enough_burn_ins, is_steady
+from tuner.course.trials.steadiness import UntilSteady, capacity_of, has_enough_burn_ins, is_steady
+from tuner.course.trials.stopping import PhaseProgress
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.search.samplers import strategy_of
@@ -107,6 +111,16 @@ def test_a_load_without_a_pause_is_ready_when_its_throughput_stays() -> None:
     assert ready[21]
     assert not is_steady(scattered[:8]), "too few seconds"
     assert capacity_of([*rising, *scattered]) == pytest.approx(3.4, abs=0.1)
+
+
+def test_a_second_without_deliveries_is_judged_like_any_other() -> None:
+    rule = UntilSteady(Workload(RecordSizes.fixed(100)), ready_bytes=inf)
+    seen, ended = PhaseProgress(rule.metrics), []
+    for number, records in enumerate([100, 0, *[500] * 9]):
+        seen.add(window(number=number, records=records))
+        ended.append(rule.judge(seen) is not None)
+    assert ended == [False] * 10 + [True]
+    assert not is_steady([0.0] * 9), "no throughput is not a steady one"
 
 
 @pytest.mark.parametrize("at_most", [0, 1])

@@ -40,6 +40,7 @@ ACCEPTED: Final = (
     "postgresql://user:word@host:5432/database?password=x",
     "host:5432",
     "[::1]:9092",
+    "[fe80::1]",
     "?password=x",
     "sasl.password",
     "ssl.ca.location",

@@ -101,6 +101,17 @@ class JobQueueContract:
         assert queue.find("first") == before
         assert queue.study_file("first") == "study: x\n"
 
+    @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING, JobState.COMPLETE])
+    def test_a_study_that_may_not_change_keeps_its_study_file(self, queue: JobQueue, state: JobState) -> None:
+        bring(queue, "first", state)
+        before = queue.find("first")
+        with pytest.raises(NameTaken, match="first"):
+            queue.submit(submission("first", digest="other", text="other"), may_change=False)
+        assert queue.find("first") == before
+        assert queue.study_file("first") == "study: x\n"
+        assert queue.submit(submission("first"), may_change=False) == (before, False), "it is the same study"
+        assert queue.submit(submission("second"), may_change=False)[1]
+
     def test_unknown_names_are_refused(self, queue: JobQueue) -> None:
         for ask in (queue.find, queue.study_file, lambda name: queue.move(name, JobState.PAUSED)):
             with pytest.raises(JobNotFound, match="nobody"):

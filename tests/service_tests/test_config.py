@@ -80,6 +80,8 @@ def test_a_submitted_study_runs_on_the_configured_cluster(tmp_path: Path) -> Non
         ("executor: {ray_address: 'ray://head:10001'}", 1, "not supported"),
         ("- a", 1, ""),
         ("max_body: 100MB", 1, "max_body"),
+        ("allowed_hosts: [localhost, 'tuner.example:8080']", 1, "allowed_hosts[1]: must be a host name or an address"),
+        ("allowed_hosts: ['https://tuner.example']", 1, "without a port, such as tuner.example or ::1"),
     ],
 )
 def test_mistakes_are_reported_with_their_lines(tmp_path: Path, text: str, line: int, word: str) -> None:
@@ -87,6 +89,11 @@ def test_mistakes_are_reported_with_their_lines(tmp_path: Path, text: str, line:
         load_config(written(tmp_path, text))
     assert refused.value.problems[0].line == line
     assert word in str(refused.value)
+
+
+def test_an_allowed_host_is_compared_as_the_header_names_it(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, "allowed_hosts: ['[::1]', '::1', Tuner.Example, 10.0.0.1]"))
+    assert config.allowed_hosts == ("::1", "::1", "tuner.example", "10.0.0.1")
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,20 @@ def test_an_unreachable_database_is_not_described_to_strangers(tmp_path: Path) -
         assert str(root) in eventually(lambda: "tokens.json" in served.said() and served.said())
 
 
+def test_an_unexpected_error_is_a_problem_document_and_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "studies").mkdir()
+    with in_process(tmp_path / "studies") as service:
+        monkeypatch.setattr(service.queue, "counts", lambda: int("hidden"))
+        found = asyncio.run(service.ask("GET", "/readyz"))
+    assert (found.status, found.headers["content-type"]) == (500, "application/problem+json")
+    assert found.json["type"].endswith("/defect")
+    assert "hidden" not in found.text
+    assert "a request failed because of a defect" in caplog.text
+    assert "invalid literal for int() with base 10: 'hidden'" in caplog.text
+
+
 def test_the_address_of_the_database_is_logged_but_not_sent(caplog: pytest.LogCaptureFixture) -> None:
     problem = problem_of(StorageUnreachable("the database of kafka@db.internal does not answer"))
     assert problem.status == 503

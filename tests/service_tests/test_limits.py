@@ -1,11 +1,14 @@
 """A submitted study stays within the limits of the service's operator, and the submitter is told what was changed."""
 
+import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.command import tuner
+from tests.helpers.service_in_process import in_process
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.service.config import ServiceConfig, load_config
@@ -101,6 +104,18 @@ def test_a_simulated_study_may_name_any_executor() -> None:
     assert "executor.kind" not in changes
 
 
+def test_the_answer_to_a_verification_says_what_was_changed(tmp_path: Path) -> None:
+    (tmp_path / "studies").mkdir()
+    asked = {"file": "a.properties", "config": {"linger.ms": 20}, "target": "simulated", "seconds": 86_400}
+    with in_process(tmp_path / "studies") as service:
+        kind = {"content-type": "application/json"}
+        body = json.dumps(asked).encode()
+        found = asyncio.run(service.ask("POST", "/v1/verifications", body=body, headers=kind))
+    assert found.status == 201, found.text
+    keys = ("workload.saturate.measured", "workload.paced.measured")
+    assert found.json["limited"] == [{"key": key, "detail": CHANGED[key]} for key in keys]
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Serving]:
     with serving(tmp_path / "studies") as found:
@@ -113,9 +128,15 @@ def test_answer_log_record_and_command_say_what_was_changed(served: Serving, tmp
     (tmp_path / "greedy.yaml").write_text(text)
     key = "safety.max_bytes_per_trial"
     assert served.submit(text).json["limited"] == [{"key": key, "detail": CHANGED[key]}]
-    ran = tuner("--server", served.url, "run", str(tmp_path / "greedy.yaml"), "--detach")
-    assert f"warning: {key} {CHANGED[key]}" in " ".join(ran.err.split())
+    for words in ((), ("--quiet",), ("--json",)):
+        ran = tuner("--server", served.url, "run", str(tmp_path / "greedy.yaml"), "--detach", *words)
+        assert f"warning: {key} {CHANGED[key]}" in " ".join(ran.err.split())
     assert ended(served, "greedy") == "complete"
+    forked = tuner("--server", served.url, "fork", "greedy", "greedy-2", "--json")
+    assert f"warning: {key} {CHANGED[key]}" in " ".join(forked.err.split())
+    assert "limited" not in forked.json, "the output is that of the command without a service"
+    fork = served.ask("POST", "/v1/studies/greedy/fork?name=greedy-3")
+    assert fork.json["limited"] == [{"key": key, "detail": CHANGED[key]}]
     folder = served.root / "greedy"
     assert f"{key} {CHANGED[key]}" in " ".join((folder / "service.log").read_text().split())
     assert (folder / "study.yaml").read_text() == f"{text}\n# {key} {CHANGED[key]}\n"

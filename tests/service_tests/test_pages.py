@@ -49,6 +49,12 @@ def test_a_recommendation_is_offered_in_each_format_of_the_client(client: Client
     assert re.findall(r'/recommendation\?[^"]*format=([a-z-]+)"', shown) == [str(form) for form in offered(client)]
 
 
+def test_a_time_names_its_zone_and_tells_it_to_the_script() -> None:
+    queued: dict[str, Any] = {"name": "first", "state": "queued", "note": "", "targets": [], "links": {}}
+    shown = study_page({**queued, "submitted_at": "2026-03-01T20:00:00.000+00:00", "progress": None}, {}, None)
+    assert 'submitted <time datetime="2026-03-01T20:00:00.000+00:00">2026-03-01 20:00 UTC</time>' in shown
+
+
 def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:
     shown = page(tmp_path, rounds=0, facts={"finished_at": None})
     assert "Best for" not in shown
@@ -75,11 +81,12 @@ def test_the_list_says_how_long_a_study_takes_if_that_is_known() -> None:
 
 
 def test_a_simulated_study_is_listed_as_simulated() -> None:
-    summary = {"trials": 0, "target": "embedded", "simulated": True, "started_at": "2026-03-01T20:00:00"}
+    summary = {"trials": 0, "target": "embedded", "simulated": True, "started_at": "2026-03-01T21:00:00+01:00"}
     recorded: dict[str, Any] = {"name": "first", "state": "recorded", "targets": [], "summary": summary}
     shown = list_page([recorded], None, {"running": 1}, None)
     assert '<td data-heading="target">simulated</td>' in shown
-    assert '<td data-heading="begun" class="when">2026-03-01 20:00</td>' in shown, "it was not submitted"
+    begun = '<time datetime="2026-03-01T21:00:00+01:00">2026-03-01 20:00 UTC</time>'
+    assert f'<td data-heading="begun" class="when">{begun}</td>' in shown, "it was not submitted"
     assert "submitted: 1 running" in shown
 
 

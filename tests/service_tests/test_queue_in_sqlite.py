@@ -1,6 +1,7 @@
 """The queue in a SQLite file."""
 
 import contextlib
+import resource
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.service_tests.queue_contract import LONG_S, JobQueueContract, Open, claimed, submission
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import RecordDamaged, RecordUnwritable
 from tuner.model.reserved_names import QUEUE_FILE
 from tuner.service.queue.job import JobState, Task
 from tuner.service.queue.job_queue import JobQueue
@@ -80,3 +81,28 @@ def test_a_change_that_fails_half_way_is_rolled_back(tmp_path: Path) -> None:
         queue._table.change(half)
     assert len(queue.jobs()) == 1
     queue.close()
+
+
+def test_a_change_that_the_disk_refuses_at_its_end_is_an_error_of_ours(tmp_path: Path) -> None:
+    with contextlib.closing(JobQueue(SqliteTable(tmp_path))) as queue:
+        queue.submit(submission("first"))
+        most, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # Only the end of a transaction writes to the file of the log.
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / f"{QUEUE_FILE}-wal").stat().st_size, hard))
+        try:
+            with pytest.raises(RecordUnwritable, match=f"{QUEUE_FILE} must be writable, but the system says: "):
+                queue.submit(submission("second"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        assert queue.names() == {"first"}
+        assert queue.submit(submission("second"))[1]
+
+
+def test_a_queue_that_another_process_keeps_locked_is_an_error_of_ours(tmp_path: Path) -> None:
+    with contextlib.closing(JobQueue(SqliteTable(tmp_path))) as queue:
+        queue._table.rows("PRAGMA busy_timeout = 0")
+        with contextlib.closing(sqlite3.connect(tmp_path / QUEUE_FILE, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(RecordUnwritable, match=f"{QUEUE_FILE} must become free within"):
+                queue.submit(submission("first"))
+        assert queue.submit(submission("first"))[1]

@@ -36,6 +36,34 @@ def test_a_study_that_no_process_runs_has_the_state_of_the_queue(tmp_path: Path,
         asyncio.run(look())
 
 
+def test_a_client_that_wants_a_new_study_changes_no_other_one(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    root.mkdir()
+    text = study_file("lab-1000")
+    other, longer = f"{text}space: {{linger.ms: off}}\n", text.replace("trials: 4", "trials: 9")
+    with in_process(root) as service:
+
+        async def submitted(text: str, *, wants_new: bool = True) -> int:
+            headers = {"content-type": "application/yaml", **({"if-none-match": "*"} if wants_new else {})}
+            return (await service.ask("POST", "/v1/studies", body=text.encode(), headers=headers)).status
+
+        async def look() -> None:
+            assert await submitted(text) == 201
+            assert await submitted(text) == 200
+            assert await submitted(other) == 409
+            assert service.queue.study_file("lab-1000") == text
+            assert await submitted(longer) == 200, "its trials depend on the same settings"
+            assert service.queue.study_file("lab-1000") == longer
+            service.queue.claim("test", at_once=1, lease_s=60)
+            assert await submitted(text) == 409, "it is running"
+            assert await submitted(longer) == 200
+            service.queue.move("lab-1000", JobState.FAILED)
+            assert await submitted(other, wants_new=False) == 200, "a client that names the study may change it"
+            assert service.queue.study_file("lab-1000") == other
+
+        asyncio.run(look())
+
+
 def test_a_complete_study_has_finished(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     root.mkdir()

@@ -16,7 +16,7 @@ from runners.processes import ProcessIdentity
 from tests.helpers.command import arguments
 from tests.helpers.serving import ended, serving, study_file
 from tests.helpers.waiting import eventually
-from tuner.model.study_files import LOG_FILE
+from tuner.model.study_files import LOG_FILE, PROCESS_FILE
 from tuner.service.config import ServiceConfig, load_config
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
@@ -97,6 +97,24 @@ def test_a_host_that_cannot_start_a_process_is_no_crash(tmp_path: Path, monkeypa
         (tmp_path / "first").unlink()
         eventually(lambda: supervisor.started == 1)
     assert any("could not start the study's process" in line for line in said)
+
+
+def test_a_study_whose_files_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+    said: list[str] = []
+    with supervised(tmp_path, said) as (config, queue, supervisor):
+        (tmp_path / "first" / PROCESS_FILE).mkdir(parents=True)
+        queue.submit(replace(submission_of(study_file("second"), config, {})[0], name="first"))
+        queue.submit(submission_of(study_file("second"), config, {})[0])
+        supervisor.wake()
+        eventually(lambda: queue.find("second").state is JobState.COMPLETE)
+        note = eventually(lambda: queue.find("first").note)
+        assert "the files of the study must be readable and writable, but: [Errno 21]" in note
+        assert str(tmp_path / "first" / PROCESS_FILE) in note
+        assert queue.find("first").state in (JobState.QUEUED, JobState.RUNNING)
+        assert queue.find("first").crashes == 0
+        (tmp_path / "first" / PROCESS_FILE).rmdir()
+        eventually(lambda: supervisor.started == 2)
+    assert any(line.startswith("first: the files of the study must be") for line in said)
 
 
 @pytest.mark.long

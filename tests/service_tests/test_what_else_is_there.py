@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.command import tuner
 from tests.helpers.service_in_process import Service, in_process
 from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.helpers.stored_studies import write_study
@@ -37,6 +38,19 @@ def test_an_experiment_is_called_one(service: Service) -> None:
         page = (await service.ask("GET", "/studies/small")).text
         assert "small is an experiment, not a study" in page
         assert "Nothing has been measured yet" not in page
+
+    asyncio.run(look())
+
+
+def test_an_experiment_is_predicted_from_as_without_a_service(service: Service) -> None:
+    run_small(service.root / "small")
+    here = tuner("predict", str(service.root / "small"), "--partitions", "6", "--json")
+    assert here.code == 0, here.err
+
+    async def look() -> None:
+        found = await service.ask("GET", "/v1/studies/small/prediction", b"partitions=6")
+        assert (found.status, found.json) == (200, here.json)
+        assert (await service.ask("GET", "/studies/small/what-if", b"partitions=6")).status == 200
 
     asyncio.run(look())
 

@@ -32,6 +32,8 @@ from tuner.storage.home import ROOT_VARIABLE
 
 pytestmark = pytest.mark.campaign
 
+LONG = 100_000
+"""A number of trials large enough that the study does not end by itself."""
 PHASES = "saturate: {warmup: 0s, measured: 1s}\n  paced: {warmup: 0s, measured: 1s}"
 
 
@@ -104,6 +106,42 @@ def test_options_alone_make_a_study_for_the_service(served: Serving, tmp_path: P
     assert "the service has a study simulated-500-quick with other settings" in other.err
     same = at(served, "run", "--quick", *words, *baseline, "--detach")
     assert same.out.strip() == "simulated-500-quick"
+
+
+def test_a_made_name_never_replaces_the_study_of_another_user(served: Serving) -> None:
+    assert served.submit(text_of("before", trials=LONG)).status == 201
+    eventually(lambda: state_of(served, "before") == "running")
+    words = ("run", "--record-bytes", "700", "--target", "simulated", "--trials", str(LONG), "--detach")
+    first = at(served, *words, "--knob", "linger.ms=0..5")
+    assert first.out.strip() == "simulated-700", first.err
+    waiting = study_file_of(served, "simulated-700")
+    other = at(served, *words, "--partitions", "6")
+    assert other.out.strip() == "simulated-700-2", other.err
+    assert "the service has a study simulated-700 with other settings, so this study is" in other.complaint
+    assert study_file_of(served, "simulated-700") == waiting
+    longer = at(served, *words, "--knob", "linger.ms=0..5", "--hours", "5")
+    assert longer.out.strip() == "simulated-700", "it has the same trials, so this is the same study"
+    served.client.cancel("before")
+    eventually(lambda: state_of(served, "simulated-700") == "running")
+    assert at(served, *words, "--partitions", "7").out.strip() == "simulated-700-3"
+    for name in ("simulated-700-3", "simulated-700-2", "simulated-700"):
+        served.client.cancel(name)
+    ended(served, "simulated-700", "cancelled")
+
+
+def study_file_of(served: Serving, name: str) -> str:
+    with closing(open_queue(served.root)) as queue:
+        return queue.study_file(name)
+
+
+def test_recommendations_at_the_end_have_the_warnings_of_the_local_commands(served: Serving, tmp_path: Path) -> None:
+    path = tmp_path / "warned.yaml"
+    path.write_text(text_of("warned"))
+    ran = at(served, "run", str(path), "--quiet")
+    assert ran.code == 0, ran.err
+    again = at(served, "confirm", "warned", "--rounds", "2", "--max-rounds", "2", "--json")
+    assert again.code == 0, again.err
+    assert ran.complaint.count(SIMULATED) == again.complaint.count(SIMULATED) == 1
 
 
 def test_a_transactional_producer_gets_no_lower_guarantee_from_the_service(served: Serving, tmp_path: Path) -> None:
@@ -336,6 +374,17 @@ def test_mlflow_is_brought_up_to_date_by_the_service(served: Serving) -> None:
     assert done.code == 0, done.err
     assert done.json == {"schema_version": 1, "kind": "sync", "study": "orders", "state": "complete"}
     assert (served.root / "mlflow.db").is_file()
+
+
+def test_the_study_of_a_verification_is_copied_to_mlflow_whatever_its_baseline(served: Serving, tmp_path: Path) -> None:
+    new = properties(tmp_path, "linger.ms=50\n", "waits.properties")
+    baseline = properties(tmp_path, "acks=0\n", "acks0.properties")
+    quick = ("--warmup", "0", "--seconds", "1", "--rounds", "2", "--max-rounds", "2", "--target", "simulated")
+    verified = at(served, "verify", new, "--against", baseline, *quick, "--json")
+    assert verified.code in (0, 98, 99), verified.err
+    copied = at(served, "sync", "verify-waits-1", "--json")
+    assert copied.code == 0, copied.err
+    assert copied.json["state"] == "complete"
 
 
 def test_fewer_rounds_at_most_than_at_least_are_refused_as_by_the_command(served: Serving) -> None:

@@ -9,6 +9,7 @@ import json
 import shutil
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -21,6 +22,7 @@ from runners.simulated import SimulatedRunner
 from tests.helpers.postgres_server import USER, PostgresServer
 from tests.helpers.shared_storage import opened, storage_of
 from tests.helpers.trials import trial
+from tuner.confirmation.plan import plans_in
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable
@@ -59,6 +61,18 @@ def test_a_study_of_version_1_can_be_read_and_continued(tmp_path: Path) -> None:
     store.append(trial(999))
     assert len(store.trials()) == 17
     store.close()
+
+
+def test_kinds_of_trials_and_settings_of_a_confirmation_get_their_present_names(tmp_path: Path) -> None:
+    """The study is of commit e613d6f1, with the kinds second-look and ablation, and the keys looks, ablation_rounds."""
+    results = load_results(shutil.copytree(KEPT / "sqlite-1-all-kinds", tmp_path / NAME))
+    (size,) = results.sizes
+    kinds = Counter(trial.kind for trial in size.trials)
+    assert (kinds[Kind.REPEAT], kinds[Kind.UNDO]) == (3, 3)
+    (plan,) = plans_in(results.facts, size.record_bytes)
+    spec = parse_study(results.study_file, name=NAME, folder=None, origin="study.yaml", environ={})
+    for asked in (plan, spec.confirm):
+        assert (asked.nominee_repeats, asked.undo_rounds) == (1, 1)
 
 
 def test_a_sqlite_file_runs_every_missing_migration(tmp_path: Path) -> None:

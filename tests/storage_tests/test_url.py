@@ -1,6 +1,7 @@
 """Tests of parsing a storage's address, and that no part of a password is ever shown."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from tuner.storage.home import STORAGE_VARIABLE, storage_at
 from tuner.storage.postgres import PostgresStorage
 from tuner.storage.sqlite import FolderStorage
 from tuner.storage.url import StorageUrl
+from tuner.tracking import TrackingLocation
 
 
 @pytest.mark.parametrize(
@@ -75,11 +77,16 @@ def test_an_invalid_url_is_refused_and_not_shown(text: str) -> None:
         (f"postgresql+psycopg://ann:{SECRET}@db:5432/a?sslpassword={SECRET}", "postgresql+psycopg://ann:***@db:5432/a?sslpassword=***"),
         ("postgresql://ann@db/tuner", "postgresql://ann@db/tuner"),
         (f"https://ann:{SECRET}@mlflow.example:5000/base", "https://ann:***@mlflow.example:5000/base"),
+        (f"https://ann:p@{SECRET}@mlflow.example:5000/base", "https://ann:***@mlflow.example:5000/base"),
+        (f"https://ann@mail.example:{SECRET}@mlflow.example", "https://ann@mail.example:***@mlflow.example"),
+        (f"https://ann:{SECRET}/?#@mlflow.example/base", "https://ann:***@mlflow.example/base"),
+        ("https://ann@mlflow.example:5000/a@b", "https://ann@mlflow.example:5000/a@b"),
         ("sqlite:////studies/mlflow.db", "sqlite:////studies/mlflow.db"),
     ],
 )  # fmt: skip
 def test_a_shown_url_contains_no_secret(text: str, shown: str) -> None:
-    assert masked_url(text) == shown
+    assert masked_url(text) == TrackingLocation(text, Path()).shown == shown
+    assert SECRET not in TrackingLocation(text, Path()).masked(f"MLflow says: {text}")
     assert bool(secrets_in(text)) is (SECRET in text)
     if text.startswith("postgresql"):
         parsed = StorageUrl.parse(text)

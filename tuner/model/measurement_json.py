@@ -47,6 +47,7 @@ def measurement_json(seen: Measurement) -> dict[str, Any]:
         },
         origin=asdict(seen.origin),
         duration_s=seen.duration_s,
+        producers=seen.producers,
         records=seen.records,
         value_bytes=seen.value_bytes,
         metrics={name: OUTCOME_METRICS[name].read(seen) for name in shown_in(ShownIn.MEASUREMENT)},

@@ -11,6 +11,14 @@ URL: Final = re.compile(
     r"(?:/(?P<database>[^/?#@]*))?(?:\?(?P<query>[^#]*))?",
     re.IGNORECASE,
 )
+_PASSWORD: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://(?:[^:/?#]*:(?P<password>[^/?#]*)@|[^:@/?#]*:(?P<unescaped>[^@]*)@)", re.IGNORECASE
+)
+"""The beginning of a URL up to the end of its password.
+
+Programs take the last @ before the path as the end of a password, so a password may contain an @. If there is no @
+before the path, the password may have a /, ? or # that should be escaped, and ends at the next @.
+"""
 SECRETS: Final = ("password", "sslpassword", "pwd", "secret", "token")
 _SECRET_PAIR: Final = re.compile(rf"([?&](?:{'|'.join(SECRETS)})=)([^&#]+)", re.IGNORECASE)
 
@@ -20,10 +28,8 @@ def secrets_in(url: str) -> tuple[str, ...]:
 
     A secret with % escapes is returned twice: as it is written, and decoded.
     """
-    match = URL.match(url)
-    if match is None:
-        return ()
-    secrets = [match["password"] or "", *(value for _, value in _SECRET_PAIR.findall(url))]
+    start, end = _place_of_password(url)
+    secrets = [url[start:end], *(value for _, value in _SECRET_PAIR.findall(url))]
     return tuple(dict.fromkeys(each for secret in secrets if secret for each in (secret, unquote(secret))))
 
 
@@ -39,9 +45,12 @@ def masked(text: str, secrets: Iterable[str]) -> str:
 
 def masked_url(url: str) -> str:
     """Return the URL with `***` in place of its password and of each query parameter that is a secret."""
-    match = URL.match(url)
-    if match is None:
-        return url
-    start, end = match.span("password")
-    shown = url if start < 0 else url[:start] + MASK + url[end:]
+    start, end = _place_of_password(url)
+    shown = url[:start] + MASK + url[end:] if end else url
     return _SECRET_PAIR.sub(rf"\1{MASK}", shown)
+
+
+def _place_of_password(url: str) -> tuple[int, int]:
+    """Return where the password of a URL begins and ends; (0, 0) if it has none."""
+    match = _PASSWORD.match(url)
+    return (0, 0) if match is None else match.span(match.lastgroup or "password")

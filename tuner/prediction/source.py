@@ -65,7 +65,7 @@ def read_source(folder: Path, record_bytes: str | None = None) -> Source:
     try:
         study = load_results(folder)
     except NotAStudy:
-        return _source_of_experiment(load_experiment(folder))
+        return source_of_experiment(load_experiment(folder))
     return source_of_study(study, record_bytes)
 
 
@@ -123,8 +123,12 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
     return found.trial.config(), "baseline" if found.is_baseline else "recommended"
 
 
-def _source_of_experiment(experiment: ExperimentResults) -> Source:
-    """Return what an experiment offers: it begins with the control, or else with the first row that is described."""
+def source_of_experiment(experiment: ExperimentResults) -> Source:
+    """Return what an experiment offers: it begins with the control, or else with the first row that is described.
+
+    Raises:
+        NothingToFit: It has no measurements that the model describes.
+    """
     observations = tuple(observations_of_experiment(experiment))
     rows = [each.row for each in (experiment.control, *experiment.rows)]
     row = next(each for each in rows if each.setup.producers and is_described(each, experiment))

@@ -26,7 +26,10 @@ SIMULATED: Final = "simulated"
 """The name of the target of simulated studies, which need no cluster. Every service has this target."""
 _ENVIRONMENT_NAME: Final = "an environment variable's name has letters, digits and _, and does not begin with a digit"
 _URL_RULE: Final = "the address of a web page begins with http:// or https://"
+_HOST_RULE: Final = "must be a host name or an address without a port, such as tuner.example or ::1"
 Variable = Annotated[str, fields.text(_ENVIRONMENT_NAME, r"[A-Za-z_][A-Za-z0-9_]*")]
+
+Host = Annotated[str, fields.text(_HOST_RULE, r"[^\s:/?#@\[\]]+|\[?(?:[0-9A-Fa-f.]*:){2,}[0-9A-Fa-f.]*\]?")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class ServiceConfig:
     Attributes:
         host: The address to listen at.
         port: The port to listen at; 0 takes a free port.
-        allowed_hosts: Host names that requests may use, in lower case. Any name is allowed when this is empty.
+        allowed_hosts: Host names that requests may use, in lower case, and IPv6 addresses without brackets. Any name is
+            allowed when this is empty.
         root: The folder that holds the studies, the queue and the service's lock.
         tokens: The token file.
         environment: Names of the environment variables that submitted studies may use.
@@ -108,9 +112,9 @@ class ServiceFile(Section):
     """Address to listen at. Any address other than loopback needs tokens."""
     port: Annotated[int, fields.whole(0, 65_535)] = 8080
     """Port to listen at; 0 takes a free port."""
-    allowed_hosts: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
-    """Host names that clients may use. If this is set, a request with any other name in its Host header is refused. A
-    name that is not loopback needs tokens."""
+    allowed_hosts: Annotated[list[Host], Field(max_length=100)] = Field(default_factory=list)
+    """Host names that clients may use, without a port. If this is set, a request with any other name in its Host header
+    is refused. A name that is not loopback needs tokens."""
     studies: Text | None = None
     """Folder of the studies and of the queue. Default: the folder that the other commands use."""
     tokens: Text | None = None
@@ -222,7 +226,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
     return ServiceConfig(
         host=file.host,
         port=file.port,
-        allowed_hosts=tuple(name.lower() for name in file.allowed_hosts),
+        allowed_hosts=tuple(name.strip("[]").lower() for name in file.allowed_hosts),
         root=root,
         tokens=root / TOKENS_FILE if file.tokens is None else at(file.tokens),
         environment=tuple(file.environment),

@@ -4,7 +4,7 @@ StudyError                      (tuner.model.errors)
 └── ServiceError                the service can't do what it was asked to do                      (exit 1)
     ├── ServiceConfigError      the service's config file or the token file is wrong: correct it  (exit 1)
     ├── JobNotFound             no study of this name was submitted                               (HTTP 404)
-    ├── NameTaken               a cancelled study has this name: choose another name              (HTTP 409)
+    ├── NameTaken               another study has this name: choose another name                  (HTTP 409)
     ├── WrongMove               the study's state does not allow the request                      (HTTP 409)
     └── TokensBusy              another command is changing the tokens: try again later           (exit 1)
 """
@@ -29,7 +29,7 @@ class JobNotFound(ServiceError):
 
 
 class NameTaken(ServiceError):
-    """A cancelled study, with a different study file, has this name already."""
+    """Another study, with a different study file, has this name already and must keep it."""
 
 
 class WrongMove(ServiceError):

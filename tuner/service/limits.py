@@ -1,7 +1,7 @@
 """The limits that the service's operator sets for submitted studies."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, TypeVar
 
@@ -118,6 +118,11 @@ def limited(
         ray=replace(spec.ray, wait_s=most("executor.ray_wait", spec.ray.wait_s, limits.wait, " s")),
     )
     return inside, tuple(changes)
+
+
+def limited_json(changes: Iterable[Limited]) -> list[dict[str, str]]:
+    """Return the values that were changed as JSON values, for the response to who submitted the study."""
+    return [{"key": each.key, "detail": each.detail} for each in changes]
 
 
 def _bound(value: float | None) -> float:

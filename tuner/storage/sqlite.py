@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from runners.places import file_lock
 from runners.reporting import Say
-from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
+from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.progress import Progress
 from tuner.model.study_files import LOCK_FILE, RESULTS_FILE, STUDY_FILE, TRIALS_FOLDER
 from tuner.model.trial import Trial
@@ -115,28 +115,44 @@ class SqliteFile:
             RecordDamaged: The file is damaged.
             RecordUnwritable: The file can't be written, for example because the disk is full.
         """
-        try:
-            with self._lock:
-                return self._db.execute(statement, values).fetchall()
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            if isinstance(error, sqlite3.Error) and _is_unwritable(error):
-                raise unwritable(self.path, str(error)) from None
-            # Subclasses of DatabaseError are other errors, such as a locked file, unless their words tell of damage.
-            of_damage = str(error).startswith(("Could not decode to UTF-8", "no such "))
-            if isinstance(error, sqlite3.Error) and type(error) is not sqlite3.DatabaseError and not of_damage:
-                raise
-            raise self._damaged(error) from None
+        with self._telling(), self._lock:
+            return self._db.execute(statement, values).fetchall()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Run the block as one transaction, during which no other thread or process can write to the file."""
-        with self._lock, transaction(self._db):
+        """Run the block as one transaction, during which no other thread or process can write to the file.
+
+        Raises:
+            RecordDamaged: The file is damaged.
+            RecordUnwritable: The file can't be written. Only the end of the transaction may notice this.
+        """
+        with self._telling(), self._lock, transaction(self._db):
             yield
 
     def close(self) -> None:
         """Close the file; may be called again."""
         with self._lock:
             self._db.close()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Raise the errors of SQLite in the block that come from the file or the disk as errors of ours."""
+        try:
+            yield
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if _is_unwritable(error):
+                raise unwritable(self.path, str(error)) from None
+            if _code(error) == sqlite3.SQLITE_BUSY:
+                raise RecordUnwritable(
+                    f"{self.path} must become free within {_BUSY_S:.0f} s, but another process keeps it locked; end "
+                    "that process, or try again"
+                ) from None
+            # Subclasses of DatabaseError are other errors, such as a row that is there, unless their words tell of
+            # damage.
+            of_damage = str(error).startswith(("Could not decode to UTF-8", "no such "))
+            if isinstance(error, sqlite3.Error) and type(error) is not sqlite3.DatabaseError and not of_damage:
+                raise
+            raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> RecordDamaged:
         said = str(error)[:200]
@@ -365,7 +381,7 @@ def _use_wal(db: sqlite3.Connection) -> None:
         try:
             db.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends_s:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > ends_s:
                 raise
             time.sleep(_POLL_S)
         else:
@@ -411,9 +427,14 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         db.execute("COMMIT")
 
 
-def _is_unwritable(error: sqlite3.Error) -> bool:
-    """Return whether the system refused to write a file; errors of Python's module itself have no code."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE  # the low byte is the kind of the error
+def _is_unwritable(error: Exception) -> bool:
+    """Return whether the system refused to write a file."""
+    return _code(error) in _UNWRITABLE
+
+
+def _code(error: Exception) -> int:
+    """Return the kind of an error of SQLite; 0 for errors of Python's module itself, which have no code."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF  # the low byte is the kind of the error
 
 
 def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:

@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 from tuner.model.errors import StudyError
 from tuner.model.facts import TRACKING
 from tuner.model.reserved_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
-from tuner.model.secrets_in_urls import masked, secrets_in
+from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
 from tuner.model.spec import TrackingSpec
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class TrackingLocation:
     @property
     def shown(self) -> str:
         """The URI without its password, for messages."""
-        return self.masked(self.uri)
+        return masked_url(self.uri)
 
     def masked(self, text: str) -> str:
         """Return the text with the URI's password masked."""

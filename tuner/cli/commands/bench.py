@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.librdkafka.librdkafka_runner import GENERATORS
-from runners.limits import Limits
 from runners.measurement import Measurement
 from runners.reporting import counted, silent
 from runners.runner import Runner, go_on
@@ -139,15 +138,7 @@ def bench(
             rich_help_panel="Target",
         ),
     ] = None,
-    max_bytes: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE",
-            help="The highest number of bytes that one measurement may send. "
-            "Before a measurement sends more, the command ends with exit code 4.",
-            rich_help_panel="Target",
-        ),
-    ] = "50GB",
+    max_bytes: Annotated[str, workload_options.max_bytes("Target")] = "50GB",
     generator: Annotated[
         Generator,
         typer.Option(
@@ -201,7 +192,7 @@ def bench(
             seed=seed,
         )
     check_record(measured, workload.record_sizes.largest_bytes, key_bytes or None)
-    limits = Limits(max_bytes=options.parse_size(max_bytes))
+    limits = workload_options.limits_of(max_bytes, workload.record_sizes.largest_bytes)
     link = options.link_of(zone_delay, zone_bandwidth)
     target = options.target_of(
         bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like, link=link
@@ -209,11 +200,6 @@ def bench(
     if generator == "python" and chosen.kind is ClientKind.JAVA:
         raise typer.BadParameter("--generator python measures librdkafka only; leave it or --client java out")
     _check_target(target, replication)
-    largest_bytes = workload.record_sizes.largest_bytes
-    if limits.max_bytes is not None and limits.max_bytes < largest_bytes:
-        raise typer.BadParameter(
-            f"--max-bytes must allow at least one record of {largest_bytes:,} bytes, but got {limits.max_bytes:,}"
-        )
     check_picture(png, force=force)
     alone = quiet or as_json or as_csv
     with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as opened:

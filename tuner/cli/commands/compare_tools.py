@@ -1,13 +1,18 @@
 """`tuner compare-tools` compares our load generator with Kafka's tool."""
 
 import statistics
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
 
+from objectives.bottlenecks import Bottleneck
 from objectives.ratios import Ratio, ratio_of
-from runners.kafka_tools.producer_performance import java_throughput
+from objectives.verdict import Evidence, judge
+from runners.kafka_tools.producer_performance import PerformanceReport, java_throughput
+from runners.limits import Limits
+from runners.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
@@ -18,10 +23,8 @@ from tuner.cli.options import workload_options
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.document import document
-from tuner.present.console import OUT, say
+from tuner.present.console import OUT, say, warn
 from tuner.present.csv_text import csv_of
-
-_FIRST_GUESS_RECORDS_PER_S: Final = 100_000.0
 
 
 def compare_tools(
@@ -39,6 +42,7 @@ def compare_tools(
     warmup: Annotated[float, typer.Option(help="Seconds of load before each measurement.")] = 3.0,
     partitions: Annotated[int, typer.Option(help="Partitions of the topics that are created.")] = 3,
     replication: Annotated[int, typer.Option(help="Replicas of each partition of the created topics.")] = 1,
+    max_bytes: Annotated[str, workload_options.max_bytes()] = "50GB",
     bootstrap: options.Bootstrap = None,
     brokers: options.Brokers = None,
     as_json: options.Json = False,
@@ -63,47 +67,90 @@ def compare_tools(
             warmup_s=warmup,
             measured_s=seconds,
         )
+    limits = workload_options.limits_of(max_bytes, record_bytes)
     tell = silent if as_json or as_csv else say
     with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as opened:
-        ours, theirs = _measured_in_turn(opened, config, workload, rounds, tell)
+        ours, theirs, warnings = measured_in_turn(*_tools(opened, config, workload, limits), rounds, tell)
     ratio = ratio_of(ours, theirs)
     if as_csv:
         rows = enumerate(zip(ours, theirs, strict=True), 1)
         columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
         print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
     elif as_json:
-        print_json(_json(ours, theirs, ratio))
+        print_json(_json(ours, theirs, ratio, warnings))
     else:
         _print_ratio(ours, theirs, ratio)
+    for warning in warnings:
+        warn(warning)
 
 
-def _measured_in_turn(
-    opened: OpenTarget, config: ProducerConfig, workload: Workload, rounds: int, tell: Say
-) -> tuple[list[float], list[float]]:
-    """Return the records per second of our load generator, and those of Kafka's tool, in each round."""
+Ours = Callable[[], Measurement]
+"""Measures the workload with our load generator."""
+Theirs = Callable[[float], PerformanceReport]
+"""Measures the workload with Kafka's tool, given roughly the records per second that it will reach."""
+
+
+def _tools(opened: OpenTarget, config: ProducerConfig, workload: Workload, limits: Limits) -> tuple[Ours, Theirs]:
+    """Return what measures the workload with each of the two tools, on a new topic each time."""
+    runner = opened.runner(limits=limits)
+
+    def theirs(expected: float) -> PerformanceReport:
+        with owned_topic(opened.topics)(workload) as topic:
+            return java_throughput(opened.cluster, topic, config, workload, expected, max_bytes=limits.max_bytes)
+
+    return lambda: runner.run(config, workload), theirs
+
+
+def measured_in_turn(
+    measure_ours: Ours, measure_theirs: Theirs, rounds: int, tell: Say
+) -> tuple[list[float], list[float], list[str]]:
+    """Measure with both tools in turn.
+
+    Args:
+        measure_ours: Measures the workload with our load generator.
+        measure_theirs: Measures the workload with Kafka's tool.
+        rounds: Number of rounds that count.
+        tell: Called with a sentence about each of them.
+
+    Returns:
+        The records per second of our load generator in each round, those of Kafka's tool, and sentences about anything
+        that makes the comparison less reliable.
+    """
     ours: list[float] = []
     theirs: list[float] = []
-    runner = opened.runner()
-    expected = _FIRST_GUESS_RECORDS_PER_S
+    warnings: list[str] = []
+    expected: float | None = None
     for number in range(rounds + 1):
-        # Round 0 is not counted: it warms the broker up, and shows how many records the Java tool must send.
-        native = runner.run(config, workload).records_per_s
-        with owned_topic(opened.topics)(workload) as topic:
-            expected = java_throughput(opened.cluster, topic, config, workload, expected).records_per_s
+        # Round 0 is not counted: it warms the broker up, and shows how many records the Java tool must send. There, our
+        # own rate is the best guess.
+        seen = measure_ours()
+        report = measure_theirs(expected or seen.records_per_s)
+        native, expected = seen.records_per_s, report.measured.records_per_s
         if number:
             ours.append(native)
             theirs.append(expected)
             tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {expected:,.0f} records/s")
-    return ours, theirs
+            warnings += [f"round {number}, tuner: {sentence}" for sentence in _weaknesses(seen)]
+            warnings += [f"round {number}, Kafka's tool: {sentence}" for sentence in report.warnings]
+    return ours, theirs, warnings
 
 
-def _json(ours: list[float], theirs: list[float], ratio: Ratio) -> dict[str, Any]:
+def _weaknesses(seen: Measurement) -> list[str]:
+    """Return what makes a throughput of our load generator less reliable."""
+    found = [*seen.warnings, *seen.counts.differences()]
+    if judge(Evidence.of(seen)).bound is Bottleneck.OTHER_PROCESSES:
+        found.append("other processes on this host took the CPU")
+    return found
+
+
+def _json(ours: list[float], theirs: list[float], ratio: Ratio, warnings: Sequence[str]) -> dict[str, Any]:
     interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
     return document(
         "tool_comparison",
         tuner_records_per_s=ours,
         kafka_tool_records_per_s=theirs,
         ratio=interval,
+        warnings=list(warnings),
     )
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.errors import WorkloadRefused
+from runners.limits import Limits
+from tuner.cli.options.common_options import parse_size
 
 Panel = str | None
 """The panel of the help in which an option is shown; None for the panel of all other options."""
@@ -107,6 +109,34 @@ def warmup(panel: Panel = None, *, twice: bool = False, default: Default = True)
     """Return the option for the seconds before the measurement; see `seconds` for the arguments."""
     text = f"Seconds of load before the measurement{_TWICE if twice else ''}."
     return typer.Option(help=text, show_default=default, rich_help_panel=panel)
+
+
+def max_bytes(panel: Panel = None) -> Any:
+    """Return the option for the most bytes that one measurement may send."""
+    return typer.Option(
+        metavar="SIZE",
+        help="The highest number of bytes that one measurement may send. "
+        "Before a measurement sends more, the command ends with exit code 4.",
+        rich_help_panel=panel,
+    )
+
+
+def limits_of(max_bytes: str, largest_bytes: int) -> Limits:
+    """Return the limits of a measurement.
+
+    Args:
+        max_bytes: The value of `--max-bytes`, such as `50GB`.
+        largest_bytes: Bytes of the largest record that it sends.
+
+    Raises:
+        typer.BadParameter: The text is not a size, or not even one record is allowed.
+    """
+    most = parse_size(max_bytes)
+    if most < largest_bytes:
+        raise typer.BadParameter(
+            f"--max-bytes must allow at least one record of {largest_bytes:,} bytes, but got {most:,}"
+        )
+    return Limits(max_bytes=most)
 
 
 @contextmanager

@@ -7,12 +7,13 @@ import typer
 
 from tuner import api
 from tuner.cli.printing import print_json
+from tuner.cli.shown.warnings import warn_before_use
 from tuner.model.spec import StudySpec
 from tuner.present.console import OUT, warn
 from tuner.present.export import Format, export_all, study_json
 from tuner.present.studies.study_view import StudyView
 from tuner.results.recommendations.recommendation import Recommendation
-from tuner.results.study_results import SIMULATED, StudyResults
+from tuner.results.study_results import StudyResults
 
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
@@ -48,6 +49,4 @@ def print_found(results: StudyResults, found: list[Recommendation], *, as_json: 
         print_json(study_json(results.name, str(results.folder), found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
-    simulated = [SIMULATED] if results.simulated else []
-    for warning in dict.fromkeys([*simulated, *(warning for each in found for warning in each.warnings)]):
-        warn(warning)
+    warn_before_use(found, simulated=results.simulated)

@@ -13,6 +13,7 @@ import typer
 
 from tuner.cli.interruption import Interrupted
 from tuner.cli.printing import print_json
+from tuner.cli.shown.warnings import warn_before_use
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
 from tuner.model.spec import Goal
@@ -101,6 +102,12 @@ def check_ended(client: Client, name: str, ended: str, *wanted: str) -> None:
     if ended not in (wanted or (JobState.COMPLETE,)):
         note = client.study(name)["note"]
         raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
+
+
+def warn_of_limits(answer: Mapping[str, Any]) -> None:
+    """Warn of each value of a study that the service has changed, according to its answer to the new study."""
+    for change in answer.get("limited", ()):  # an earlier service tells it only of submitted studies
+        warn(f"{change['key']} {change['detail']}")
 
 
 def _token() -> str | None:
@@ -205,7 +212,7 @@ def recommend_each_at(
 
 
 def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
-    """Print the recommendation for each record size of a study, and warn if some sizes have none.
+    """Print the recommendation for each record size of a study, its warnings, and whether some sizes have none.
 
     Raises:
         NoFeasibleConfig: No size has one; `NothingMeasured` if none has a measured baseline.
@@ -224,6 +231,7 @@ def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
         print_json(study_json(name, None, found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
+    warn_before_use(found)
     if refused is not None:
         raise _no_recommendation(refused)
 

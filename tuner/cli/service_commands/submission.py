@@ -28,6 +28,7 @@ from tuner.cli.service_commands.at_service import (
     media_type,
     service,
     show_recommendations,
+    warn_of_limits,
 )
 from tuner.client import Client, ServiceRefused
 from tuner.present.console import say, warn
@@ -68,9 +69,8 @@ def run(
             raise Interrupted(left) from None
         name = view["name"]
         with left_at(client, name):
+            warn_of_limits(view)
             if not silent:
-                for change in view.get("limited", ()):
-                    warn(f"{change['key']} {change['detail']}")
                 say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
             if detach:
                 typer.echo(json.dumps(view, indent=2) if as_json else name)
@@ -86,12 +86,13 @@ def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str |
     other settings.
     """
     first: str | None = None
+    fixed = asked.name is not None or asked.study_file is not None
     for number in count(2):
         try:
             with _naming_options(asked):
-                return client.submit(text, media_type(asked.study_file, text))
+                # A made name may be that of another user's study, which must not get our settings.
+                return client.submit(text, media_type(asked.study_file, text), may_change=fixed)
         except ServiceRefused as error:
-            fixed = asked.name is not None or asked.study_file is not None
             if fixed or error.kind not in ("settings-changed", "name-taken"):
                 raise
             first = first or asked.default_name(target)

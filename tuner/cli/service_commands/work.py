@@ -30,6 +30,7 @@ from tuner.cli.service_commands.at_service import (
     media_type,
     service,
     show_recommendations,
+    warn_of_limits,
 )
 from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.model.document import document
@@ -125,6 +126,7 @@ def verify(
                 print_json(view)
             end_unless_passed(view)
         name = view["name"]
+        warn_of_limits(view)
         if not silent:
             say(f"study {name} is {view['state']} at {at.url}; Ctrl-C stops this command, not the study")
         with left_at(at, name):
@@ -158,10 +160,11 @@ def fork(
     text = None if study_file is None else asked.text_for_service(None)
     with service() as client:
         made = client.fork(study, name, text, media_type(asked.study_file, text or ""))
+        warn_of_limits(made)
         say(f"{name}: {made['trials_taken_over']} of {made['trials_there']} trials of {study} taken over")
         say(f"to continue: tuner --server {client.url} resume {name}")
     if as_json:
-        print_json(made)
+        print_json({key: value for key, value in made.items() if key != "limited"})  # as without a service
 
 
 def rm(

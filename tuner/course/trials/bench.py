@@ -32,8 +32,6 @@ from tuner.course.trials.trial_job import TrialDone, TrialJob
 from tuner.course.trials.trial_target import TrialTarget, TrialTopic
 from tuner.model.trial import PACED, SATURATED
 
-_AT_ONCE_S: Final = 1e-3
-"""Two moments that are no further apart count as one."""
 _MOST_TRIES: Final = 4
 """The most attempts to begin a trial. Before each further attempt, we wait until the cluster has all its brokers."""
 
@@ -278,13 +276,12 @@ class Bench:
 
 def _killing_a_broker(trial: _RunningTrial, workload: Workload, watch: Watch) -> Watch:
     """Return a function that also kills a broker at the end of a window, if the trial is to lose one at that moment."""
-    killed_s = trial.done.job.setup.broker_killed_s
-    if killed_s is None:
+    setup = trial.done.job.setup
+    if setup.broker_killed_s is None:
         return watch
-    at_s = workload.warmup_s + killed_s - _AT_ONCE_S
 
     def killing(window: Window) -> WatchDecision:
-        if not trial.broker_killed and window.at_s >= at_s:
+        if not trial.broker_killed and setup.kills_broker_by(window.at_s, workload.warmup_s):
             trial.broker_killed = True
             trial.topic.kill_broker()
         return watch(window)

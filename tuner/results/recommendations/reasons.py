@@ -93,10 +93,13 @@ def nothing_fits(
         front: For each config on the front, the metrics by which the conditions judge it.
     """
     asked = {
-        "--max-p99-ms": conditions.max_p99_ms is not None and f"p99 <= {conditions.max_p99_ms:g} ms",
-        "--min-mb-per-s": conditions.min_mb_per_s is not None and f"throughput >= {conditions.min_mb_per_s:g} MB/s",
+        option: words.format(limit)
+        for option, words, limit in (
+            ("--max-p99-ms", "p99 <= {:g} ms", conditions.max_p99_ms),
+            ("--min-mb-per-s", "throughput >= {:g} MB/s", conditions.min_mb_per_s),
+        )
+        if limit is not None
     }
-    asked = {option: words for option, words in asked.items() if words}
     best = [
         f"best {name} {value:.4g}"
         for name, value in (
@@ -106,7 +109,7 @@ def nothing_fits(
         if value is not None
     ]
     missed = dict.fromkeys(name for trial in results.trials for name, by in trial.violations.items() if by > 0)
-    kept = " and ".join(asked.values() or missed) or "the study's constraints"
+    kept = " and ".join([*asked.values()] or missed) or "the study's constraints"
     advice = f"relax {' or '.join(asked) or 'the constraints'}, or run a longer study"
     if not asked and set(missed) <= {str(each) for each in ALWAYS}:
         advice = "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"

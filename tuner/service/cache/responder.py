@@ -170,7 +170,6 @@ def _explanation(kept: ResultsCache, study: str, store: ResultsStore, given: Map
 def _prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.retention import TYPED, Retention
-    from tuner.prediction.source import source_of_study
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json
 
@@ -182,7 +181,7 @@ def _prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapp
         changes = Changes.of(settings)
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
-    source = source_of_study(kept.results(study, store), changes.record_bytes)
+    source = kept.source(study, store, changes.record_bytes)
     asked = Question.of(source)
     asked = (asked.of_defaults() if given.get("begin") == "defaults" else asked).changed(changes)
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cachetools import LRUCache
 
 from tuner.model.errors import StudyNotFound
-from tuner.model.facts import STUDY_ID
+from tuner.model.facts import EXPERIMENT, STUDY_ID
 from tuner.model.trial import SEARCHING_KINDS
 from tuner.results.study_results import StudyResults, results_of
 from tuner.service.problems import Problem
@@ -67,6 +67,26 @@ class ResultsCache:
             results = results_of(store, self._root / study)
             self._kept[study] = (stamp, results)
         return results
+
+    def source(self, study: str, store: ResultsStore, record_bytes: str | None) -> "Source":
+        """Return what a study or an experiment offers for predictions.
+
+        Args:
+            study: The name of the study or experiment.
+            store: Its stored results.
+            record_bytes: As for `tuner.prediction.source.read_source`.
+
+        Raises:
+            NothingToFit: It has no measurements, or none that the model describes.
+            WorkloadRefused: `record_bytes` is no record size.
+        """
+        # Imported here, because they import scipy.
+        from tuner.prediction.source import source_of_experiment, source_of_study
+        from tuner.results.experiments.experiment_results import experiment_results
+
+        if EXPERIMENT in store.facts():
+            return source_of_experiment(experiment_results(store, self._root / study))
+        return source_of_study(self.results(study, store), record_bytes)
 
     def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
         """Return the constants of the performance model, fitted to the results that the study has now."""

@@ -254,7 +254,8 @@ def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(RunnerError)
     @app.exception_handler(ConfigError)
     @app.exception_handler(StudyError)
-    async def of_ours(_: Request, error: Exception) -> Response:
+    @app.exception_handler(Exception)  # the framework raises these again afterwards, and `AccessControl` logs them
+    async def of_any(_: Request, error: Exception) -> Response:
         return problem_response(problem_of(error))
 
 

@@ -249,10 +249,12 @@ VERIFICATION: Final[dict[str, Any]] = {
         "text/plain": {"schema": {"type": "string"}},
     },
 }
-NEW_VERIFICATION: Final = _answer("The study that measures the config.", _VIEW, **_VIEW_SCHEMA)
+NEW_VERIFICATION: Final = _answer(
+    "The study that measures the config, and in `limited` the values that were changed.", _SUBMITTED, **_VIEW_SCHEMA
+)
 REMOVED: Final = _answer("The study was removed.", {"schema_version": 1, "kind": "removed", "removed": ["orders"]})
 FORK: Final = _answer(
-    "The new study, and how many trials it has taken over.",
+    "The new study, how many trials it has taken over, and in `limited` the values that were changed.",
     {
         "schema_version": 1,
         "kind": "fork",
@@ -260,6 +262,7 @@ FORK: Final = _answer(
         "of": "orders",
         "trials_there": 80,
         "trials_taken_over": 60,
+        "limited": [],
     },
 )
 PLAN: Final[dict[str, Any]] = {

@@ -4,6 +4,7 @@ All but the form that submits a study work without scripts.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, Final
 
@@ -128,8 +129,8 @@ def _left(seconds: float | None) -> str:
 
 
 def _minute(time: str) -> str:
-    """Return the date and minute of an ISO 8601 time: `2026-03-01 20:00`."""
-    return time[:16].replace("T", " ")
+    """Return an ISO 8601 time to the minute: `2026-03-01 20:00 UTC`. The page's script turns it into local time."""
+    return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 # Study files, error messages and token names are text from outside, so all values are escaped in the pages.

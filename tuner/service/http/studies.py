@@ -16,6 +16,7 @@ from tuner.course.budgets.least_limits import check_limits
 from tuner.model.document import document
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
+from tuner.model.identity import setting_changes, study_identity
 from tuner.model.progress import StudyState
 from tuner.service.cache.query import CachedResponse, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
@@ -26,6 +27,7 @@ from tuner.service.queue.job_queue import JobQueue
 from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.home import shared_url, storage_at
+from tuner.study_file import StudyFileError
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 RECORDED: Final = "recorded"
@@ -49,24 +51,29 @@ class Studies:
     responses: ResponseCache
     supervisor: Supervisor
 
-    async def submit(self, submission: Submission) -> tuple[dict[str, Any], bool]:
+    async def submit(self, submission: Submission, *, may_change: bool = True) -> tuple[dict[str, Any], bool]:
         """Put a study into the queue.
+
+        Args:
+            submission: The study.
+            may_change: Whether a study of this name that has other settings may get the new ones. If not, only settings
+                on which no trial depends may be others, and only while the study is not running.
 
         Returns:
             The study, and whether it is new; False if the study was submitted before, with the same study file or with
             another one.
 
         Raises:
-            NameTaken: A study of this name with another study file was cancelled.
+            NameTaken: A study of this name with another study file was cancelled or may not change.
             WrongMove: A study of this name with another study file is running.
             StudyChanged: The study has trials, and the study file changes settings that the trials depend on.
             LimitTooLow: The study is new, and a limit leaves too little time or too few bytes.
         """
-        job, new = await run_in_threadpool(self._put, submission)
+        job, new = await run_in_threadpool(self._put, submission, may_change)
         self.supervisor.wake()
         return await self._view(job.name, job), new
 
-    def _put(self, submission: Submission) -> tuple[QueuedJob, bool]:
+    def _put(self, submission: Submission, may_change: bool) -> tuple[QueuedJob, bool]:
         """Put a study into the queue, if its study file fits the trials that the study has."""
         try:
             before: QueuedJob | None = self.queue.find(submission.name)
@@ -74,7 +81,8 @@ class Studies:
             before = None
         if before is None or before.digest != submission.digest:
             if before is not None:
-                check_changeable(before)
+                may_change = may_change or (not before.active and self._same_trials(submission))
+                check_changeable(before, may_change=may_change)
             try:
                 with closing(storage_at().read(self.config.root / submission.name)) as store:
                     if store.trials(limit=1) and (identity := store.facts().get(IDENTITY)):
@@ -83,7 +91,17 @@ class Studies:
                 check_limits(spec_of(submission.text, self.config, os.environ)[0])
             except RecordDamaged:
                 pass  # the process that runs the study will tell
-        return self.queue.submit(submission)
+        # Another client may have submitted a study of this name meanwhile, so the queue checks it again.
+        return self.queue.submit(submission, may_change=may_change)
+
+    def _same_trials(self, submission: Submission) -> bool:
+        """Return whether a study would have the same trials with its new study file as with its own."""
+        try:
+            own, _ = spec_of(self.queue.study_file(submission.name), self.config, os.environ)
+        except StudyFileError:  # the service's config no longer allows it
+            return False
+        asked, _ = spec_of(submission.text, self.config, os.environ)
+        return not setting_changes(study_identity(asked), study_identity(own))
 
     async def pause(self, name: str) -> dict[str, Any]:
         """Pause a study.

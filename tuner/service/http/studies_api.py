@@ -15,6 +15,7 @@ from tuner.service.http import examples
 from tuner.service.http.parameters import Study, client_name, study_text
 from tuner.service.http.responses import json_response
 from tuner.service.http.studies import Studies
+from tuner.service.limits import limited_json
 from tuner.service.submission import submission_of
 
 
@@ -41,13 +42,16 @@ def studies_router(studies: Studies) -> APIRouter:
         service's config file defines. Submitting the same study again changes nothing and returns the existing study.
         If limits, constraints or other settings on which no trial depends have changed, a study that is not running
         gets the new study file and goes back into the queue.
+        With the header `If-None-Match: *`, a study whose trials depend on other settings, or that is running, keeps its
+        study file (status 409): the client wants a new study, and can choose another name.
         `limited` lists the values that the service has changed, because its operator limits them.
         """
         text = await study_text(request)
         asked, changes = await run_in_threadpool(submission_of, text, studies.config, os.environ, client_name(request))
-        view, new = await studies.submit(asked)
+        may_change = request.headers.get("if-none-match", "").strip() != "*"
+        view, new = await studies.submit(asked, may_change=may_change)
         headers = {"location": view["links"]["self"]}
-        view["limited"] = [{"key": change.key, "detail": change.detail} for change in changes]
+        view["limited"] = limited_json(changes)
         return json_response(view, status=201 if new else 200, headers=headers)
 
     @api.get("/studies", response_class=Response, responses={200: examples.STUDIES}, tags=["studies"])

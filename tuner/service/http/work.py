@@ -28,6 +28,7 @@ from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, T
 from tuner.service.cache.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
+from tuner.service.limits import Limited, limited_json
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, TaskKind
 from tuner.service.submission import spec_of, submission_of
@@ -189,7 +190,7 @@ class WorkRequests:
         queue, storage, folder = self.studies.queue, storage_at(), self._folder(name)
         if text is None:
             text = renamed(queue.study_file(source), name)
-        submission, _ = submission_of(text, self.studies.config, os.environ, submitted_by)
+        submission, changes = submission_of(text, self.studies.config, os.environ, submitted_by)
         if submission.name != name:
             raise Problem(
                 422, "invalid", f"the study file must name the new study {name}, but it names {submission.name}"
@@ -204,7 +205,7 @@ class WorkRequests:
             except BaseException:
                 queue.remove(name)
                 raise
-        return taken.as_json(name)
+        return {**taken.as_json(name), "limited": limited_json(changes)}
 
     async def verify(self, asked: VerificationAsked, submitted_by: str) -> tuple[dict[str, Any], bool]:
         """Put the verification of a config into the queue.
@@ -222,13 +223,19 @@ class WorkRequests:
             Problem: The study to measure like excludes a setting.
         """
         found = await run_in_threadpool(self._verify, asked, submitted_by)
-        if isinstance(found, str):
+        if isinstance(found, tuple):
+            name, changes = found
             self.studies.supervisor.wake()
-            return await self.studies.show(found), True
+            return {**await self.studies.show(name), "limited": limited_json(changes)}, True
         return found, False
 
-    def _verify(self, asked: VerificationAsked, submitted_by: str) -> str | dict[str, Any]:
-        """Return the name of the study that verifies a config, or the JSON of a judgement that refuses the config."""
+    def _verify(self, asked: VerificationAsked, submitted_by: str) -> tuple[str, tuple[Limited, ...]] | dict[str, Any]:
+        """Put a study that verifies a config into the queue.
+
+        Returns:
+            The name of the study and the values that the operator's limits change, or the JSON of a judgement that
+            refuses the config.
+        """
         while True:
             name = self._free_name(verification_stem(asked.file))
             text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
@@ -239,11 +246,11 @@ class WorkRequests:
             before = judgement_before(spec, terms, asked.file, "the baseline")
             if before.refused:
                 return before.as_json()
-            submission, _ = submission_of(text, self.studies.config, os.environ, submitted_by, searched=False)
+            submission, changes = submission_of(text, self.studies.config, os.environ, submitted_by, searched=False)
             options = {"terms": terms.as_json(), "rates": rates, "file": asked.file}
             with suppress(NameTaken):  # another client has just taken the name
                 self.studies.queue.submit(replace(submission, task=Task(TaskKind.VERIFY, options)), must_be_new=True)
-                return name
+                return name, changes
 
     def _like(self, asked: VerificationAsked, name: str) -> tuple[str, dict[str, float]]:
         """Return the text of a study that measures like another one, and the fixed rate of each record size."""

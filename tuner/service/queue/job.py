@@ -144,13 +144,22 @@ class QueuedJob:
         return self.state in ACTIVE
 
 
-def check_changeable(job: QueuedJob) -> None:
+def check_changeable(job: QueuedJob, *, may_change: bool = True) -> None:
     """Check whether a study in the queue may get a changed study file.
 
+    Args:
+        job: The study in the queue.
+        may_change: Whether the client wants it to get the changed file, if its state allows that.
+
     Raises:
-        NameTaken: The study was cancelled, so it can't go on.
+        NameTaken: The study was cancelled, so it can't go on, or the client wants it to keep its study file.
         WrongMove: The study is running.
     """
+    if not may_change:
+        raise NameTaken(
+            f"the study must have a new name, but {job.name!r} was submitted before with other settings; choose "
+            "another name"
+        )
     if job.active:
         raise WrongMove(
             f"a study file may change only while the study is not running, but {job.name} is {job.state}; pause the "

@@ -90,7 +90,9 @@ class JobQueue:
     def __init__(self, table: SqliteTable | PostgresTable) -> None:
         self._table = table
 
-    def submit(self, submission: Submission, *, must_be_new: bool = False) -> tuple[QueuedJob, bool]:
+    def submit(
+        self, submission: Submission, *, must_be_new: bool = False, may_change: bool = True
+    ) -> tuple[QueuedJob, bool]:
         """Put a study into the queue. Once this returns, the study survives a crash.
 
         If the queue has a study of this name with another study file, and that study is not running, the study gets the
@@ -99,13 +101,15 @@ class JobQueue:
         Args:
             submission: The study.
             must_be_new: Whether a study of this name is refused, whatever its study file.
+            may_change: Whether a study of this name may get the new study file; if not, it keeps its own.
 
         Returns:
             The study, and whether it is new. If the queue already has a study with the same name and digest, that study
             is returned unchanged.
 
         Raises:
-            NameTaken: A study of this name with another study file was cancelled, or the name must be new and is not.
+            NameTaken: A study of this name with another study file was cancelled or may not change, or the name must be
+                new and is not.
             WrongMove: A study of this name with another study file is running.
         """
 
@@ -126,7 +130,7 @@ class JobQueue:
             if must_be_new and not again:
                 raise NameTaken(f"the study must have a new name, but there is already a study {submission.name}")
             if there[0].digest != submission.digest:
-                check_changeable(there[0])
+                check_changeable(there[0], may_change=may_change)
                 ask(
                     _CHANGE,
                     submission.digest,

@@ -118,12 +118,19 @@ class Supervisor:
             job = self._queue.claim(self._owner, at_once=at_once, lease_s=_LEASE_S, targets=targets)
             if job is None:
                 return
-            # A service that was killed right after it started the study's process may have left that process running.
-            process = StudyProcess.adopt(self._folder(job))
-            if process is not None and process.running:
-                self._watch_again(job, process)
-            elif job.state is JobState.RUNNING:
-                self._start(job)
+            try:
+                self._begin(job)
+            except OSError as error:
+                self._unusable(job, error)
+
+    def _begin(self, job: QueuedJob) -> None:
+        """Start the process of a study that was just claimed, unless it is running already."""
+        # A service that was killed right after it started the study's process may have left that process running.
+        process = StudyProcess.adopt(self._folder(job))
+        if process is not None and process.running:
+            self._watch_again(job, process)
+        elif job.state is JobState.RUNNING:
+            self._start(job)
 
     def _look_after(self) -> None:
         held = {job.name: job for job in self._queue.renew(self._owner, lease_s=_LEASE_S)}
@@ -131,16 +138,30 @@ class Supervisor:
             # The lease ran out, for example because this host was suspended. Then another service claimed the study.
             self._log(f"{name}: another service runs this study now, so its process on this host was ended")
             self._processes.pop(name).kill()
-        for name, job in held.items():
-            process = self._processes.get(name)
-            if process is None:
-                self._left(job)
-            elif not process.running:
-                outcome = process.outcome
-                del self._processes[name]
-                self._after_end(job, process, outcome)
-            elif job.state in (JobState.PAUSING, JobState.CANCELLING):
-                process.stop()
+        for job in held.values():
+            try:
+                self._look_at(job)
+            except OSError as error:
+                self._unusable(job, error)
+
+    def _look_at(self, job: QueuedJob) -> None:
+        process = self._processes.get(job.name)
+        if process is None:
+            self._left(job)
+        elif not process.running:
+            del self._processes[job.name]
+            self._after_end(job, process, process.outcome)
+        elif job.state in (JobState.PAUSING, JobState.CANCELLING):
+            process.stop()
+
+    def _unusable(self, job: QueuedJob, error: OSError) -> None:
+        """Record that the system refuses to read or write the files of a study, which must not stop the others."""
+        if job.state is not JobState.RUNNING:
+            self._stopped(job)
+            return
+        note = f"the files of the study must be readable and writable, but: {error}; it is tried again"
+        self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
+        self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
 
     def _left(self, job: QueuedJob) -> None:
         """Take over a study that this service was running when it was killed."""

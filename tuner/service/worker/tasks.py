@@ -37,7 +37,9 @@ def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> Non
         StudyError: The study can't be run, confirmed or copied.
         RunnerError: The cluster can't be used.
     """
-    spec, changes = spec_of(text, config, os.environ, searched=task.kind is not TaskKind.VERIFY)
+    # The study of a verification never searches, and is copied to MLflow as it is.
+    searched = task.kind in (TaskKind.RUN, TaskKind.CONFIRM)
+    spec, changes = spec_of(text, config, os.environ, searched=searched)
     # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
     for name in config.secret_variables:
         os.environ.pop(name, None)

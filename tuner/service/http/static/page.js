@@ -8,7 +8,7 @@ const IDLE_MS = 15000; // how soon a page on which nothing happens shows what ha
 const PAUSE_MS = 500;
 let waiting = null;
 let stream = null;
-let shown = ""; // what stands in <main>, without the pictures that scripts have drawn
+let shown = ""; // what stands in <main>, without the pictures and times that scripts have put there
 
 async function refresh() {
   waiting = null;
@@ -33,12 +33,20 @@ async function refresh() {
       }
       document.querySelector("main").replaceWith(main);
       shown = told;
+      showLocalTimes();
     }
     Object.assign(document.body.dataset, {events: "", ...page.body.dataset});
     follow();
     await drawAll();
   } catch (lost) {
     // The service may be restarting. The next event or poll tries again.
+  }
+}
+
+// Shows times in the time zone of the browser. The Swedish form is that of the commands: 2026-03-01 20:00.
+function showLocalTimes() {
+  for (const each of document.querySelectorAll("main time")) {
+    each.textContent = new Date(each.dateTime).toLocaleString("sv", {dateStyle: "short", timeStyle: "short"});
   }
 }
 
@@ -167,6 +175,7 @@ function show(answered, moved) {
 
 for (const each of document.querySelectorAll("noscript")) each.remove(); // as in `refresh`, to compare both
 shown = document.querySelector("main").innerHTML;
+showLocalTimes();
 drawAll().catch(() => {});
 follow();
 if (document.body.dataset.live) poll();
