@@ -80,7 +80,7 @@ def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
     (size,) = results.sizes
     assert size.baseline is not None
     assert size.baseline.metrics["mb_per_s"] < 150
-    assert size.baseline_metrics["mb_per_s"] == pytest.approx(195, rel=0.05)
+    assert size.baseline_metrics["mb_per_s"] == pytest.approx(200, rel=0.1)
     for goal in Goal:
         found = recommend(results, "2000", goal, conditions)
         assert found.is_baseline or found.proven

@@ -239,7 +239,7 @@ SPEC = StudySpec(
         **dict.fromkeys(("enable.idempotence", "max.in.flight", "queue.buffering.max.messages", "batch.size"), OFF),
         **dict.fromkeys(("compression.level.gzip", "compression.level.lz4", "compression.level.zstd"), OFF),
     },
-    search=SearchSpec(method=Method.GRID, trials=None, burn_in_max=1),
+    search=SearchSpec(method=Method.GRID, trials=None, burn_in_max=1, seed=2),
     confirm=ConfirmSpec(rounds=6, max_rounds=6, nominee_repeats=1, nominees=2, undo_rounds=2),
     executor=Executor.SIMULATED,
 )

@@ -99,7 +99,7 @@ def test_a_missing_metric_keeps_no_condition() -> None:
 
 def test_an_allowed_loss_is_no_limit() -> None:
     asked = Conditions(max_p99_ms=10, allow_loss=0.2)
-    assert (asked.limited, asked.options) == (True, ("--max-p99-ms", "10", "--allow-loss", "0.2"))
+    assert (asked.constrained, asked.options) == (True, ("--max-p99-ms", "10", "--allow-loss", "0.2"))
     assert not Conditions(allow_loss=0.2).constrained
     assert recommend(study(), "1000", Goal.BALANCED, Conditions(allow_loss=0.2)).asked == ("--allow-loss", "0.2")
 
@@ -281,7 +281,7 @@ def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> N
 
 
 @pytest.mark.parametrize(
-    ("p99_ms", "cost"),
+    ("p99_ms", "kind"),
     [
         ((10.0, 10.1, 10.0), SideEffectKind.KEEPS),
         ((10.3, 10.4, 10.3), SideEffectKind.KEEPS),

@@ -477,7 +477,7 @@ def test_what_lines_mean_at_a_size_and_a_rate() -> None:
     assert "fills 51 % of a batch: 101 records of 1,000 B of 198 at 20,000 records/s" in linger.sentence
     assert "waits 5 ms" in linger.sentence
     (in_flight,) = of(report, "max.in.flight.requests.per.connection", About.LOAD)
-    assert "may take 49.5 ms to answer" in in_flight.sentence
+    assert "answers each request within 49.5 ms" in in_flight.sentence
     (queue,) = of(report, "buffer.memory", About.LOAD)
     assert "enough for 1.7 s" in queue.sentence
     assert "send() waits" in queue.sentence
