@@ -268,7 +268,9 @@ def _network(evidence: Evidence) -> str | None:
     # The client's connections end at the process that imitates the link. The kernel counts that this process reads no
     # faster than the link allows as waiting for the receiver, as if the broker did not read.
     if (evidence.link_used_ratio or 0.0) >= BUSY_RATIO:
-        return f"the records took {percent(evidence.link_used_ratio)} of the bandwidth of the link to the brokers"
+        # Windows end between acknowledgements, so that it may be a little above 1.
+        used = percent(min(1.0, evidence.link_used_ratio or 0.0))
+        return f"the records took {used} of the bandwidth of the link to the brokers"
     if (evidence.resources.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
         return None
     return f"the network limited the busiest connection {percent(evidence.resources.network_limited_ratio)} of the time"

@@ -312,6 +312,7 @@ def load_study(study: str | Path, *, storage: str | None = None) -> Study:
 
     Raises:
         StudyNotFound: There is no such study; the message names the studies that exist.
+        StudyFileError: The study file can't be read, or is no YAML.
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.study_results import load_results

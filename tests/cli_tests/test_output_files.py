@@ -153,6 +153,20 @@ def test_one_file_per_record_size_is_checked_before_any_is_written(tmp_path: Pat
     assert [path.name for path in Path().iterdir()] == ["out-100.properties"]
 
 
+def test_standard_output_gets_the_configs_of_all_record_sizes(tmp_path: Path) -> None:
+    both = [each for size in ("1000", "100") for each in (baseline(0, size), trial(1, 20.0, 10.0, size=size))]
+    study(tmp_path / "studies" / "two", *both, record_sizes=["1000", "100"]).close()
+    words = arguments("recommend", "two", "--format", "properties")
+    plain = subprocess.run(words, capture_output=True, text=True, check=True)
+    Path("link.properties").symlink_to("/dev/stdout")
+    for output in ("/dev/stdout", "link.properties"):
+        streamed = subprocess.run([*words, "--output", output], capture_output=True, text=True, check=True)
+        assert streamed.stdout == plain.stdout
+        assert streamed.stdout.count("linger.ms=1\n") == 2
+        assert "the output holds 2 configs, one per record size" in streamed.stderr
+    assert [path.name for path in Path().iterdir()] == ["link.properties"]
+
+
 BAD_PLACES: dict[str, Callable[[str], str]] = {
     "below a file": lambda name: f"file/{name}",
     "missing folder": lambda name: f"missing/{name}",

@@ -84,6 +84,15 @@ def test_a_simulated_study_says_so_in_every_list(root: Path) -> None:
     assert tuner("status", "overnight", "--json").json["simulated"] is False
 
 
+@pytest.mark.parametrize("name", ["begun.2", "begun.yaml"])
+def test_only_a_study_that_is_named_itself_is_removed(root: Path, name: str) -> None:
+    refused = tuner("rm", name, "--yes")
+    assert refused.code == 2, refused.err
+    assert f"there is no study '{name}'" in refused.complaint
+    assert "did you mean begun?" in refused.complaint
+    assert (root / "begun" / RESULTS_FILE).is_file()
+
+
 def test_a_list_without_studies_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     empty = tuner("studies")

@@ -64,6 +64,24 @@ def test_a_service_is_told_the_name_of_the_file_if_the_study_has_none(
     assert sent.splitlines()[:lines] == text.splitlines()[:lines], "the service names the lines of the user's file"
 
 
+@pytest.mark.parametrize(
+    ("given", "name"), [({"quick": True}, "orders-quick"), ({"client": "java"}, "orders-java"), ({}, "orders")]
+)
+@pytest.mark.parametrize("study", ["orders", "{name: orders}"])
+def test_a_study_has_the_same_name_at_a_service(tmp_path: Path, given: dict[str, Any], name: str, study: str) -> None:
+    file = tmp_path / "overnight.yaml"
+    file.write_text(f"study: {study}\nworkload: {{record_bytes: 100}}\n")
+    sent = yaml.safe_load(StudyFromOptions(study_file=file, **given).text_for_service(None))["study"]
+    assert (sent if isinstance(sent, str) else sent["name"]) == described(study_file=file, **given).name == name
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "study: 5\n"])
+def test_a_file_that_is_no_study_is_left_to_the_service(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "overnight.yaml"
+    file.write_text(text)
+    assert StudyFromOptions(study_file=file, quick=True).text_for_service(None) == text
+
+
 def described(**given: object) -> StudySpec:
     """Return the study that options describe, by their names in Python."""
     return StudyFromOptions(**given).study()[0]  # type: ignore[arg-type]

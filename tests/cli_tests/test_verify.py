@@ -227,10 +227,10 @@ def test_a_file_that_cannot_be_verified_is_refused_and_nothing_is_left(
 
 @pytest.mark.campaign
 def test_a_study_is_confirmed_again_with_more_rounds(tmp_path: Path, studies: Path) -> None:
-    file = written(tmp_path / "small.yaml", STUDY)
+    file = written(tmp_path / "night.yaml", STUDY)
     assert tuner("run", str(file), "--no-mlflow", "-q").code == 0
     before = load_results(studies / "small").sizes[0]
-    done = tuner("confirm", "small", "--goal", "latency", "--rounds", "5", "--no-mlflow")
+    done = tuner("confirm", str(file), "--goal", "latency", "--rounds", "5", "--no-mlflow")
     assert done.code == 0, done.err
     assert re.search(r"\d %( interval)?\)", done.out)
     after = load_results(studies / "small").sizes[0]
@@ -249,6 +249,15 @@ def test_a_study_is_confirmed_again_with_more_rounds(tmp_path: Path, studies: Pa
     assert "goal latency" in done.out
     record = json.loads(tuner("confirm", "small", "--goal", "latency", "--no-mlflow", "--json").out)
     assert [(each["goal"], each["record_bytes"]) for each in record["recommendations"]] == [("latency", "1000")]
+
+
+@pytest.mark.campaign
+def test_a_confirmation_without_a_recommendation_has_the_exit_code_of_the_run(tmp_path: Path) -> None:
+    file = written(tmp_path / "never.yaml", f'{STUDY}constraints: ["latency_p99_ms <= 0.001"]\n')
+    for words in (("run", str(file)), ("confirm", str(file), "--rounds", "2", "--max-rounds", "2")):
+        ended = tuner(*words, "--no-mlflow", "--quiet")
+        assert ended.code == 5, ended.err
+        assert "no config of small keeps every constraint" in ended.complaint
 
 
 def test_a_missing_study_cannot_be_confirmed() -> None:

@@ -29,6 +29,25 @@ def test_a_study_measures_like_another_one(record_bytes: str | None) -> None:
     assert rates == {size: rate for size, rate in _RATES.items() if record_bytes in (None, size)}
 
 
+@pytest.mark.parametrize("mix", ["100:70,1000:30", "1000:3, 100:7", "100:0.7,1000:0.3"])
+def test_a_mix_may_be_written_with_any_weights(mix: str) -> None:
+    text, rates = measuring_like(_TEXT, "new", "old", _FACTS, mix, "--record-bytes")
+    spec = parse_study(text, name="new", folder=Path("/"), origin="a test", environ={}, searched=False)
+    assert [str(size) for size in spec.workload.record_sizes] == list(rates) == ["100:0.7,1000:0.3"]
+
+
+def test_a_size_may_have_a_unit() -> None:
+    facts = {RECORD_SIZES: ["65536"], RATES: {"65536": 300.0}}
+    _, rates = measuring_like(_TEXT, "new", "old", facts, "64KiB", "--record-bytes")
+    assert rates == {"65536": 300.0}
+
+
+@pytest.mark.parametrize("given", ["", "0", "100:70", "100:1,100:2", "big"])
+def test_a_text_that_is_no_record_size_is_refused(given: str) -> None:
+    with pytest.raises(RequestRefused, match=f"^sizes: .*, but got {given}$"):
+        measuring_like(_TEXT, "new", "old", _FACTS, given, "sizes")
+
+
 def test_only_measured_sizes_can_be_measured_again() -> None:
     with pytest.raises(RequestRefused, match=r"^sizes must name sizes of old \(100, .*\), but got 7, 8$") as refused:
         measuring_like(_TEXT, "new", "old", _FACTS, "7,100,8", "sizes")

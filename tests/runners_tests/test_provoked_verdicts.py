@@ -16,10 +16,12 @@ import pytest
 from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.verdict import Evidence, judge
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics import OwnedTopics, Topic
 from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
+from runners.zones.link import Link
+from runners.zones.zoned_cluster import ZonedCluster
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.properties.catalogue import Value
 from tests.conftest import TopicMaker
@@ -129,3 +131,16 @@ def test_the_verdict_names_the_network() -> None:
     given = judge(Evidence.of(measured))
     print(given, Evidence.of(measured))  # noqa: T201 - pytest shows it if the verdict is wrong
     assert given.bound is Bottleneck.NETWORK
+
+
+def test_the_verdict_names_the_bandwidth_of_a_link() -> None:
+    """The link passes 5 MB/s, and its process reads from the client no faster, as a broker that is too slow would."""
+    cluster = ZonedCluster(Link.symmetric(mb_per_s=5.0))
+    try:
+        running = cluster.start()
+        with OwnedTopics(running) as topics:
+            given = verdict(running, topics.create(1, 1), SMALL_QUEUE)
+    finally:
+        cluster.stop()
+    assert given.bound is Bottleneck.NETWORK
+    assert "the link to the brokers" in given.because

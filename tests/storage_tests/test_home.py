@@ -9,6 +9,7 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.study_files import RESULTS_FILE
 from tuner.storage.home import ROOT_VARIABLE, find_study, studies_root, study_folder
 from tuner.storage.sqlite import FolderStorage, SqliteStore
+from tuner.study_file import StudyFileError
 
 
 @pytest.fixture
@@ -52,6 +53,49 @@ def test_the_root_is_absolute_and_may_start_with_a_tilde(root: Path, monkeypatch
 def test_a_study_is_found_by_name_by_folder_and_by_study_file(root: Path, given: str) -> None:
     make(root / "overnight")
     assert find_study(given) == root / "overnight"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("study: orders\n", "orders"),
+        ("study: {name: orders}\n", "orders"),
+        ('{"study": "orders"}', "orders"),
+        ("study: ${TEAM}s\n", "orders"),
+        ("workload: {record_bytes: 100}\n", "overnight"),
+    ],
+)
+@pytest.mark.parametrize("file", ["overnight.yaml", "overnight.yml", "overnight"])
+def test_a_study_file_stands_for_the_study_that_it_names(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str, file: str
+) -> None:
+    monkeypatch.setenv("TEAM", "order")
+    make(root / "orders")
+    make(root / "overnight")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / file).write_text(text)
+    assert find_study(f"files/{file}") == root / name
+
+
+def test_a_file_whose_study_has_not_begun_is_not_an_older_study(root: Path, tmp_path: Path) -> None:
+    make(root / "overnight")
+    (tmp_path / "overnight.yaml").write_text("study: overnight-b\n")
+    with pytest.raises(StudyNotFound, match=r"there is no study 'overnight\.yaml'"):
+        find_study("overnight.yaml")
+    (tmp_path / "overnight.yaml").write_text("study: [\n")
+    with pytest.raises(StudyFileError, match=r"^overnight\.yaml, line "):
+        find_study("overnight.yaml")
+    (tmp_path / "overnight.properties").write_text("linger.ms=5\n")
+    with pytest.raises(StudyNotFound):
+        find_study("overnight.properties")
+
+
+@pytest.mark.parametrize("given", ["v1.2", "studies/v1.2"])
+def test_only_the_end_of_a_study_file_is_left_out(root: Path, given: str) -> None:
+    make(root / "v1")
+    with pytest.raises(StudyNotFound, match=r"there is no study '.*v1\.2'.* there are: v1$"):
+        find_study(given)
 
 
 def test_a_folder_anywhere_is_found_by_its_path(root: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContrac
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE, SERVICE_FILES, STUDY_FILE
+from tuner.storage.home import find_study
 from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore
@@ -78,9 +79,11 @@ def test_studies_are_found_by_name_folder_or_file_and_listed_by_age(night: Opene
             pass
     assert night.storage.names(tmp_path) == ["first", "v1.2"]
     for given in ("first", "studies/first", "files/first.yaml"):
-        assert night.storage.find(given, tmp_path) == tmp_path / "first"
+        assert find_study(given, tmp_path, night.storage) == tmp_path / "first"
     assert night.storage.find("v1.2", tmp_path) == tmp_path / "v1.2"
     assert night.storage.find("v1", tmp_path) is None
+    with pytest.raises(StudyNotFound, match=r"did you mean first\?"):
+        find_study("first.2", tmp_path, night.storage)
     names = ("first", "first.2", "v1.2", "v1")
     assert [night.storage.has(tmp_path / name) for name in names] == [True, False, True, False]
 

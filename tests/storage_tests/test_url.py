@@ -46,6 +46,7 @@ def test_a_url_becomes_libpqs_parameters(text: str, parameters: dict[str, str]) 
 
 
 SECRET = "s3cret"
+WITH_AT = f"p@{SECRET}"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_an_invalid_url_is_refused_and_not_shown(text: str) -> None:
         (f"postgresql+psycopg://ann:{SECRET}@db:5432/a?sslpassword={SECRET}", "postgresql+psycopg://ann:***@db:5432/a?sslpassword=***"),
         ("postgresql://ann@db/tuner", "postgresql://ann@db/tuner"),
         (f"https://ann:{SECRET}@mlflow.example:5000/base", "https://ann:***@mlflow.example:5000/base"),
-        (f"https://ann:p@{SECRET}@mlflow.example:5000/base", "https://ann:***@mlflow.example:5000/base"),
+        (f"https://ann:{WITH_AT}@mlflow.example:5000/base", "https://ann:***@mlflow.example:5000/base"),
         (f"https://ann@mail.example:{SECRET}@mlflow.example", "https://ann@mail.example:***@mlflow.example"),
         (f"https://ann:{SECRET}/?#@mlflow.example/base", "https://ann:***@mlflow.example/base"),
         ("https://ann@mlflow.example:5000/a@b", "https://ann@mlflow.example:5000/a@b"),

@@ -118,6 +118,31 @@ def test_ui_uses_another_port_if_one_is_taken(served: Served) -> None:
     assert served[0][0][served[0][0].index("--port") + 1] != str(port)
 
 
+def test_ui_listens_on_an_ipv6_address(served: Served) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this host has no IPv6")
+    ended = tuner("ui", "--host", "::1", "--json")
+    assert json.loads(ended.stdout)["address"].startswith("http://[::1]:")
+    ((words, _),) = served
+    assert words[words.index("--host") + 1] == "::1"
+
+
+def test_ui_names_the_option_whose_value_the_system_refuses(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = tuner("ui", "--host", "203.0.113.7")
+    assert (refused.exit_code, "--host must be an address of this machine" in refused.stderr) == (2, True)
+
+    def bind(*_: object) -> None:
+        raise PermissionError  # root, as which tests may run, may open every port
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    refused = tuner("ui", "--port", "80")
+    assert refused.exit_code == 2
+    assert "the system does not allow 80" in " ".join(refused.stderr.replace("│", " ").split())
+    assert not served
+
+
 def test_ui_prints_the_address_of_a_server_that_exists(served: Served) -> None:
     ended = tuner("ui", "--tracking-uri", "https://me:secretword@mlflow.example:5000")
     assert ended.stdout == "https://me:***@mlflow.example:5000\n"

@@ -26,6 +26,14 @@ _SEARCHED_BYTES: Final = 65_536
 _MODE: Final = 0o644
 
 
+def is_stream(file: Path) -> bool:
+    """Return whether an output is a device or a pipe, which is written to directly."""
+    try:
+        return _is_stream(file, _status(file))
+    except OSError:  # `check_output` says what is wrong with the place
+        return False
+
+
 def check_output(file: Path | None, *, force: bool = False) -> None:
     """Check that an output file can be written, before the command begins its work.
 

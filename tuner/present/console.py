@@ -58,3 +58,9 @@ def say(sentence: str) -> None:
 def warn(sentence: str) -> None:
     """Print a warning about something that makes the result less reliable."""
     ERR.show("warning: " + sentence, style="yellow")
+
+
+def warn_of_each(warnings: Iterable[str]) -> None:
+    """Print warnings, each once."""
+    for warning in dict.fromkeys(warnings):
+        warn(warning)

@@ -18,6 +18,8 @@ from tuner.storage.url import StorageUrl
 
 ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
 STORAGE_VARIABLE: Final = "KAFKA_TUNER_STORAGE"
+_STUDY_FILES: Final = (".yaml", ".yml", ".json")
+"""The endings of study files. Whatever else stands after a dot belongs to the name of a study, such as `v1.2`."""
 _NAMED: Final = 12
 """How many studies an error message lists at most. There may be many, because every `tuner verify` makes one."""
 
@@ -64,28 +66,48 @@ def storage_at(url: str | None = None) -> Storage:
     return PostgresStorage(parsed)
 
 
-def find_study(name: str, root: Path | None = None, storage: Storage | None = None) -> Path:
+def find_study(
+    name: str, root: Path | None = None, storage: Storage | None = None, *, by_study_file: bool = True
+) -> Path:
     """Return the folder of an existing study.
 
     Args:
         name: The study's name, its folder or its study file.
         root: The folder of all studies; by default that of `studies_root`.
         storage: The storage to look in; by default that of `storage_at`.
+        by_study_file: Whether the name may be that of a study file.
 
     Raises:
         StudyNotFound: There is no such study. The message names the newest studies.
+        StudyFileError: The study file can't be read, or is no YAML.
         StorageUnreachable: The storage's server does not answer.
     """
     root, storage = root or studies_root(), storage or storage_at()
     folder = storage.find(name, root)
     if folder is not None:
         return folder
+    named = _named_in(Path(name)) if by_study_file else None
+    if named is not None and storage.has(root / named):
+        return (root / named).absolute()
     names = storage.names(root)
     more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
     hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
     near = difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
     raise StudyNotFound(f"there is no study {name!r} {place_of_studies(storage, root)}; {guess}{hint}")
+
+
+def _named_in(file: Path) -> str | None:
+    """Return the name that a study file gives the study; None if this can be no study file.
+
+    A study file that is not there may be on another host, or was removed. Its study is then the one named after it.
+    """
+    if not file.is_file():
+        return file.stem if file.suffix in _STUDY_FILES else None
+    # Imported only when needed: what reads study files takes long to import.
+    from tuner.study_file.loading import name_in_file
+
+    return name_in_file(file)
 
 
 def place_of_studies(storage: Storage, root: Path) -> str:

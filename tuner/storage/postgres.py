@@ -99,10 +99,9 @@ class PostgresStorage:
             return bool(self._rows(connection, _STUDY, folder.name))
 
     def find(self, name: str, root: Path) -> Path | None:
-        """Return the folder of the study with this name, folder or study file; None if it is not in the database."""
-        path = Path(name)
+        """Return the folder of the study with this name or folder; None if it is not in the database."""
         names = self.names(root)
-        return next((root / each for each in (name, path.name, path.stem) if each in names), None)
+        return next((root / each for each in (name, Path(name).name) if each in names), None)
 
     def names(self, root: Path) -> list[str]:
         """Return the names of all studies, starting with the study that was run last."""

@@ -125,7 +125,7 @@ class Storage(Protocol):
         """Return the folder of an existing study; None if there is no such study.
 
         Args:
-            name: The study's name, its folder or its study file, as a user gave it.
+            name: The study's name or its folder, as a user gave it.
             root: The folder of all studies on this host.
         """
 

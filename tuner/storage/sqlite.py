@@ -278,11 +278,10 @@ class FolderStorage:
         """Return the folder of a study; None if there is no such study.
 
         Args:
-            name: The path of the study's folder, its name below `root`, or its study file.
+            name: The path of the study's folder, or its name below `root`.
             root: The folder of all studies.
         """
-        path = Path(name)
-        for folder in (path, root / name, root / path.stem):
+        for folder in (Path(name), root / name):
             if self.has(folder):
                 return folder.absolute()
         return None

@@ -13,6 +13,7 @@ from tuner.study_file.errors import FileProblem, Problems, StudyFileError
 from tuner.study_file.properties import BASELINE_CLIENT, Files
 from tuner.study_file.sections import STUDY_NAME, StudyFile
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, refuse_passwords
+from tuner.study_file.writing import name_in
 
 STUDY_FORM: Final = FileForm(
     StudyFile, "a study file", "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
@@ -103,6 +104,22 @@ def parse_stored_study(text: str, *, name: str, origin: str) -> StudySpec:
             return parsed(defaultdict(lambda: "1", os.environ))
         except StudyFileError:
             raise error from None
+
+
+def name_in_file(path: Path, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the name of the study in a study file, which may have mistakes elsewhere.
+
+    Args:
+        path: The file. If it gives no name, the study is named after the file, as by `read_study_file`.
+        environ: Environment variables for `${NAME}`.
+
+    Returns:
+        The name; None if this is no study file, because it has no sections.
+
+    Raises:
+        StudyFileError: The file can't be read, is no YAML, or a variable in the name is not set.
+    """
+    return name_in(text_of(path, "a study file"), path.stem, str(path), environ)
 
 
 def text_of(path: Path, what: str) -> str:

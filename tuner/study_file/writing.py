@@ -11,7 +11,7 @@ import yaml
 
 from tuner.model.spec import PRESETS, Goal
 from tuner.study_file.errors import Problems, StudyFileError
-from tuner.study_file.strict_yaml import escaped, read_yaml, scalar
+from tuner.study_file.strict_yaml import escaped, fill_in, read_yaml, scalar
 
 _NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t].*)*$", re.MULTILINE)
 QUICK_SUFFIX: Final = "-quick"
@@ -225,16 +225,45 @@ def with_name(text: str, name: str) -> str:
     """
     problems = Problems("the study file")
     value = read_yaml(text, problems)
-    if not isinstance(value, dict):  # it is left to the checks of the study file
-        return text
-    study = value.get("study")
-    if study.get("name") if isinstance(study, dict) else study:
+    if not isinstance(value, dict) or _name_of(value.get("study")):  # it is left to the checks of the study file
         return text
     longer = f"{text}\nstudy: {json.dumps(name)}\n"
     with suppress(StudyFileError):  # a file in JSON, for example, takes no such line
         if read_yaml(longer, problems) == {**value, "study": name}:
             return longer
     return changed_text(text, {"study": {"name": name}})
+
+
+def name_in(text: str, default: str, origin: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the name that a study file's text gives the study.
+
+    Args:
+        text: The text, which may have mistakes elsewhere.
+        default: What is returned if the text gives no name.
+        origin: Name of the text in messages.
+        environ: Environment variables for `${NAME}`; None leaves them in the name.
+
+    Returns:
+        The name; None if the text has no sections, or if the name is no text.
+
+    Raises:
+        StudyFileError: The text is not YAML, or a variable in the name is not set.
+    """
+    problems = Problems(origin)
+    value = read_yaml(text, problems)
+    if not isinstance(value, dict):
+        return None
+    study = value.get("study")
+    if environ is not None:
+        study = fill_in(study, environ, problems, ("study",))
+        problems.stop_if_any()
+    name = _name_of(study) or default
+    return name if isinstance(name, str) else None
+
+
+def _name_of(study: Any) -> Any:
+    """Return the name in the section `study`, which may be the name itself."""
+    return study.get("name") if isinstance(study, Mapping) else study
 
 
 def knob_setting(text: str) -> Any:

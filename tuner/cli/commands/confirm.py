@@ -11,8 +11,10 @@ from tuner.cli.options.confirm_options import ConfirmOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
+from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
+from tuner.results.recommendations.reasons import none_keeps_constraints
 from tuner.results.recommendations.recommend import recommendations
 
 
@@ -60,3 +62,6 @@ def confirm(
     print_found(confirmed.results, found, as_json=as_json)
     if not silent:
         say(f"report: {folder / REPORT_FILE}")
+    if not found:
+        unmeasured = all(size.baseline is None for size in confirmed.results.sizes)
+        raise (NothingMeasured if unmeasured else NoFeasibleConfig)(none_keeps_constraints(spec.name))

@@ -32,7 +32,8 @@ def rm(
         tuner rm before after --yes
     """
     storage = storage_at()
-    found = list(dict.fromkeys(find_study(name, storage=storage) for name in names))
+    # What is removed is gone for good, so it must be named itself, and not by a study file.
+    found = list(dict.fromkeys(find_study(name, storage=storage, by_study_file=False) for name in names))
     shown = ", ".join(map(str, found))
     if not yes and not user_agrees(f"remove for good: {shown}?", f"rm asks before it removes {shown}"):
         raise typer.Abort

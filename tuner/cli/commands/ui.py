@@ -1,5 +1,6 @@
 """`tuner ui` opens MLflow's pages."""
 
+import errno
 import os
 import socket
 import sys
@@ -67,7 +68,7 @@ def ui(
     chosen = _free_port(host, port)
     if chosen != port:
         say(f"port {port} is taken, so MLflow listens on {chosen}")
-    address = f"http://{host}:{chosen}"
+    address = f"http://[{host}]:{chosen}" if ":" in host else f"http://{host}:{chosen}"
     if as_json:
         _print_address(results, place, address)
     else:
@@ -111,16 +112,22 @@ def _free_port(host: str, port: int) -> int:
     """Return `port`, or a free port if another program already listens on `port`.
 
     Raises:
-        typer.BadParameter: No port can be opened at this address.
+        typer.BadParameter: This is no address of this machine, or the system does not allow the port.
     """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for wanted in (port, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+        try:
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((host, wanted))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
+                return int(probe.getsockname()[1])
+        except PermissionError:
+            raise typer.BadParameter(
+                f"--port must be one that you may open, but the system does not allow {port}; give a port from 1024 on"
+            ) from None
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                break
     raise typer.BadParameter(f"--host must be an address of this machine, but got {host}")
 
 

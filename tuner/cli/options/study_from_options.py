@@ -30,6 +30,7 @@ from tuner.study_file import (
     StudyFileError,
     changed_text,
     knob_setting,
+    name_in,
     parse_study,
     quick_sections,
     quick_text,
@@ -150,7 +151,10 @@ class StudyFromOptions(StudyOptions):
                     f"a study file must be readable text, but {self.study_file} is not: {error}"
                 ) from None
             text = with_name(text, self.study_file.stem)  # a service does not see the name of the file
-            return self._changed(text, self.study_file.stem, self.study_file, {"target": target} if target else {})
+            name = name_in(text, self.study_file.stem, str(self.study_file))
+            if name is None:  # this can be no study, which the service says, too
+                return text
+            return self._changed(text, name, self.study_file, {"target": target} if target else {})
         sections = self._sections_without_file(target or "service")
         if self.current is not None:  # a service reads no file of ours
             with named_file(self.current):

@@ -7,13 +7,12 @@ import typer
 
 from tuner import api
 from tuner.cli.printing import print_json
-from tuner.cli.shown.warnings import warn_before_use
 from tuner.model.spec import StudySpec
-from tuner.present.console import OUT, warn
+from tuner.present.console import OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, study_json
 from tuner.present.studies.study_view import StudyView
 from tuner.results.recommendations.recommendation import Recommendation
-from tuner.results.study_results import StudyResults
+from tuner.results.study_results import SIMULATED, StudyResults
 
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
@@ -49,4 +48,5 @@ def print_found(results: StudyResults, found: list[Recommendation], *, as_json: 
         print_json(study_json(results.name, str(results.folder), found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
-    warn_before_use(found, simulated=results.simulated)
+    simulated = [SIMULATED] if results.simulated else []
+    warn_of_each([*simulated, *(warning for each in found for warning in each.warnings)])

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -13,11 +13,10 @@ import typer
 
 from tuner.cli.interruption import Interrupted
 from tuner.cli.printing import print_json
-from tuner.cli.shown.warnings import warn_before_use
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
 from tuner.model.spec import Goal
-from tuner.present.console import ERR, OUT, warn
+from tuner.present.console import ERR, OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Recommendation
@@ -211,28 +210,42 @@ def recommend_each_at(
     return found, _no_recommendation(refused)
 
 
-def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
+def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None = None, *, as_json: bool) -> None:
     """Print the recommendation for each record size of a study, its warnings, and whether some sizes have none.
+
+    Args:
+        client: The client of the service.
+        name: The name of the study.
+        goals: The goals to recommend for. Without goals, each record size has one recommendation.
+        as_json: Whether to print JSON.
 
     Raises:
         NoFeasibleConfig: No size has one; `NothingMeasured` if none has a measured baseline.
     """
     found: list[Recommendation] = []
     refused: ServiceRefused | None = None
-    try:
-        found, missing = recommend_each_at(client, name)
+    for goal in goals or (None,):
+        try:
+            of_goal, missing = recommend_each_at(client, name, goal=goal)
+        except ServiceRefused as error:
+            if error.kind not in _NO_RECOMMENDATION:
+                raise
+            refused = error
+            continue
+        found += of_goal
         if missing:
             warn(f"there is no recommendation for some record sizes: {missing}")
-    except ServiceRefused as error:
-        if error.kind not in _NO_RECOMMENDATION:
-            raise
-        refused = error
+    if found and refused is not None:
+        warn(str(refused))
+    if len(goals or ()) > 1:  # all goals of a record size stand together, as without a service
+        sizes = [each["record_bytes"] for each in client.front(name)["fronts"]]
+        found.sort(key=lambda each: sizes.index(each.record_bytes))
     if as_json:
         print_json(study_json(name, None, found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
-    warn_before_use(found)
-    if refused is not None:
+    warn_of_each(warning for each in found for warning in each.warnings)
+    if refused is not None and not found:
         raise _no_recommendation(refused)
 
 

@@ -35,6 +35,7 @@ from tuner.model.errors import NothingToTell
 from tuner.model.progress import StudyState
 from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.console import say, warn
+from tuner.present.studies.status import not_begun
 from tuner.present.studies.study_list import ListedStudy, listed_study, newest_first
 from tuner.results.study_results import SIMULATED
 from tuner.service.queue.job import AT_WORK, JobState
@@ -68,10 +69,12 @@ def status(
             view = client.study(study)
             if view["progress"] is None and view["state"] == "recorded":
                 client.status(study)  # it is refused, and the error says why
-            if view["progress"] is None:
-                text = json.dumps(view, indent=2) if as_json else f"{study}: {view['state']}"
-            elif as_json:
-                text = json.dumps(client.status(study), indent=None if watch else 2)
+            if as_json:
+                found = client.status(study) if view["progress"] is not None else not_begun(study, view["state"])
+                # With --watch, each change is one JSON document on one line.
+                text = json.dumps(found, indent=None if watch else 2)
+            elif view["progress"] is None:
+                text = f"{study}: {view['state']}"
             else:
                 text = client.text(study, "status").rstrip("\n")
             if text != shown:

@@ -78,7 +78,7 @@ def confirm(
         with left_at(client, study):
             ended = follow(client, study, silent=quiet or as_json, after=seen)
         check_ended(client, study, ended, *_states_after(before))
-        show_recommendations(client, study, as_json=as_json)
+        show_recommendations(client, study, asked.goals, as_json=as_json)
 
 
 @with_options(VerifyOptions)

@@ -6,7 +6,7 @@ import typer
 
 from runners.reporting import printable
 from search_spaces.translation.to_java import LABEL, for_java
-from tuner.cli.output import check_output, write_output
+from tuner.cli.output import check_output, is_stream, write_output
 from tuner.present.console import say, warn
 from tuner.present.export import Format, export, export_all, is_translated
 from tuner.present.recommendations.recommendation_words import (
@@ -33,7 +33,7 @@ def show_found(
         _warn_before_use(each, form)
     if any(each.proven for each in found) and (told := chance_of_wrong_claim(len(found))):
         say(told)
-    if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
+    if len(found) > 1 and (output is None or is_stream(output)) and form not in (Format.TABLE, Format.JSON):
         warn(
             f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "
             "--record-bytes"
@@ -41,8 +41,11 @@ def show_found(
 
 
 def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
-    """Write all recommendations to one file or, if the form holds only one config, to one file per record size."""
-    if len(found) == 1 or form in (Format.TABLE, Format.JSON):
+    """Write all recommendations to one file or, if the form holds only one config, to one file per record size.
+
+    A device or a pipe gets all of them.
+    """
+    if len(found) == 1 or form in (Format.TABLE, Format.JSON) or is_stream(output):
         files = {output: export_all(found, form, everything=everything)}
     else:
         files = {

@@ -1,10 +1,10 @@
-"""What commands warn of after the results that they print, with and without a service."""
+"""What `tuner front`, `grid` and `explain` warn of after their results, with and without a service."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runners.simulated.simulated_runner import WARNING
-from tuner.present.console import warn
+from tuner.present.console import warn, warn_of_each
 from tuner.present.trial_tables.grid_view import NO_GRID
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SIMULATED
@@ -45,20 +45,8 @@ def warn_about_explanations(explained: Iterable[Recommendation], *, finished: bo
         explained: The recommendations.
         finished: Whether the study ran to its end.
     """
-    warn_before_use(explained)
+    warn_of_each(warning for each in explained for warning in each.warnings)
     _warn_unless_finished("the recommendation", finished=finished)
-
-
-def warn_before_use(found: Iterable[Recommendation], *, simulated: bool = False) -> None:
-    """Print what users should know before they use recommended configs, each warning once.
-
-    Args:
-        found: The recommendations.
-        simulated: Whether to say that the study is simulated even if there is no recommendation.
-    """
-    first = [SIMULATED] if simulated else []
-    for warning in dict.fromkeys([*first, *(warning for each in found for warning in each.warnings)]):
-        warn(warning)
 
 
 def _warn_unless_finished(what: str, *, finished: bool) -> None:

@@ -1,7 +1,7 @@
 """Verifying a config: the study that measures like another one, and what is refused before any measurement."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from search_spaces.configs.producer_config import same_effect
 from tuner.model.errors import RequestRefused
@@ -9,6 +9,9 @@ from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import StudySpec
 from tuner.results.comparisons.verification import Judgement, Terms
 from tuner.study_file import same_measurement, sizes_in
+from tuner.study_file.fields import record_sizes
+
+_SIZE: Final = record_sizes()
 
 
 def measuring_like(
@@ -28,11 +31,17 @@ def measuring_like(
         The text, and the fixed rate of each record size in records per second.
 
     Raises:
-        RequestRefused: The existing study did not measure one of the record sizes, or one is named twice.
+        RequestRefused: The existing study did not measure one of the record sizes, one is named twice, or the text has
+            not the form of record sizes.
     """
     there = list(facts.get(RECORD_SIZES, []))
-    wanted = there if record_bytes is None else [str(size) for size in sizes_in(record_bytes)]
-    if unknown := [each for each in wanted if each not in there]:
+    try:
+        # A size can be written in several ways, such as 64KiB, and a mix with any weights of the same ratios.
+        given = there if record_bytes is None else sizes_in(record_bytes)
+        wanted = [str(_SIZE.read(size)) for size in given]
+    except ValueError as error:
+        raise RequestRefused(f"{setting}: {error}, but got {record_bytes}") from None
+    if unknown := [str(each) for each, size in zip(given, wanted, strict=True) if size not in there]:
         raise RequestRefused(f"{setting} must name sizes of {study} ({', '.join(there)}), but got {', '.join(unknown)}")
     if again := [each for each in dict.fromkeys(wanted) if wanted.count(each) > 1]:
         raise RequestRefused(f"{setting} must name each size once, but got {', '.join(again)} twice")

@@ -188,6 +188,17 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
     )
 
 
+def not_begun(study: str, state: str) -> dict[str, Any]:
+    """Return the status of a study without any results as a JSON object.
+
+    Args:
+        study: The study's name.
+        state: The study's state in a service's queue.
+    """
+    nothing = Status(study, state, "", sizes=(), left_s=None, failures=(), behind_mlflow=0, updated_at="")
+    return nothing.as_json()
+
+
 def _in_order(study: StudyResults) -> list[Trial]:
     """Return all trials, the newest last: by number, and not by time, since the clock may have been set back."""
     newest = study.newest.record_bytes if study.newest is not None else ""

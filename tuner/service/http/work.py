@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
@@ -37,7 +37,6 @@ from tuner.storage.home import numbered_name, storage_at, verification_stem
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed
 
-_NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
 Rounds = Annotated[int, Field(ge=2, le=1000)]
 Share = Annotated[float, Field(ge=0, le=0.99, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
@@ -56,7 +55,7 @@ class VerificationAsked(BaseModel):
     """Producer properties of this client that are verified."""
     study: Annotated[str, Field(pattern=NAME_PATTERN)] | None = None
     """Study to measure like: its target, workload, fixed rates and baseline. It must have been submitted."""
-    record_bytes: Annotated[str, Field(pattern=_NUMBER_PATTERN)] | None = None
+    record_bytes: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     """Record sizes such as `100,1000`, or a mix such as `100:70,1000:30`. Default: 1000, or all sizes of `study`."""
     target: Annotated[str, Field(max_length=100)] | None = None
     """Name of the cluster to measure on. Not with `study`."""
