@@ -48,7 +48,7 @@ def test_explain_says_in_words_what_each_change_brings(run: Run, tmp_path: Path)
 def test_explain_as_json_has_every_number(run: Run, tmp_path: Path) -> None:
     taken_apart(write_study(tmp_path / "overnight", record_sizes=("100", "1000")))
     whole = json.loads(run("explain", "overnight", "--json").stdout)
-    assert (whole["schema_version"], whole["kind"], whole["study"]) == (1, "explanations", "overnight")
+    assert (whole["schema_version"], whole["kind"], whole["study"]) == (2, "explanations", "overnight")
     assert [each["record_bytes"] for each in whole["explanations"]] == ["100", "1000"]
     bare, taken = whole["explanations"]
     assert (bare["undo_rounds"], taken["undo_rounds"]) == (0, 2)

@@ -67,7 +67,7 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     assert "slowest part (model)" in ran.out
     assert "stored by all replicas, GB per day" in ran.out
     assert ran.out.startswith(SIMULATED)
-    assert "one for each config and load, calibrate the model" in ran.out
+    assert "measured combinations of config and load of" in ran.out
     assert SIMULATED in tuner("predict", "small", "--json").err
 
 

@@ -140,10 +140,10 @@ def test_ctrl_c_counts_what_was_sent_and_the_study_can_be_resumed(broker: Runnin
 def test_an_interrupted_trial_counts_with_its_reservation(
     broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path
 ) -> None:
-    topic, each, limit = new_topic().name, 1_500_000_000, 2_500_000_000
+    topic, each, limit = new_topic().name, 1_500_000_000, 2_900_000_000
     spec = study_on(broker, topic, max_bytes=limit, max_bytes_per_trial=each)
     spec = replace(spec, workload=replace(spec.workload, saturate=PhaseSpec(0.0, 60.0)))
-    for _ in range(3):  # others may write to this topic, so nobody knows what a trial has sent: 1, 1 and 0.5 GB count
+    for _ in range(3):  # others may write to this topic, so nobody knows what a trial has sent: 1, 1 and 0.9 GB count
         with pytest.raises(KeyboardInterrupt):
             measure_study(spec, "", tmp_path, Stops())
     assert measure_study(spec, "", tmp_path, told := Told()).finished

@@ -220,7 +220,7 @@ def spring_properties(text: str) -> dict[str, str]:
 
 def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
     record = json.loads(export(confirmed, Format.JSON))
-    assert (record["schema_version"], record["kind"]) == (1, "recommendation")
+    assert (record["schema_version"], record["kind"]) == (2, "recommendation")
     assert record["config"]["values"] == WINNER
     assert record["gains"]["mb_per_s"]["low"] > 1.0
     assert record["gains"]["mb_per_s"]["rounds"] == 3
@@ -232,7 +232,7 @@ def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", [{}, {"kind": "measurement"}, {"schema_version": 2}, {"config": {}}, {"gains": None}, {"goal": "best"}]
+    "broken", [{}, {"kind": "measurement"}, {"schema_version": 3}, {"config": {}}, {"gains": None}, {"goal": "best"}]
 )
 def test_json_that_is_no_recommendation_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
     record = {**recommendation_json(confirmed), **broken} if broken else {}

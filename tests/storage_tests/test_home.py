@@ -81,11 +81,14 @@ def test_a_study_file_stands_for_the_study_that_it_names(
 def test_a_file_whose_study_has_not_begun_is_not_an_older_study(root: Path, tmp_path: Path) -> None:
     make(root / "overnight")
     (tmp_path / "overnight.yaml").write_text("study: overnight-b\n")
-    with pytest.raises(StudyNotFound, match=r"there is no study 'overnight\.yaml'"):
+    with pytest.raises(StudyNotFound, match=r"there is no study 'overnight-b', which overnight\.yaml names,"):
         find_study("overnight.yaml")
     (tmp_path / "overnight.yaml").write_text("study: [\n")
     with pytest.raises(StudyFileError, match=r"^overnight\.yaml, line "):
         find_study("overnight.yaml")
+    (tmp_path / "LICENSE").write_text('a word: "of" another: kind')
+    with pytest.raises(StudyNotFound, match=r"there is no study 'LICENSE' .*there are: overnight"):
+        find_study("LICENSE")
     (tmp_path / "overnight.properties").write_text("linger.ms=5\n")
     with pytest.raises(StudyNotFound):
         find_study("overnight.properties")

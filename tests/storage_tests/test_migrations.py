@@ -23,6 +23,7 @@ from tests.helpers.postgres_server import USER, PostgresServer
 from tests.helpers.shared_storage import opened, storage_of
 from tests.helpers.trials import trial
 from tuner.confirmation.plan import plans_in
+from tuner.course.studies.beginning import is_finished
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable
@@ -37,7 +38,7 @@ from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
 from tuner.storage.postgres_schema import migrate as postgres_migrate
 from tuner.storage.sqlite import MIGRATIONS as SQLITE_MIGRATIONS
 from tuner.storage.sqlite import SqliteStore, migrate
-from tuner.study_file import parse_study
+from tuner.study_file import changed_text, parse_study
 
 KEPT = Path(__file__).parent / "kept"
 NAME = "kept"
@@ -64,7 +65,7 @@ def test_a_study_of_version_1_can_be_read_and_continued(tmp_path: Path) -> None:
 
 
 def test_kinds_of_trials_and_settings_of_a_confirmation_get_their_present_names(tmp_path: Path) -> None:
-    """The study is of commit e613d6f1, with the kinds second-look and ablation, and the keys looks, ablation_rounds."""
+    """The study is of commit e613d6f1: with second-look and ablation, and the keys looks and ablation_rounds."""
     results = load_results(shutil.copytree(KEPT / "sqlite-1-all-kinds", tmp_path / NAME))
     (size,) = results.sizes
     kinds = Counter(trial.kind for trial in size.trials)
@@ -73,6 +74,10 @@ def test_kinds_of_trials_and_settings_of_a_confirmation_get_their_present_names(
     spec = parse_study(results.study_file, name=NAME, folder=None, origin="study.yaml", environ={})
     for asked in (plan, spec.confirm):
         assert (asked.nominee_repeats, asked.undo_rounds) == (1, 1)
+    assert is_finished(spec, results.facts), "the settings of the confirmation are still the same"
+    text = changed_text(results.study_file, {"confirm": {"undo_rounds": 2}})
+    changed = parse_study(text, name=NAME, folder=None, origin="study.yaml", environ={}).confirm
+    assert (changed.nominee_repeats, changed.undo_rounds) == (1, 2)
 
 
 def test_a_sqlite_file_runs_every_missing_migration(tmp_path: Path) -> None:
@@ -87,7 +92,7 @@ def test_a_sqlite_file_runs_every_missing_migration(tmp_path: Path) -> None:
         migrate(db, path, later)
         assert db.execute("SELECT count(*), min(token) FROM trials").fetchone() == (16, 7)
         migrate(db, path, later)
-    with pytest.raises(RecordDamaged, match="must have version 2 or older, but has 3: a newer release wrote it"):
+    with pytest.raises(RecordDamaged, match="must have version 1 or older, but has 2: a newer release wrote it"):
         SqliteStore(folder, create=False)
 
 

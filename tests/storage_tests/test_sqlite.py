@@ -138,7 +138,7 @@ def test_a_store_of_a_newer_release_is_refused_with_advice(tmp_path: Path) -> No
     with sqlite3.connect(tmp_path / RESULTS_FILE) as db:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     db.close()
-    with pytest.raises(RecordDamaged, match="but has 3: a newer release wrote it; upgrade kafka-tuner"):
+    with pytest.raises(RecordDamaged, match="but has 2: a newer release wrote it; upgrade kafka-tuner"):
         SqliteStore(tmp_path)
 
 

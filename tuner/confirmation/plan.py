@@ -24,8 +24,8 @@ SESSION_GAP_S: Final = 900.0
 """The shortest time between the starts of two rounds, in seconds, with which the second is a session of its own."""
 _LEAST_SHARE: Final = 0.9
 """The share of `SESSION_GAP_S` that is enough, because a burn-in run before a round may take longer than the others."""
-_ID_ON_RECORD: Final = "session"
-"""The key of `ConfirmationPlan.confirmation_id` in stored plans."""
+_NAMES_ON_RECORD: Final = {"confirmation_id": "session", "nominee_repeats": "looks", "undo_rounds": "ablation_rounds"}
+"""The keys of stored plans that differ from the names of the attributes, so that older plans can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +182,18 @@ class ConfirmationPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object that `from_json` can read."""
-        plain = asdict(self)
-        plain[_ID_ON_RECORD] = plain.pop("confirmation_id")
-        return plain
+        return {_NAMES_ON_RECORD.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the plan from a JSON object that `as_json` made."""
-        known = {name: data[name] for name in cls.__slots__ if name in data}
+        on_record = {name: _NAMES_ON_RECORD.get(name, name) for name in cls.__slots__}
+        known = {name: data[stored] for name, stored in on_record.items() if stored in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
         for name in ("beside", "left_out"):
             known[name] = tuple(known.get(name, ()))
-        return cls(**known, confirmation_id=data.get(_ID_ON_RECORD, ""))
+        return cls(**known)
 
 
 def plans_in(facts: Mapping[str, Any], size: str) -> tuple[ConfirmationPlan, ...]:

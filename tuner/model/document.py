@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-_VERSIONS: Final[Mapping[str, int]] = {"front": 3, "fronts": 2, "trials": 2}
+_VERSIONS: Final[Mapping[str, int]] = {"explanations": 2, "front": 3, "fronts": 2, "trials": 2}
 """The version of each kind of document that programs may meet in two forms; all other kinds have version 1."""
 
 

@@ -236,6 +236,10 @@ def check_rounds(rounds: int | None, max_rounds: int | None, names: tuple[str, s
         )
 
 
+FORMER_SETTINGS: Final = {"looks": "nominee_repeats", "ablation_rounds": "undo_rounds"}
+"""Names of settings of a confirmation in older study files and queues, and the present names."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfirmSpec:
     """How the best configs of the search are measured again, and the winner of each goal in rounds with the baseline.
@@ -286,7 +290,9 @@ class ConfirmSpec:
     def changed(self, asked: Mapping[str, Any]) -> "ConfirmSpec":
         """Return the confirmation with other settings. If only `max_rounds` is among them, `rounds` is at most that."""
         rounds = min(self.rounds, asked.get("max_rounds", self.rounds))
-        return replace(self, **{"rounds": rounds, **asked})
+        return replace(
+            self, **{"rounds": rounds, **{FORMER_SETTINGS.get(key, key): each for key, each in asked.items()}}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, Self
 
+from typing_extensions import override
+
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
@@ -30,6 +32,12 @@ class Kind(StrEnum):
     CONFIRM = "confirm"
     UNDO = "undo"
     MEASUREMENT = "measurement"
+
+    @classmethod
+    @override
+    def _missing_(cls, value: object) -> "Kind | None":
+        """Return the kind that older results have under another name."""
+        return {"second-look": cls.REPEAT, "ablation": cls.UNDO}.get(str(value))
 
 
 SEARCHING_KINDS: Final = (Kind.BASELINE, Kind.SEARCH)

@@ -5,21 +5,11 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from tuner.model.errors import RecordDamaged
 from tuner.model.progress import Progress
 from tuner.model.trial import Trial
-
-RENAMING: Final = """
-    UPDATE {schema}trials SET body = replace(
-        replace(body, '"kind":"second-look"', '"kind":"repeat"'), '"kind":"ablation"', '"kind":"undo"'
-    );
-    UPDATE {schema}facts SET body = replace(
-        replace(body, '"looks":', '"nominee_repeats":'), '"ablation_rounds":', '"undo_rounds":'
-    ) WHERE name IN ('limits', 'confirming')
-"""
-"""The migration that gives kinds of trials and settings of a confirmation their present names, for both databases."""
 
 
 @contextmanager

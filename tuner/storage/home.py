@@ -92,9 +92,11 @@ def find_study(
     names = storage.names(root)
     more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
     hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
-    near = difflib.get_close_matches(name, names, n=1)
+    by_file = named is not None and Path(name).is_file()
+    near = [] if by_file else difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
-    raise StudyNotFound(f"there is no study {name!r} {place_of_studies(storage, root)}; {guess}{hint}")
+    what = f"{named!r}, which {name} names," if by_file else repr(name)
+    raise StudyNotFound(f"there is no study {what} {place_of_studies(storage, root)}; {guess}{hint}")
 
 
 def _named_in(file: Path) -> str | None:
@@ -102,12 +104,19 @@ def _named_in(file: Path) -> str | None:
 
     A study file that is not there may be on another host, or was removed. Its study is then the one named after it.
     """
+    is_named_so = file.suffix in _STUDY_FILES
     if not file.is_file():
-        return file.stem if file.suffix in _STUDY_FILES else None
+        return file.stem if is_named_so else None
     # Imported only when needed: what reads study files takes long to import.
+    from tuner.study_file.errors import StudyFileError
     from tuner.study_file.loading import name_in_file
 
-    return name_in_file(file)
+    try:
+        return name_in_file(file)
+    except StudyFileError:
+        if is_named_so:
+            raise
+        return None  # a file of another kind, which happens to have this name
 
 
 def place_of_studies(storage: Storage, root: Path) -> str:

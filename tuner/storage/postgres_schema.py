@@ -5,7 +5,6 @@ from typing import Final
 
 from tuner.model.errors import RecordDamaged
 from tuner.model.version import version
-from tuner.storage.bodies import RENAMING
 from tuner.storage.connection import Db
 
 SCHEMA: Final = "kafka_tuner"
@@ -96,10 +95,6 @@ MIGRATIONS: Final = (
     (
         "tasks: what the process of a job does besides running its study",
         "ALTER TABLE kafka_tuner.jobs ADD COLUMN task text NOT NULL DEFAULT ''",
-    ),
-    (
-        "names: kinds of trials and settings of a confirmation",
-        RENAMING.format(schema=f"{SCHEMA}."),
     ),
 )
 """The migrations from each version of the tables to the next: a description, and the SQL that runs in one transaction.

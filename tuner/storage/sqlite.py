@@ -21,7 +21,6 @@ from tuner.model.progress import Progress
 from tuner.model.study_files import LOCK_FILE, RESULTS_FILE, STUDY_FILE, TRIALS_FOLDER
 from tuner.model.trial import Trial
 from tuner.storage.bodies import (
-    RENAMING,
     attachment_body,
     read_attachment,
     read_facts,
@@ -55,7 +54,6 @@ MIGRATIONS: Final = (
     );
     CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, body TEXT NOT NULL);
     """,
-    RENAMING.format(schema=""),
 )
 """The SQL that migrates the tables from each version to the next; the first entry makes the tables.
 

@@ -30,6 +30,7 @@ from search_spaces.properties.catalogue import Value
 from search_spaces.space.parameters import KnobChange
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import (
+    FORMER_SETTINGS,
     ConfirmSpec,
     Executor,
     Goal,
@@ -47,7 +48,6 @@ from tuner.study_file.errors import refused
 from tuner.study_file.objectives import AskedObjectives, constraint, goal_or_metrics, preset
 from tuner.study_file.properties import connection_properties, knob_changes, producer_properties, study_client
 
-_FORMER_KEYS: Final = {"looks": "nominee_repeats", "ablation_rounds": "undo_rounds"}
 _WORKLOAD: Final = WorkloadSpec(())
 _SEARCH: Final = SearchSpec()
 _CONFIRM: Final = ConfirmSpec()
@@ -305,7 +305,7 @@ class ConfirmSection(Section):
         """Give the keys of an earlier form their present names, unless the section has both."""
         if not isinstance(given, Mapping):
             return given
-        former = {former: name for former, name in _FORMER_KEYS.items() if former in given and name not in given}
+        former = {former: name for former, name in FORMER_SETTINGS.items() if former in given and name not in given}
         return {former.get(key, key): value for key, value in given.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from tuner.model.spec import PRESETS, Goal
+from tuner.model.spec import FORMER_SETTINGS, PRESETS, Goal
 from tuner.study_file.errors import Problems, StudyFileError
 from tuner.study_file.strict_yaml import escaped, fill_in, read_yaml, scalar
 
@@ -196,7 +196,7 @@ def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
             changed.pop(key, None)
         else:
             changed[key] = _given(new)
-    return changed
+    return _without_former(changed)
 
 
 def renamed(text: str, name: str) -> str:
@@ -319,7 +319,12 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
             merged[key] = _merged(under, value)
         elif value not in (None, {}, []):
             merged[key] = value
-    return merged
+    return _without_former(merged)
+
+
+def _without_former(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings without those that are there under their present name, too."""
+    return {key: value for key, value in settings.items() if FORMER_SETTINGS.get(key) not in settings}
 
 
 def _dumped(sections: Any) -> str:

@@ -70,7 +70,11 @@ def status(
             if view["progress"] is None and view["state"] == "recorded":
                 client.status(study)  # it is refused, and the error says why
             if as_json:
-                found = client.status(study) if view["progress"] is not None else not_begun(study, view["state"])
+                found = (
+                    client.status(study)
+                    if view["progress"] is not None
+                    else not_begun(study, view["state"], view["note"], view["changed_at"])
+                )
                 # With --watch, each change is one JSON document on one line.
                 text = json.dumps(found, indent=None if watch else 2)
             elif view["progress"] is None:

@@ -24,7 +24,7 @@ from tuner.present.recommendations.recommendation_words import gain_sentences, n
 from tuner.results.recommendations.explanation import Closest, Explanation
 from tuner.results.recommendations.recommendation import Recommendation, SideEffect, SideEffectKind
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 RECORD_KIND: Final = "recommendation"
 
 
@@ -103,7 +103,7 @@ def recommendation_of(stored: Mapping[str, Any]) -> Recommendation:
         raise RecordDamaged(
             f"a recommendation must have kind {RECORD_KIND} and schema_version {SCHEMA_VERSION}, but has "
             f"{stored.get('kind')!r} and {stored.get('schema_version')!r}; upgrade kafka-tuner "
-            "if a newer release wrote it"
+            "if a newer release wrote it, and run tuner sync if an older one did"
         )
     try:
         baseline = stored["baseline"]

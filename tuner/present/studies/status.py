@@ -188,14 +188,16 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
     )
 
 
-def not_begun(study: str, state: str) -> dict[str, Any]:
+def not_begun(study: str, state: str, message: str, updated_at: str) -> dict[str, Any]:
     """Return the status of a study without any results as a JSON object.
 
     Args:
         study: The study's name.
         state: The study's state in a service's queue.
+        message: Why it is in this state; empty if there is nothing to say.
+        updated_at: When the state changed, ISO 8601.
     """
-    nothing = Status(study, state, "", sizes=(), left_s=None, failures=(), behind_mlflow=0, updated_at="")
+    nothing = Status(study, state, message, sizes=(), left_s=None, failures=(), behind_mlflow=0, updated_at=updated_at)
     return nothing.as_json()
 
 

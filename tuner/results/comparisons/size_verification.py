@@ -43,7 +43,7 @@ class WhyNotCompared(StrEnum):
     ONE_WITHOUT_ACKS = "the config or the baseline has no value, because with acks=0 brokers do not answer"
     BOTH_WITHOUT_ACKS = "neither the config nor the baseline has a value, because with acks=0 brokers do not answer"
     RATE_MISSED = "in a round, the config missed the fixed rate, and its latency does not show that it was slower"
-    UNMEASURED = "in fewer than two rounds do both have a value and did the baseline hold the fixed rate"
+    UNMEASURED = "there are fewer than two rounds in which both have a value and the baseline held the fixed rate"
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,10 +93,10 @@ def nothing_fits(
         front: For each config on the front, the metrics by which the conditions judge it.
     """
     asked = {
-        option: words.format(limit)
-        for option, words, limit in (
-            ("--max-p99-ms", "p99 <= {:g} ms", conditions.max_p99_ms),
-            ("--min-mb-per-s", "throughput >= {:g} MB/s", conditions.min_mb_per_s),
+        advice: words.format(limit)
+        for advice, words, limit in (
+            ("a longer p99", "p99 <= {:g} ms", conditions.max_p99_ms),
+            ("a lower throughput", "throughput >= {:g} MB/s", conditions.min_mb_per_s),
         )
         if limit is not None
     }
@@ -110,7 +110,8 @@ def nothing_fits(
     ]
     missed = dict.fromkeys(name for trial in results.trials for name, by in trial.violations.items() if by > 0)
     kept = " and ".join([*asked.values()] or missed) or "the study's constraints"
-    advice = f"relax {' or '.join(asked) or 'the constraints'}, or run a longer study"
+    relaxed = f"allow {' or '.join(asked)}" if asked else "relax the constraints"
+    advice = f"{relaxed}, or run a longer study"
     if not asked and set(missed) <= {str(each) for each in ALWAYS}:
         advice = "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
     return (

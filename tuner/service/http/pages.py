@@ -89,7 +89,7 @@ def what_if_page(study: str, told: Mapping[str, Any]) -> str:
 
     Args:
         study: The name of the study whose measurements calibrate the model.
-        told: The fields and the predictions, from `tuner.present.predictions.prediction_view.what_if_json`.
+        told: The fields and the predictions, from `tuner.present.predictions.what_if.what_if_json`.
     """
     return _PAGES.get_template("what_if.html").render(heading=f"What if: {study}", study=study, **told)
 

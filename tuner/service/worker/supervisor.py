@@ -53,6 +53,7 @@ class Supervisor:
         self._log = log
         self._owner = f"{this_host()} {config.root}"
         self._processes: dict[str, StudyProcess] = {}
+        self._unusable: dict[str, str] = {}
         self._wake = threading.Event()
         self._stopping = False
         self._ticked_at = time.monotonic()
@@ -120,8 +121,10 @@ class Supervisor:
                 return
             try:
                 self._begin(job)
-            except OSError as error:
-                self._unusable(job, error)
+            except OSError as error:  # one study must not stop the others
+                note = f"the files of the study must be readable and writable, but: {error}; it is tried again"
+                self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
+                self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
 
     def _begin(self, job: QueuedJob) -> None:
         """Start the process of a study that was just claimed, unless it is running already."""
@@ -142,7 +145,11 @@ class Supervisor:
             try:
                 self._look_at(job)
             except OSError as error:
-                self._unusable(job, error)
+                # Its process may still load the target, so it keeps its state until its files can be read.
+                told = f"{job.name}: the files of the study must be readable and writable, but: {error}"
+                if self._unusable.get(job.name) != told:
+                    self._log(told)
+                self._unusable[job.name] = told
 
     def _look_at(self, job: QueuedJob) -> None:
         process = self._processes.get(job.name)
@@ -153,15 +160,6 @@ class Supervisor:
             self._after_end(job, process, process.outcome)
         elif job.state in (JobState.PAUSING, JobState.CANCELLING):
             process.stop()
-
-    def _unusable(self, job: QueuedJob, error: OSError) -> None:
-        """Record that the system refuses to read or write the files of a study, which must not stop the others."""
-        if job.state is not JobState.RUNNING:
-            self._stopped(job)
-            return
-        note = f"the files of the study must be readable and writable, but: {error}; it is tried again"
-        self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
-        self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
 
     def _left(self, job: QueuedJob) -> None:
         """Take over a study that this service was running when it was killed."""
