@@ -6,7 +6,7 @@ from statistics import NormalDist
 from typing import Final
 
 _MANY_DEGREES: Final = 300
-"""With more degrees of freedom, a series is used."""
+"""Above this many degrees of freedom, `t_quantile` computes a series, which is faster than bisection."""
 
 
 @lru_cache(maxsize=1_000)

@@ -99,7 +99,7 @@ class PostgresStorage:
             return bool(self._rows(connection, _STUDY, folder.name))
 
     def find(self, name: str, root: Path) -> Path | None:
-        """Return the folder of the study with this name or folder; None if it is not in the database."""
+        """Return the folder of a study, given its name or its folder; None if the database has no such study."""
         names = self.names(root)
         return next((root / each for each in (name, Path(name).name) if each in names), None)
 

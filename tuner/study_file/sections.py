@@ -7,7 +7,7 @@ defaults come from `tuner.model.spec`. A section without keys gets the defaults 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from objectives.scoring import Constraint
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
@@ -30,7 +30,6 @@ from search_spaces.properties.catalogue import Value
 from search_spaces.space.parameters import KnobChange
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import (
-    FORMER_SETTINGS,
     ConfirmSpec,
     Executor,
     Goal,
@@ -273,6 +272,11 @@ class SearchSection(Section):
     """
 
 
+def _formerly(name: str, former: str) -> Any:
+    """Return the annotation of a key that older study files have under a former name."""
+    return Field(validation_alias=AliasChoices(name, former))
+
+
 class ConfirmSection(Section):
     """The confirmation, which measures the winners of the search again, alternating with the baseline."""
 
@@ -284,9 +288,13 @@ class ConfirmSection(Section):
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are needed."""
     nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees
     """Number of best configs per goal that are measured again after the search, because the best may just be lucky."""
-    nominee_repeats: Annotated[int, fields.whole(0, 100)] = _CONFIRM.nominee_repeats
+    nominee_repeats: Annotated[int, fields.whole(0, 100), _formerly("nominee_repeats", "looks")] = (
+        _CONFIRM.nominee_repeats
+    )
     """Number of times that each of the best configs (see nominees) is measured again before the winner is chosen."""
-    undo_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.undo_rounds
+    undo_rounds: Annotated[int, fields.whole(0, 100), _formerly("undo_rounds", "ablation_rounds")] = (
+        _CONFIRM.undo_rounds
+    )
     """Rounds that measure a proven winner with one knob at a time set back to the baseline's value."""
     goals: Annotated[list[Annotated[Goal, fields.one_of(Goal)]], Field(min_length=1, max_length=len(Goal))] = list(
         _CONFIRM.goals
@@ -298,15 +306,6 @@ class ConfirmSection(Section):
     """Whether each round gets new brokers, as speed differs between starts. With bootstrap, the default is never."""
     spread_over: Duration | None = _CONFIRM.spread_over_s
     """Time over which rounds are spread (6h), or 0 for none. On your cluster, the default is a part of search.hours."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_present_names(cls, given: object) -> object:
-        """Give the keys of an earlier form their present names, unless the section has both."""
-        if not isinstance(given, Mapping):
-            return given
-        former = {former: name for former, name in FORMER_SETTINGS.items() if former in given and name not in given}
-        return {former.get(key, key): value for key, value in given.items()}
 
 
 class TrackingSection(Section):

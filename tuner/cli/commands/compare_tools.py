@@ -113,8 +113,8 @@ def measured_in_turn(
         tell: Called with a sentence about each of them.
 
     Returns:
-        The records per second of our load generator in each round, those of Kafka's tool, and sentences about anything
-        that makes the comparison less reliable.
+        The records per second in each round, of our load generator and of Kafka's tool. Then warnings: what makes the
+        comparison less reliable, as sentences.
     """
     ours: list[float] = []
     theirs: list[float] = []

@@ -1,4 +1,4 @@
-"""The picture of latencies that `tuner bench` measured, as a file."""
+"""Draws the latencies that `tuner bench` measured into a file."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -28,7 +28,7 @@ _MANY: Final = 6
 
 
 def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure:
-    """Return a picture of all trials and the front; pointing at a trial shows its config, numbers and guarantee.
+    """Return a chart of all trials and the front. Pointing at a trial shows its config, numbers and guarantee.
 
     The front, the recommended configs and the baseline have bars: the 95 % intervals of their means.
 

@@ -1,4 +1,4 @@
-"""The picture of a sweep that `tuner predict` computed, as a file."""
+"""Draws the values that `tuner predict --sweep` computed into a file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

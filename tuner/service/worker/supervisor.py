@@ -53,7 +53,7 @@ class Supervisor:
         self._log = log
         self._owner = f"{this_host()} {config.root}"
         self._processes: dict[str, StudyProcess] = {}
-        self._unusable: dict[str, str] = {}
+        self._unreadable: dict[str, str] = {}
         self._wake = threading.Event()
         self._stopping = False
         self._ticked_at = time.monotonic()
@@ -147,9 +147,9 @@ class Supervisor:
             except OSError as error:
                 # Its process may still load the target, so it keeps its state until its files can be read.
                 told = f"{job.name}: the files of the study must be readable and writable, but: {error}"
-                if self._unusable.get(job.name) != told:
+                if self._unreadable.get(job.name) != told:
                     self._log(told)
-                self._unusable[job.name] = told
+                self._unreadable[job.name] = told
 
     def _look_at(self, job: QueuedJob) -> None:
         process = self._processes.get(job.name)
