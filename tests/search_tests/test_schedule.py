@@ -114,7 +114,7 @@ def test_a_load_without_a_pause_is_ready_when_its_throughput_stays() -> None:
 
 
 def test_a_second_without_deliveries_is_judged_like_any_other() -> None:
-    rule = UntilSteady(Workload(RecordSizes.fixed(100)), ready_bytes=inf)
+    rule = UntilSteady(Workload(RecordSizes.fixed(100)), most_bytes=inf)
     seen, ended = PhaseProgress(rule.metrics), []
     for number, records in enumerate([100, 0, *[500] * 9]):
         seen.add(window(number=number, records=records))

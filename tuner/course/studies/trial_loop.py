@@ -18,9 +18,10 @@ from tuner.course.budgets.estimate import least_confirmations
 from tuner.course.studies.reporter import Reporter, Standing
 from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.course.trials.bench import Bench
+from tuner.course.trials.early_end import IfHopeless, Raced, ToTheEnd, WhenSteady
 from tuner.course.trials.racing import race_of
 from tuner.course.trials.scoring import trial_of
-from tuner.course.trials.trial_job import StartedTrial, TrialDone, TrialJob
+from tuner.course.trials.trial_job import EarlyEnd, StartedTrial, TrialDone, TrialJob
 from tuner.model.errors import StudyError
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.progress import Progress, StudyState
@@ -100,17 +101,11 @@ class TrialLoop:
         largest_bytes = 0.0 if until_ready else self._most_bytes()
         max_bytes = self.budget.reserve(started.key, safety.max_bytes_per_trial, self.bench.free, largest_bytes)
         self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
-        metrics, race = tuple[str, ...](), None
-        search = self.spec.search
-        # A trial of a grid fills cells of tables, so it measures the throughput even if it can't hold the fixed rate.
-        run_to_end = started.kind is not Kind.SEARCH or (search.searches_grid and not search.stops_early)
-        if search.stops_early:
-            metrics = metrics_in_windows(self.spec.objectives, self.spec.constraints)
-            if started.kind is Kind.SEARCH:
-                race = race_of(self.spec, standing.search, started.proposal.config, started.number)
-        ready_bytes = None
         if until_ready:
-            ready_bytes = min(max_bytes / 2, _FIRST_BURN_IN_OF_STUDY_RATIO * (search.max_bytes or inf))
+            of_study = _FIRST_BURN_IN_OF_STUDY_RATIO * (self.spec.search.max_bytes or inf)
+            ends: EarlyEnd = WhenSteady(min(max_bytes / 2, of_study))
+        else:
+            ends = self._early_end(started)
         self.bench.submit(
             TrialJob(
                 started,
@@ -118,13 +113,22 @@ class TrialLoop:
                 max_bytes=max_bytes,
                 min_free_disk_bytes=safety.min_free_disk_bytes,
                 on_window=on_window,
-                metrics=metrics,
-                race=race,
-                run_to_end=run_to_end,
-                ready_bytes=ready_bytes,
+                ends=ends,
                 setup=Setup(load.producers, placement=self.spec.placement),
             )
         )
+
+    def _early_end(self, started: StartedTrial) -> EarlyEnd:
+        """Return how a trial of the usual length may end early."""
+        spec, search = self.spec, self.spec.search
+        metrics = metrics_in_windows(spec.objectives, spec.constraints) if search.stops_early else ()
+        if started.kind is not Kind.SEARCH:
+            return ToTheEnd(metrics)
+        if search.stops_early:
+            known = self.searches[started.size]
+            return Raced(race_of(spec, known, started.proposal.config, started.number), metrics)
+        # A trial of a grid fills cells of tables, so it measures the throughput even if it can't hold the fixed rate.
+        return ToTheEnd() if search.searches_grid else IfHopeless()
 
     def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for the next trial to end, and store it.
