@@ -272,7 +272,7 @@ class LightStudy:
                 SilentReporter(),
                 searches,
                 outlook,
-                StudyProgress(self.spec, keeper, searches, outlook, len(trials)),
+                StudyProgress(keeper, outlook, len(trials)),
                 machine=self.machine,
                 place=place,
             ),

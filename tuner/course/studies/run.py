@@ -208,7 +208,7 @@ def _study_trials(
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
     keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
     outlook = Outlook.after(trials, spec, searches, budget)
-    progress = StudyProgress(spec, keeper, searches, outlook, len(trials))
+    progress = StudyProgress(keeper, outlook, len(trials))
     return StudyTrials(spec, store, keeper, bench, reporter, searches, outlook, progress)
 
 

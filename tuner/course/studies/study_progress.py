@@ -1,19 +1,15 @@
 """How far a running study is: what its reporter is told, and what is stored for `tuner status` and the service."""
 
 import datetime
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from runners.workload import RecordSizes
 from tuner.course.budgets.outlook import Outlook
 from tuner.course.studies.reporter import Standing
 from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.course.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress, StudyState
-from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, PACED, SEARCHING_KINDS, Kind
-from tuner.results.search_state import SearchState
 
 _MEASURED_CONFIG: Final = {
     Kind.BURN_IN: "a config that will be compared with the baseline",
@@ -29,16 +25,12 @@ class StudyProgress:
     """Knows how far a study is, and stores it.
 
     Attributes:
-        spec: The specification of the study.
         keeper: Keeps the progress.
-        searches: The trials so far, by record size.
-        outlook: Estimates when the study will end.
+        outlook: Knows the trials so far, and estimates when the study will end.
         stored: How many trials are stored, of all record sizes.
     """
 
-    spec: StudySpec
     keeper: TrialKeeper
-    searches: Mapping[RecordSizes, SearchState]
     outlook: Outlook
     stored: int
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
@@ -46,7 +38,9 @@ class StudyProgress:
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""
         size, outlook = started.size, self.outlook
-        return Standing(started.kind, started.number, outlook.totals[size], outlook.left_s(size), self.searches[size])
+        return Standing(
+            started.kind, started.number, outlook.totals[size], outlook.left_s(size), outlook.searches[size]
+        )
 
     def tell(self, progress: Progress) -> None:
         """Store the progress of the study for `tuner status` and the service.
@@ -85,13 +79,14 @@ class StudyProgress:
 
     def _description(self, started: StartedTrial) -> str:
         """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
+        spec = self.outlook.spec
         said = [f"{started.size} B, {started.kind} trial {started.number}"]
         if started.round is not None:
-            first = self.searches[started.size].first_round
+            first = self.outlook.searches[started.size].first_round
             said.append(f"round {started.round - first + 1}")
         if started.kind not in SEARCHING_KINDS:
-            is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
-            client = f" of {started.proposal.config.client.label}" if self.spec.other_clients else ""
-            compared = f"the given config{client}" if self.spec.confirm.configs else _MEASURED_CONFIG[started.kind]
+            is_baseline = started.proposal.config.fingerprint == spec.baseline.fingerprint
+            client = f" of {started.proposal.config.client.label}" if spec.other_clients else ""
+            compared = f"the given config{client}" if spec.confirm.configs else _MEASURED_CONFIG[started.kind]
             said.append("the baseline" if is_baseline else compared)
         return ", ".join(said)
