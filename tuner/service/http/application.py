@@ -19,7 +19,7 @@ from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import StudyError
 from tuner.present.report.assets import plotly_script
-from tuner.service.cache.query import HTML, ResultQuery
+from tuner.service.answers.query import HTML, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages

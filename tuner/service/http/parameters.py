@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 
-from tuner.service.cache.query import JSON
+from tuner.service.answers.query import JSON
 from tuner.service.http.studies import NAME_PATTERN
 from tuner.service.http.tokens import Token
 from tuner.service.problems import Problem

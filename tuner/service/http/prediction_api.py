@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
-from tuner.service.cache.query import ResultQuery
+from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
 from tuner.service.http.responses import answered

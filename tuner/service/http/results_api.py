@@ -8,7 +8,7 @@ from fastapi.responses import Response, StreamingResponse
 from runners.workload import RecordSizes
 from tuner.model.spec import Goal
 from tuner.present.export import Format
-from tuner.service.cache.query import ResultQuery
+from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.parameters import JsonOrText, RecordBytes, Study

@@ -1,6 +1,5 @@
 """What clients ask for besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
 
-import io
 import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -22,10 +21,10 @@ from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal, check_rounds
 from tuner.model.study_files import SERVICE_FILES
-from tuner.present.console import Unwrapped
+from tuner.present.console import text_of
 from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
 from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
-from tuner.service.cache.results_cache import no_study
+from tuner.service.answers.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.limits import Limited, limited_json
@@ -289,9 +288,7 @@ class WorkRequests:
             # The addresses of the clusters belong to the operator.
             record = plan_json(spec, spaces, mb_per_s, submission.targets)
             if as_text:
-                written = io.StringIO()
-                print_plan(spec, spaces, record, Unwrapped(file=written, highlight=False, no_color=True))
-                return written.getvalue()
+                return text_of(lambda out: print_plan(spec, spaces, record, out))
             warnings = [*map(str, changes), *filter(None, [plan_warning(spec, mb_per_s)])]
             return {**record, "warnings": warnings}
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from tuner.model.spec import Goal
-from tuner.service.cache.query import TEXT, ResultQuery
+from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.parameters import JsonOrText, Study, client_name, study_text
 from tuner.service.http.responses import json_response
