@@ -24,6 +24,7 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
+from tuner.service.http.actions_api import actions_router
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
@@ -34,7 +35,6 @@ from tuner.service.http.results_api import results_router
 from tuner.service.http.studies import Studies
 from tuner.service.http.studies_api import studies_router
 from tuner.service.http.tokens import TokenFile
-from tuner.service.http.work_api import work_router
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
@@ -95,7 +95,7 @@ def _routers(studies: Studies, streams: EventStreams) -> tuple[APIRouter, ...]:
 
     They are not one inside the other, because the metrics of the service would then name a route without `/v1`.
     """
-    return studies_router(studies), results_router(studies, streams), work_router(studies)
+    return studies_router(studies), results_router(studies, streams), actions_router(studies)
 
 
 def _add_pages(app: FastAPI, studies: Studies) -> None:

@@ -101,7 +101,7 @@ class VerificationAsked(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkRequests:
+class StudyActions:
     """Checks what a client asks for, and puts it into the queue or does it at once.
 
     Attributes:
