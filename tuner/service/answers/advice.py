@@ -54,8 +54,7 @@ def _recommended(
     results: StudyResults, given: Mapping[str, Any]
 ) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
     goal = Goal(given["goal"]) if given.get("goal") else None
-    conditions = Conditions(given.get("max_p99_ms"), given.get("min_mb_per_s"), given.get("allow_loss"))
-    return recommend_each(results, given.get("record_bytes"), goal, conditions)
+    return recommend_each(results, given.get("record_bytes"), goal, Conditions.named(given))
 
 
 def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
@@ -101,7 +100,9 @@ def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuer
     """Return the queries for all recommendations of a study that clients are likely to poll for."""
     formats = offered(client_of(results.newest.client)) if results.newest is not None else ()
     return [
-        ResultQuery.of(study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form))
+        ResultQuery.of(
+            study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form), everything=False
+        )
         for size in (None, *(size.record_bytes for size in results.sizes))
         for goal in (None, *Goal)
         for form in formats

@@ -11,13 +11,13 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from tuner.model.study_files import RESULTS_FILE
+from tuner.results.recommendations.recommendation import CONDITIONS
 from tuner.service.answers.query import EVERY_RECOMMENDATION, Answer, Answers, ResultQuery
 from tuner.service.answers.reading_process import ReadingProcess
 from tuner.service.cache.brief_cache import BriefCache
 
 _SLOW: Final = frozenset({"comparison", "explanation", "figure", "picture", "report"})
 """Queries that take seconds. A second process answers the slow queries, so that quick queries do not have to wait."""
-_CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s", "allow_loss"})
 _MOST_BYTES: Final = 24_000_000
 _LARGEST_BYTES: Final = _MOST_BYTES // 4
 _OVERHEAD_BYTES: Final = 1_000
@@ -100,7 +100,7 @@ class ResponseCache:
 
         A query for one recommendation computes all recommendations of the study and caches them.
         """
-        if query.what == "recommendation" and _CONDITIONS.isdisjoint(name for name, _ in query.given):
+        if query.what == "recommendation" and not any(name in CONDITIONS for name, _ in query.given):
             every = await self._once(ResultQuery.of(query.study, EVERY_RECOMMENDATION), stamp)
             if query in every:
                 return every[query]
