@@ -5,8 +5,11 @@ from functools import partial
 from typing import Any, Final
 
 from search_spaces.client import client_of
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
+from tuner.prediction.changes import Changes
+from tuner.prediction.retention import TYPED, Retention
 from tuner.present.console import text_of
 from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.results.recommendations.recommend import recommend_each
@@ -59,8 +62,7 @@ def _recommended(
 
 def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
     """Return what another config or load would do, or what the page for such questions needs."""
-    from tuner.prediction.question import Changes, Question, Sweep, side_by_side
-    from tuner.prediction.retention import TYPED, Retention
+    from tuner.prediction.asked import Asked
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json
 
@@ -73,27 +75,19 @@ def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mappi
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
     source = kept.source(study, store, changes.record_bytes)
-    asked = Question.of(source)
-    asked = (asked.of_defaults() if given.get("begin") == "defaults" else asked).changed(changes)
-    try:
-        sweep = None if swept is None else Sweep.of(asked, swept, changes)
-        if retention is not None:
-            retention.check(asked.workload)
-    except ValueError as error:
-        raise Problem(422, "invalid", str(error)) from None
+    begin = ProducerConfig.parse({}, source.config.client) if given.get("begin") == "defaults" else None
+    asked = Asked.of(source, changes, begin, swept, retention)
     calibration = kept.calibration(study, store, source)
     if form == "page":
-        return Answer.of(what_if_json(source, calibration, asked, retention, typed))
-    told = side_by_side(source, asked, calibration) if sweep is None else sweep.answers(source, calibration)
-    if form == "text":
-        lines = (
-            prediction_lines(source, calibration, told, retention)
-            if sweep is None
-            else sweep_lines(source, sweep.setting, told)
-        )
-        return Answer.of("\n".join(lines) + "\n", TEXT)
-    setting = None if sweep is None else sweep.setting
-    return Answer.of(prediction_json(source, calibration, told, retention, setting=setting))
+        return Answer.of(what_if_json(source, calibration, asked.question, retention, typed))
+    told = asked.told(calibration)
+    if form != "text":
+        return Answer.of(prediction_json(source, calibration, told, retention, setting=asked.setting))
+    if asked.setting is None:
+        lines = prediction_lines(source, calibration, told, retention)
+    else:
+        lines = sweep_lines(source, asked.setting, told)
+    return Answer.of("\n".join(lines) + "\n", TEXT)
 
 
 def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
