@@ -7,6 +7,7 @@ from typing import Any, Final
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig
+from tuner.model.problem_kinds import ProblemKind
 from tuner.model.spec import Goal
 from tuner.prediction.changes import Changes
 from tuner.prediction.retention import TYPED, Retention
@@ -73,7 +74,7 @@ def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mappi
         retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
         changes = Changes.of(settings)
     except ValueError as error:
-        raise Problem(422, "invalid", str(error)) from None
+        raise Problem(ProblemKind.INVALID, str(error)) from None
     source = kept.source(study, store, changes.record_bytes)
     begin = ProducerConfig.parse({}, source.config.client) if given.get("begin") == "defaults" else None
     asked = Asked.of(source, changes, begin, swept, retention)

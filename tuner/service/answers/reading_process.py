@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
+from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import Answer, Answers, ResultQuery
 from tuner.service.problems import Problem
 from tuner.storage.home import storage_at
@@ -110,7 +111,7 @@ class _Child:
 
 
 def _unavailable(query: ResultQuery, detail: str) -> Answers:
-    return {query: Answer.of_problem(Problem(503, "unavailable", detail))}
+    return {query: Answer.of_problem(Problem(ProblemKind.UNAVAILABLE, detail))}
 
 
 def _serve(pipe: Connection, root: Path) -> None:

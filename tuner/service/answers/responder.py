@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers import advice, pages, results
 from tuner.service.answers.query import EVERY_RECOMMENDATION, TEXT, Answer, Answers, ResultQuery
 from tuner.service.answers.results_cache import ResultsCache, no_study
@@ -65,8 +66,7 @@ def _problem(query: ResultQuery, error: Exception) -> Answer:
         case RecordDamaged():  # its text names the operator's files
             _LOG.error("the results of %s can't be read: %s", query.study, error)
             problem = Problem(
-                404,
-                "not-found",
+                ProblemKind.NOT_FOUND,
                 f"the stored results of {query.study} can't be read, because a trial or something else is damaged, or "
                 "because a newer release wrote them; the service's log has the details",
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 from tuner.model.document import document
 from tuner.model.facts import VERIFICATION
+from tuner.model.problem_kinds import ProblemKind
 from tuner.present.console import text_of
 from tuner.present.studies.status import status_of
 from tuner.present.trial_tables.trial_json import trial_json
@@ -132,7 +133,7 @@ def verification(kept: ResultsCache, study: str, store: ResultsStore, given: Map
     """Return the judgement of a verified config."""
     stored = store.facts().get(VERIFICATION)
     if stored is None:
-        raise Problem(404, "not-found", f"{study} verifies no config, or has not ended yet")
+        raise Problem(ProblemKind.NOT_FOUND, f"{study} verifies no config, or has not ended yet")
     if given.get("form") == "text":
         return Answer.of(stored["text"] + "\n", TEXT)
     return Answer.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})

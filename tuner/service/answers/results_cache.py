@@ -10,6 +10,7 @@ from cachetools import LRUCache
 
 from tuner.model.errors import StudyNotFound
 from tuner.model.facts import EXPERIMENT, STUDY_ID
+from tuner.model.problem_kinds import ProblemKind
 from tuner.model.trial import SEARCHING_KINDS
 from tuner.results.study_results import SizeResults, StudyResults, results_of
 from tuner.service.problems import Problem
@@ -132,7 +133,7 @@ class ResultsCache:
 
 def no_study(name: str) -> Problem:
     """Return the problem that a study does not exist, or has not begun."""
-    return Problem(404, "not-found", f"there is no study {name}, or it has no results yet")
+    return Problem(ProblemKind.NOT_FOUND, f"there is no study {name}, or it has no results yet")
 
 
 def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
@@ -144,7 +145,7 @@ def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeRe
     try:
         return results.asked_sizes(record_bytes)
     except ValueError as error:
-        raise Problem(404, "not-found", str(error)) from None
+        raise Problem(ProblemKind.NOT_FOUND, str(error)) from None
 
 
 def _share(kept: tuple[object, StudyResults]) -> int:

@@ -19,6 +19,7 @@ from tuner.course.studies.forking import TakenOver, begin_fork
 from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
+from tuner.model.problem_kinds import ProblemKind
 from tuner.model.spec import Goal, check_rounds
 from tuner.model.study_files import SERVICE_FILES
 from tuner.present.console import text_of
@@ -123,7 +124,7 @@ class StudyActions:
             spec, _ = self._spec(self.studies.queue.study_file(name))
             if not spec.confirm.rounds and not options.get("rounds"):
                 raise Problem(
-                    422, "invalid", f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
+                    ProblemKind.INVALID, f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
                 )
 
         await run_in_threadpool(check)
@@ -140,7 +141,7 @@ class StudyActions:
             Problem: This service writes nothing to MLflow.
         """
         if not self.studies.config.mirrored:
-            raise Problem(422, "invalid", "this service copies no studies to MLflow (mlflow.enabled: false)")
+            raise Problem(ProblemKind.INVALID, "this service copies no studies to MLflow (mlflow.enabled: false)")
         return await self._assigned(name, TaskKind.SYNC, {})
 
     async def remove(self, name: str) -> dict[str, Any]:
@@ -191,7 +192,7 @@ class StudyActions:
         submission, changes = submission_of(text, self.studies.config, os.environ, submitted_by)
         if submission.name != name:
             raise Problem(
-                422, "invalid", f"the study file must name the new study {name}, but it names {submission.name}"
+                ProblemKind.INVALID, f"the study file must name the new study {name}, but it names {submission.name}"
             )
         spec, _ = self._spec(text)
         with closing(self._stored(source)) as store:
@@ -239,7 +240,7 @@ class StudyActions:
             text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
             spec, _ = self._spec(text, searched=False)
             if asked.client is not None and client_of(asked.client) != spec.client:
-                raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
+                raise Problem(ProblemKind.INVALID, f"client must be that of {asked.study}: {spec.client.identity}")
             terms = asked.terms(spec.client)
             before = judgement_before(spec, terms, asked.file, "the baseline")
             if before.refused:
@@ -254,7 +255,7 @@ class StudyActions:
         """Return the text of a study that measures like another one, and the fixed rate of each record size."""
         fixed = {"target": asked.target, "baseline": asked.baseline, "seconds": asked.seconds, "warmup": asked.warmup}
         if given := [key for key, value in fixed.items() if value is not None]:
-            raise Problem(422, "invalid", f"study decides how to measure, so leave these out: {', '.join(given)}")
+            raise Problem(ProblemKind.INVALID, f"study decides how to measure, so leave these out: {', '.join(given)}")
         study = str(asked.study)
         text = self.studies.queue.study_file(study)
         with closing(self._stored(study)) as store:

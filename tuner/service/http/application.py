@@ -18,6 +18,7 @@ from starlette.routing import compile_path
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import StudyError
+from tuner.model.problem_kinds import ProblemKind
 from tuner.present.report.assets import plotly_script
 from tuner.service.answers.query import HTML, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
@@ -189,12 +190,11 @@ def _add_health(
         await run_in_threadpool(queue.counts)
         if not warmed.is_set():
             raise Problem(
-                503, "unavailable", "the service has just started and is still reading its studies; try again"
+                ProblemKind.UNAVAILABLE, "the service has just started and is still reading its studies; try again"
             )
         if supervisor.seconds_since_alive > _ALIVE_S:
             raise Problem(
-                503,
-                "unavailable",
+                ProblemKind.UNAVAILABLE,
                 "the service is not working through its queue; its log has the details",
             )
         return Response("ready\n", media_type="text/plain")
@@ -240,15 +240,16 @@ def _add_problems(app: FastAPI) -> None:
             for each in error.errors()
         )
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
-        return problem_response(Problem(422, "invalid", told, found))
+        return problem_response(Problem(ProblemKind.INVALID, told, found))
 
     @app.exception_handler(HTTPException)
     async def of_http(request: Request, error: HTTPException) -> Response:
-        kind = {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request")
+        named = {404: ProblemKind.NOT_FOUND, 405: ProblemKind.WRONG_METHOD}
+        kind = named.get(error.status_code, ProblemKind.BAD_REQUEST)
         headers = error.headers
         if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
             headers = {"allow": ", ".join(methods)}
-        return problem_response(Problem(error.status_code, kind, str(error.detail), headers=headers))
+        return problem_response(Problem(kind, str(error.detail), headers=headers, status=error.status_code))
 
     @app.exception_handler(Problem)
     @app.exception_handler(RunnerError)

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
+from tuner.model.problem_kinds import ProblemKind
 from tuner.prediction.changes import LOAD_SETTINGS
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
@@ -88,12 +89,13 @@ class PredictionAsked(BaseModel):
         changes = dict(pairs)
         if wrong := sorted(changes.keys() & set(LOAD_SETTINGS)):
             raise Problem(
-                422, "invalid", f"set changes producer properties, but got {wrong[0]}; use the parameter {wrong[0]}"
+                ProblemKind.INVALID,
+                f"set changes producer properties, but got {wrong[0]}; use the parameter {wrong[0]}",
             )
         if len(changes) < len(pairs):
             names = [name for name, _ in pairs]
             repeated = next(name for name in names if names.count(name) > 1)
-            raise Problem(422, "invalid", f"set must name a property only once, but got {repeated} twice")
+            raise Problem(ProblemKind.INVALID, f"set must name a property only once, but got {repeated} twice")
         load = self.model_dump(include=set(LOAD_SETTINGS), exclude_none=True)
         return prediction_query(
             study,

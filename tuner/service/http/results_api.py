@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.event_streams import EventStreams
@@ -140,8 +141,7 @@ def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> No
         await studies.show(study)
         if streams.open >= MOST_STREAMS:
             raise Problem(
-                503,
-                "too-many-streams",
+                ProblemKind.TOO_MANY_STREAMS,
                 f"at most {MOST_STREAMS} event streams may be open at the same time; poll the study instead",
             )
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -160,6 +160,7 @@ def _add_comparison(api: APIRouter, studies: Studies) -> None:
     ) -> Response:
         """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
         if first == second:
-            raise Problem(422, "bad-request", f"second must be another study than first, but both are {first}")
+            detail = f"second must be another study than first, but both are {first}"
+            raise Problem(ProblemKind.BAD_REQUEST, detail, status=422)
         answer = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
         return response_of(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
