@@ -12,12 +12,12 @@ from runners.performance_model.constants import CODECS
 from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import RANDOM_PARTITIONERS
 
 _USUAL_LEVELS: Final = {"zstd": (-1, 0)}
 """What stands for a codec's default level, if it is not only -1."""
-_IDEMPOTENT_IN_FLIGHT: Final = 5
 _REMEMBERED: Final = 4_096
 
 
@@ -107,7 +107,7 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
         batch_bytes=min(force.integer("batch.size"), force.integer("message.max.bytes")),
         batch_records=force.integer("batch.num.messages"),
         linger_s=force.number("linger.ms") / 1e3,
-        in_flight=min(in_flight, _IDEMPOTENT_IN_FLIGHT) if idempotent else in_flight,
+        in_flight=min(in_flight, IDEMPOTENT_MAX_IN_FLIGHT) if idempotent else in_flight,
         queue_records=max(1.0, min(messages_hold, bytes_hold)),
         sticky_s=sticky_s,
         codec=codec,
