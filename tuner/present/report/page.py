@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
 
+from objectives.bottlenecks import limited_by
 from objectives.ratios import short
 from runners.reporting import counted, duration, percent
 from search_spaces.files.properties_file import format_properties
@@ -213,6 +214,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     hypervolume_figure,
     importance_figure,
     kept_lines,
+    limited_by,
     missed_lines,
     pasted_values,
     raw_metrics,
