@@ -12,10 +12,10 @@ from runners.workload import RecordSizes
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import goals_of
 from tuner.model.spec import Goal, TrackingSpec
+from tuner.model.study_files import RECOMMENDED
 from tuner.storage.home import studies_root
 from tuner.tracking import tags
 from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, read_from, runs_of
-from tuner.tracking.files import RECOMMENDED
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
