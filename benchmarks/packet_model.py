@@ -16,8 +16,8 @@ import numpy as np
 
 from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import BATCH_HEADER_BYTES, record_overhead_bytes
 from runners.workload import Workload
+from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_overhead_bytes
 from search_spaces.configs.producer_config import ProducerConfig
 
 _PACKET_HEADER_BYTES: Final = 60.0
@@ -45,7 +45,7 @@ class Packet:
     def of(cls, config: ProducerConfig, load: Workload, brokers: int = 1) -> Self:
         """Return the packet that a producer with this config sends when its batches are full (equation 1)."""
         settings, value = Settings.of(config, load), load.record_sizes.mean_bytes
-        record = value + load.key_bytes + record_overhead_bytes(value, load.key_bytes)
+        record = value + load.key_bytes + record_overhead_bytes(int(value), load.key_bytes or None)
         batch_records = max(1.0, min(settings.batch_records, (settings.batch_bytes - BATCH_HEADER_BYTES) / record))
         codec = CODECS.get(settings.codec)
         left = 1.0 - (load.compressibility_ratio * codec.removed(settings.level) if codec else 0.0)

@@ -1,6 +1,6 @@
 """What can limit a load, and the signs of it that producers and consumers have in common."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
@@ -34,6 +34,19 @@ class Bottleneck(StrEnum):
     UNKNOWN = "unknown"
 
 
+_OTHER_LIMITS: Final[Mapping[str, tuple[str, str]]] = {
+    Bottleneck.GENERATOR: ("the load generator", "the load generator was the bottleneck"),
+    Bottleneck.OTHER_PROCESSES: ("other processes", "other processes on this host took the CPU"),
+}
+"""The causes that say nothing about the config: who limited the throughput, and the same as a clause."""
+OTHER_LIMITS_TEXT: Final = " or ".join(who for who, _ in _OTHER_LIMITS.values())
+
+
+def limited_by(bound: str) -> str:
+    """Return who limited the throughput, in words; a cause that is not known here is returned as it is."""
+    return _OTHER_LIMITS[bound][0] if bound in _OTHER_LIMITS else bound
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What limited the throughput of a measurement, and why we think so.
@@ -56,7 +69,12 @@ class Verdict:
     @property
     def says_nothing_of_config(self) -> bool:
         """Whether the load generator or other processes were the limit, so that nothing is said about the config."""
-        return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
+        return self.bound in _OTHER_LIMITS
+
+    @property
+    def other_limit(self) -> str:
+        """What limited the throughput instead of the config, as a clause; "" if the config can be judged."""
+        return _OTHER_LIMITS[self.bound][1] if self.says_nothing_of_config else ""
 
 
 AnyEvidence = TypeVar("AnyEvidence")

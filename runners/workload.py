@@ -4,8 +4,9 @@ The config says how the client works, and the workload says what the client has 
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import Final, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.reporting import counted
@@ -153,13 +154,24 @@ class Workload:
     warmup_s: float = 3.0
     measured_s: float = 10.0
     rate_records_per_s: float | None = None
-    # Left out of the text form, on which the noise of simulated runs depends: kept simulated studies stay as they are.
+    # What the first releases did not have is left out of the text form, on which the noise of simulated runs depends,
+    # so that kept simulated studies stay as they are; see also LATER_SETTINGS.
     consumers: int = field(default=0, repr=False)
     one_payload: bool = field(default=False, repr=False)
     different_keys: int | None = field(default=None, repr=False)
     most_frequent_key_ratio: float = field(default=0.0, repr=False)
     peak_ratio: float = field(default=1.0, repr=False)
     seed: int = 0
+
+    @classmethod
+    def of(cls, source: object, **others: Any) -> Self:
+        """Return a workload with the settings in `others`, and all further ones from the same attributes of `source`.
+
+        Raises:
+            WorkloadRefused: A value is out of range.
+        """
+        rest = {each.name: getattr(source, each.name) for each in fields(cls) if each.name not in others}
+        return cls(**rest, **others)
 
     def __post_init__(self) -> None:
         """Check that all values are within their limits."""
@@ -216,3 +228,11 @@ class Workload:
     def load(self) -> str:
         """Kind of load: `saturate` (as fast as the client accepts records) or `paced` (at a fixed rate)."""
         return "saturate" if self.rate_records_per_s is None else "paced"
+
+
+LATER_SETTINGS: Final[Mapping[str, Any]] = {each.name: each.default for each in fields(Workload) if not each.repr}
+"""The settings that the first releases did not have, with the values that stand for their behaviour.
+
+With these values, they are left out of the identities that are stored with studies and experiments, so that older ones
+can still be resumed.
+"""

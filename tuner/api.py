@@ -256,7 +256,7 @@ def run_searches(
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
         RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
     """
-    from tuner.course.experiments.experiment_identity import check_rows_unchanged
+    from tuner.course.experiments.stored_rows import check_rows_unchanged
     from tuner.results.experiments.experiment_results import found_before
     from tuner.results.recommendations.recommend import recommend
     from tuner.storage.home import study_folder

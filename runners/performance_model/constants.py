@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from search_spaces.librdkafka.levels import DEFAULT_LEVELS, STRONG_LZ4
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterConstants:
@@ -190,7 +192,9 @@ class Codec:
 # EMBEDDED.
 CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
     {
-        "gzip": Codec(0.94, 11e-9, 1.6e-9, usual_level=6, effort=1.16, removed_per_level_ratio=0.1),
+        "gzip": Codec(
+            0.94, 11e-9, 1.6e-9, usual_level=DEFAULT_LEVELS["gzip"], effort=1.16, removed_per_level_ratio=0.1
+        ),
         "snappy": Codec(0.86, 1.3e-9, 0.2e-9, usual_level=0),
         # librdkafka passes the level to lz4's frame functions, which use the fast codec below 3 and LZ4 HC from 3 on.
         # Measured with kafka-clients 4.3.1 on one core: 1,084 MB/s with the fast one, and 90, 43 and 24 MB/s at levels
@@ -199,12 +203,14 @@ CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
             0.9,
             0.4e-9,
             0.08e-9,
-            usual_level=0,
+            usual_level=DEFAULT_LEVELS["lz4"],
             effort=1.16,
             removed_per_level_ratio=0.06,
-            quick_levels=2,
+            quick_levels=STRONG_LZ4 - 1,
             stronger_ratio=9.0,
         ),
-        "zstd": Codec(0.95, 2.3e-9, 0.35e-9, 40e-6, usual_level=3, effort=1.25, removed_per_level_ratio=0.06),
+        "zstd": Codec(
+            0.95, 2.3e-9, 0.35e-9, 40e-6, usual_level=DEFAULT_LEVELS["zstd"], effort=1.25, removed_per_level_ratio=0.06
+        ),
     }
 )

@@ -12,12 +12,12 @@ from runners.performance_model.constants import CODECS
 from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import RANDOM_PARTITIONERS
+from search_spaces.librdkafka.levels import is_default_level
+from search_spaces.translation.levels import librdkafka_level
 
-_USUAL_LEVELS: Final = {"zstd": (-1, 0)}
-"""What stands for a codec's default level, if it is not only -1."""
-_IDEMPOTENT_IN_FLIGHT: Final = 5
 _REMEMBERED: Final = 4_096
 
 
@@ -78,11 +78,6 @@ class Settings:
         return read if producers == 1 else replace(read, producers=producers)
 
 
-_FAST_LZ4: Final = "9"
-_STRONG_LZ4: Final = (3, 12)
-"""The lowest and the highest level of the strong compressor of lz4."""
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def _remembered(
     config: ProducerConfig, value_bytes: float, key_bytes: int, partitions: int, producers: int
@@ -107,11 +102,11 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
         batch_bytes=min(force.integer("batch.size"), force.integer("message.max.bytes")),
         batch_records=force.integer("batch.num.messages"),
         linger_s=force.number("linger.ms") / 1e3,
-        in_flight=min(in_flight, _IDEMPOTENT_IN_FLIGHT) if idempotent else in_flight,
+        in_flight=min(in_flight, IDEMPOTENT_MAX_IN_FLIGHT) if idempotent else in_flight,
         queue_records=max(1.0, min(messages_hold, bytes_hold)),
         sticky_s=sticky_s,
         codec=codec,
-        level=None if level in _USUAL_LEVELS.get(codec, (-1,)) or codec == "none" else level,
+        level=None if codec == "none" or is_default_level(codec, level) else level,
         acks=force.integer("acks"),
         idempotent=idempotent,
         send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
@@ -121,15 +116,11 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
 
 
 def _level_of_java(codec: str, text: str) -> int | None:
-    """Return the level of a codec for the model, whose levels are librdkafka's; None is the default level.
-
-    In Java, 9 is the level of lz4's fast compressor. All other levels are those of its strong one. Source:
-    `Lz4Compression` of Kafka 4.3.
-    """
-    if codec not in CODECS or text in ("", str(CODECS[codec].usual_level)) or (codec, text) == ("lz4", _FAST_LZ4):
+    """Return the level of a codec for the model, whose levels are librdkafka's; None is the default level."""
+    if codec not in CODECS or text in ("", str(CODECS[codec].usual_level)):
         return None
-    lowest, highest = _STRONG_LZ4
-    return min(highest, max(lowest, int(text))) if codec == "lz4" else int(text)
+    # The model also has zstd's levels that librdkafka does not reach.
+    return librdkafka_level(codec, int(text)) if codec == "lz4" else int(text)
 
 
 def _read_java(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:

@@ -7,7 +7,6 @@ sending thread, the network, the broker and the disk.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from typing import Final, Self
 
 import numpy as np
@@ -17,13 +16,10 @@ from runners.performance_model.columns import Array, Columns
 from runners.performance_model.constants import CODECS, ClusterConstants, Codec
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
+from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_overhead_bytes
 
-BATCH_HEADER_BYTES: Final = 61.0
 REQUEST_HEADER_BYTES: Final = 60.0
 """Bytes on the wire around a batch, which are not stored."""
-_FIXED_OVERHEAD_BYTES: Final = 5
-"""Bytes of a record's attributes, time (1 byte), place in the batch (2 bytes), and number of headers."""
-_VARINT_BITS: Final = 7
 ESTIMATION_FACTOR: Final = 1.05
 """By what the Java client multiplies the compressed size that it estimates, so that batches stay below their limit.
 
@@ -43,29 +39,12 @@ The client changes the partition after two full batches, when a third one has it
 this batch along. Measured with records of 100 B, in batches of 16 KiB: 0.66 to 0.70 without a codec.
 """
 _SOFT: Final = 4.0
-_REMEMBERED: Final = 256
 _NO_CODEC: Final = Codec(0.0, 0.0, 0.0)
 
 
 def least_of(one: Array, other: Array | float) -> Array:
     """Return the smaller of two positive numbers, smoothed where they are nearly equal."""
     return (one**-_SOFT + np.power(other, -_SOFT)) ** (-1 / _SOFT)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def record_overhead_bytes(value_bytes: float, key_bytes: int) -> int:
-    """Return the bytes that Kafka's format adds to a record in a batch, for a mean size of values.
-
-    Numbers are stored as varints, so larger records need more. Source: Kafka's message format, version 2.
-    """
-    lengths = _varint_bytes(int(value_bytes)) + _varint_bytes(key_bytes or -1)
-    body = _FIXED_OVERHEAD_BYTES + lengths + key_bytes + int(value_bytes)
-    return _FIXED_OVERHEAD_BYTES + lengths + _varint_bytes(body)
-
-
-def _varint_bytes(number: int) -> int:
-    """Return the bytes of a number as a varint, in which one bit is the sign."""
-    return max(1, math.ceil((abs(number + (number < 0)).bit_length() + 1) / _VARINT_BITS))
 
 
 def most_of(one: Array, other: Array) -> Array:
@@ -102,7 +81,7 @@ class WorkloadNumbers:
         return cls(
             value_bytes,
             workload.key_bytes,
-            record_overhead_bytes(value_bytes, workload.key_bytes),
+            record_overhead_bytes(int(value_bytes), workload.key_bytes or None),
             workload.compressibility_ratio,
             workload.partitions,
             workload.replication,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from search_spaces.client_facts.effective import Effective
-from search_spaces.client_facts.sizes import single_record_batch_bytes
+from search_spaces.client_facts.record_format import single_record_batch_bytes
 from search_spaces.errors import RuleBroken
 
 

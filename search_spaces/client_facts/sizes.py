@@ -1,7 +1,9 @@
-"""Sizes of records, of batches and of the topic, which the ranges of knobs depend on."""
+"""The sizes of records and of the topic, which the ranges of knobs depend on."""
 
 from dataclasses import dataclass
 from typing import Final
+
+from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, single_record_batch_bytes
 
 DEFAULT_MAX_MESSAGE_BYTES: Final = 1_048_588
 """The default limit on the size of a record batch in a topic, in bytes, including the batch's header.
@@ -9,36 +11,10 @@ DEFAULT_MAX_MESSAGE_BYTES: Final = 1_048_588
 Source: topic config `max.message.bytes`, Kafka 4.3.
 """
 
-# The size of the header of a batch in format 2. Source: "Record Batch" in the protocol guide of Apache Kafka.
-BATCH_HEADER_BYTES: Final = 61
-# The other fields of a record that is the first in its batch and has no headers. The attributes, the timestamp delta,
-# the offset delta and the header count take one byte each. Source: "Record" in the same guide.
-_RECORD_FIXED_BYTES: Final = 4
-
 # With smaller batches, the cost of more requests exceeds the gain from less waiting. Source: De Vos Meaker (2020),
 # table 10: batch.size=1000 costs 62 % of the throughput of 100-byte records, and 88 % of that of 1,000-byte records.
 _SMALL_BATCH_BYTES: Final = 4_096
 _LARGE_BATCH_BYTES: Final = 10_000_000
-
-
-def single_record_batch_bytes(record_bytes: int, key_bytes: int | None = None) -> int:
-    """Return the size in bytes that a broker counts for an uncompressed batch of one record without record headers."""
-    body_bytes = _RECORD_FIXED_BYTES
-    for length in (key_bytes, record_bytes):
-        body_bytes += varint_bytes(-1 if length is None else length) + (length or 0)
-    return BATCH_HEADER_BYTES + varint_bytes(body_bytes) + body_bytes
-
-
-def records_in_batch(batch_bytes: int, record_bytes: int) -> int:
-    """Return how many uncompressed records without keys fit in a batch; a record that is larger has its own batch."""
-    in_batch_bytes = single_record_batch_bytes(record_bytes) - BATCH_HEADER_BYTES
-    return max(1, (batch_bytes - BATCH_HEADER_BYTES) // in_batch_bytes)
-
-
-def varint_bytes(number: int) -> int:
-    """Return how many bytes a whole number takes in a record, where small numbers take fewer bytes."""
-    zigzag = (number << 1) ^ (number >> 63)
-    return max(1, -(-zigzag.bit_length() // 7))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from search_spaces.client_facts.knobs import (
     words,
 )
 from search_spaces.client_facts.sizes import Sizes
+from search_spaces.java_client.levels import FAST_LZ4
 from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
 from search_spaces.java_client.rules import (
     ADAPTIVE,
@@ -148,11 +149,10 @@ _COMPRESSION: Final = (
 )
 _LEVEL_KNOBS: Final = (
     Knob("compression.gzip.level", "", fixed(Range(1, 9)), always, f"{_LEVELS}: 1 to 9", Stage.LAST, "gzip"),
-    # Level 9, the default, selects the fast compressor; all others select the strong one.
     Knob(
         "compression.lz4.level",
         "",
-        fixed(words("9", "1", "4", "8", "12")),
+        fixed(words(str(FAST_LZ4), "1", "4", "8", "12")),
         always,
         f"{_LEVELS}: 1 to 17; Lz4Compression of kafka-clients: 9 is the fast compressor, the others the strong one",
         Stage.LAST,

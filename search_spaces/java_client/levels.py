@@ -4,6 +4,8 @@ from typing import Final
 
 from search_spaces.client_facts.effective import Effective
 
+FAST_LZ4: Final = 9
+"""The level that selects lz4's fast compressor, and the default. All others select the strong one."""
 # -1 stands for zlib's own default. Source: GzipCompression of kafka-clients.
 _ZLIB_DEFAULT: Final = "6"
 

@@ -6,13 +6,13 @@ from typing import Final
 from search_spaces.amounts import size_text
 from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.limits import ClientLimits, check_topic, sizes_text
-from search_spaces.client_facts.sizes import (
+from search_spaces.client_facts.record_format import (
     BATCH_HEADER_BYTES,
-    Sizes,
     records_in_batch,
     single_record_batch_bytes,
     varint_bytes,
 )
+from search_spaces.client_facts.sizes import Sizes
 from search_spaces.errors import RuleBroken
 
 LARGEST: Final = "max.request.size"

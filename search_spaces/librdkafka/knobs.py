@@ -17,8 +17,8 @@ from search_spaces.client_facts.knobs import (
     words,
 )
 from search_spaces.client_facts.sizes import Sizes
+from search_spaces.librdkafka.levels import CODEC_LEVELS
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES, QUEUED_RECORD_BYTES
-from search_spaces.librdkafka.rules import CODEC_LEVELS
 
 LEVEL: Final = "compression.level"
 

@@ -6,7 +6,7 @@ from typing import Final
 from search_spaces.amounts import size_text
 from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.limits import ClientLimits, check_topic, sizes_text
-from search_spaces.client_facts.sizes import records_in_batch
+from search_spaces.client_facts.record_format import records_in_batch
 from search_spaces.errors import RuleBroken
 
 QUEUE_MESSAGES: Final = "queue.buffering.max.messages"

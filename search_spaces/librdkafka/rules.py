@@ -14,12 +14,9 @@ from search_spaces.client_facts.rules import (
     when_idempotent,
     when_transactional,
 )
+from search_spaces.librdkafka.levels import CODEC_LEVELS, NO_LEVEL
 from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 
-# The lowest and highest level of every codec. Source: the description of compression.level in librdkafka 2.16.0. The
-# property's own range ends at 12, so zstd's higher levels are out of reach. zstd takes 0 for its default of 3.
-CODEC_LEVELS: Final = {"gzip": (0, 9), "lz4": (0, 12), "zstd": (0, 12)}
-NO_LEVEL: Final = -1
 _REFUSED: Final = "librdkafka refuses to create the producer"
 # How much longer than a transaction a request may take.
 SOCKET_BEYOND_TRANSACTION_MS: Final = 100

@@ -2,8 +2,6 @@
 
 The Java producer's own defaults and the values that it derives are filled in first. So the translated config promises
 at least what the Java producer promises.
-
-Source for the compression levels: `GzipCompression`, `Lz4Compression` and `ZstdCompression` of kafka-clients.
 """
 
 from typing import Final
@@ -16,6 +14,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
 from search_spaces.properties.catalogue import INT_MAX
 from search_spaces.properties.roles import TRANSACTION_TIMEOUT
+from search_spaces.translation.levels import librdkafka_level
 
 # Properties of the producer that change nothing which librdkafka could do the same way.
 _WITHOUT_TWIN: Final = frozenset(
@@ -34,8 +33,6 @@ _LONGEST_LINGER_MS: Final = 900_000
 _LONGEST_SOCKET_TIMEOUT_MS: Final = 300_000
 _DEFAULT_SOCKET_TIMEOUT_MS: Final = 60_000
 _SHORTEST_TRANSACTION_MS: Final = 1_000
-_HIGHEST_LEVEL: Final = 12
-_FAST_LZ4: Final = 9
 
 
 def translate_from_java(
@@ -114,13 +111,10 @@ def _compression(force: Effective, notes: list[str]) -> dict[str, str]:
     properties = {"compression.type": codec}
     if _known(force, name) is None or not force.is_given(name):
         return properties
-    level = nearest = force.integer(name)
-    if codec == "lz4":
-        if level == _FAST_LZ4:  # the fast compressor, which librdkafka uses by default
-            return properties
-        nearest = min(_HIGHEST_LEVEL, max(3, level))
-    elif codec == "zstd":
-        nearest = 3 if level == 0 else min(_HIGHEST_LEVEL, max(1, level))
+    level = force.integer(name)
+    nearest = librdkafka_level(codec, level)
+    if nearest is None:
+        return properties
     if nearest != level:
         notes.append(f"librdkafka has no {codec} level {level}, so the nearest one is used: {nearest}")
     return {**properties, "compression.level": str(nearest)}

@@ -15,8 +15,10 @@ from search_spaces.client import Client, ClientKind, java
 from search_spaces.client_facts.effective import Effective
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import in_force_within
+from search_spaces.java_client.levels import FAST_LZ4
 from search_spaces.librdkafka.knobs import LEVEL
 from search_spaces.properties.catalogue import INT_MAX, shown_value
+from search_spaces.translation.levels import java_level
 
 LABEL: Final = "translated, not measured"
 MEASURED: Final = "measured with this client"
@@ -139,25 +141,16 @@ def _buffer(in_force: Effective, notes: list[str]) -> dict[str, str]:
 def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
     codec = config.compression
     level = config.in_force.integer(LEVEL)
-    properties = {"compression.type": codec}
-    if level == -1:
-        return properties
-    if codec == "gzip" and level == 0:
+    nearest = java_level(codec, level)
+    if (codec, level) == ("gzip", 0):
         notes.append("Java has no gzip level 0 (no compression), so the Java producer uses its default level")
-        return properties
-    if codec == "zstd" and level == 0:
-        level = 3
-    if codec == "lz4" and level <= 2:
-        # Levels up to 2 select the fast compressor. In Java, the default level 9 selects it.
-        level = 9
-    elif codec == "lz4" and level == 9:
-        level = 10
+    elif (codec, level) == ("lz4", FAST_LZ4):
         notes.append(
-            "lz4 level 9 selects the fast compressor in Java, so level 10 is used: "
+            f"lz4 level {level} selects the fast compressor in Java, so level {nearest} is used: "
             "the closest level with the strong compressor"
         )
-    properties[f"compression.{codec}.level"] = str(level)
-    return properties
+    given = {} if nearest is None else {f"compression.{codec}.level": str(nearest)}
+    return {"compression.type": codec, **given}
 
 
 def _timing(in_force: Effective, notes: list[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from benchmarks.problems.agreement import agreements, rank_correlation
 from benchmarks.problems.clusters import JAVA_LAPTOP
 from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
 from runners.performance_model.constants import EMBEDDED
-from search_spaces.client_facts.sizes import records_in_batch, varint_bytes
+from search_spaces.client_facts.record_format import records_in_batch, varint_bytes
 
 THESIS = thesis_tables()
 OURS = """\

@@ -12,7 +12,6 @@ from benchmarks.problems.latency import mean_ms, percentile_ms
 from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.performance import Performance, perform, perform_all, performance
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import record_overhead_bytes
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
@@ -337,14 +336,6 @@ def test_records_that_stay_on_a_partition_make_fuller_batches() -> None:
     spread, sticky = (gives(2e4, linger_ms=0.5, sticky_partitioning_linger_ms=ms) for ms in (0, 100))
     assert sticky.batch_records > 1.5 * spread.batch_records
     assert sticky.latency_p99_ms < spread.latency_p99_ms
-
-
-@pytest.mark.parametrize(("value_bytes", "overhead"), [(1, 7 + 2), (100, 10), (1_000, 10), (10_000, 12)])
-def test_a_record_has_the_overhead_of_the_message_format(value_bytes: int, overhead: int) -> None:
-    """Source: measured batches of 16,384 B have 148 records of 100 B, and those of 1 MB have 99 records of 10,000 B."""
-    found = record_overhead_bytes(value_bytes, 0)
-    assert found == pytest.approx(overhead, abs=1)
-    assert record_overhead_bytes(value_bytes, 100) > found
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from runners.clusters.stored_topics import StoredPartition, StoredTopic
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import BatchSequence, Merged
 from runners.performance_model.constants import REMOTE
-from runners.performance_model.stages import record_overhead_bytes
 from search_spaces.client import java
+from search_spaces.client_facts.record_format import record_overhead_bytes
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
 from tuner.inspection.topic_savings import Inspection, inspection_of
@@ -78,7 +78,7 @@ def test_without_times_the_rate_is_the_mean_of_the_day() -> None:
 
 def test_the_size_of_a_value_leaves_out_the_headers() -> None:
     value_bytes = 20
-    record = value_bytes + record_overhead_bytes(value_bytes, 0)
+    record = value_bytes + record_overhead_bytes(value_bytes)
     batches = [batch_of([(1_000.0 + 2 * n, record)], producer_id=7) for n in range(500)]
     found = inspection_of(sample_of(batches))
     assert found is not None

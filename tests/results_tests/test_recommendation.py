@@ -505,7 +505,7 @@ def test_a_simulated_study_says_so() -> None:
 
 
 def test_a_config_that_the_load_generator_limited_has_a_warning() -> None:
-    trials = [SEARCH[0], trial(1, 300, 5, flagged=True), trial(2, 90, 4)]
+    trials = [SEARCH[0], replace(trial(1, 300, 5, flagged=True), verdict="generator"), trial(2, 90, 4)]
     assert "the load generator limited trial 1" in recommend(study(trials), "1000", Goal.THROUGHPUT).warnings[0]
     assert recommend(study(trials), "1000", Goal.LATENCY).warnings == ()
     trials[1] = replace(trials[1], verdict="other processes")

@@ -1,13 +1,14 @@
 """Workloads that can't be run are refused with a helpful message."""
 
 import math
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.errors import WorkloadRefused
-from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
+from runners.workload import LATER_SETTINGS, MAX_RECORD_BYTES, RecordSizes, Workload
 
 SIZES = st.integers(1, MAX_RECORD_BYTES)
 WEIGHTS = st.floats(0.001, 1e6)
@@ -135,3 +136,18 @@ def test_a_load_is_paced_when_it_has_a_rate() -> None:
 def test_keys_and_bursts_must_be_possible(wrong: dict[str, float], said: str) -> None:
     with pytest.raises(WorkloadRefused, match=said):
         Workload(RecordSizes.fixed(100), **wrong)  # type: ignore[arg-type]
+
+
+def test_only_the_settings_of_the_first_release_are_in_every_stored_identity() -> None:
+    """Any other setting in an identity would make stored studies and experiments impossible to resume."""
+    assert {each.name for each in fields(Workload)} - LATER_SETTINGS.keys() == {
+        "record_sizes",
+        "key_bytes",
+        "compressibility_ratio",
+        "partitions",
+        "replication",
+        "warmup_s",
+        "measured_s",
+        "rate_records_per_s",
+        "seed",
+    }

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from search_spaces import ProducerConfig, RuleBroken, check_record
-from search_spaces.client_facts.sizes import single_record_batch_bytes
+from search_spaces.client_facts.record_format import record_overhead_bytes, single_record_batch_bytes
 from search_spaces.librdkafka.limits import RECORD_OVERHEAD_BYTES
 
 
@@ -81,6 +81,14 @@ def test_the_computed_size_of_a_batch_of_one_is_what_the_client_sends(
     key = None if key_bytes is None else bytes(key_bytes)
     sent = batch_bytes(bootstrap, {"linger.ms": 0}, [bytes(record_bytes)], key)
     assert sent == single_record_batch_bytes(record_bytes, key_bytes)
+
+
+@pytest.mark.parametrize(("value_bytes", "overhead"), [(1, 7 + 2), (100, 10), (1_000, 10), (10_000, 12)])
+def test_a_record_has_the_overhead_of_the_message_format(value_bytes: int, overhead: int) -> None:
+    """Source: measured batches of 16,384 B have 148 records of 100 B, and those of 1 MB have 99 records of 10,000 B."""
+    found = record_overhead_bytes(value_bytes)
+    assert found == pytest.approx(overhead, abs=1)
+    assert record_overhead_bytes(value_bytes, 100) > found
 
 
 def test_batches_stop_growing_at_message_max_bytes(bootstrap: str) -> None:

@@ -13,8 +13,7 @@ from tuner.model.spec import TrackingSpec
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingError, TrackingLocation, links_of, sync
 from tuner.tracking.description import with_section
-from tuner.tracking.run_content import NOTE_TAG
-from tuner.tracking.views import VIEW_TAG
+from tuner.tracking.tags import NOTE, VIEW
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -34,7 +33,7 @@ def tags(client: "MlflowClient") -> dict[str, str]:
     """Return the tags of the experiment that hold views."""
     experiment = client.get_experiment_by_name("kafka-tuner/broker:9092")
     assert experiment is not None
-    return {name: text for name, text in experiment.tags.items() if name.startswith(VIEW_TAG)}
+    return {name: text for name, text in experiment.tags.items() if name.startswith(VIEW)}
 
 
 def links(folder: Path) -> dict[str, str]:
@@ -58,7 +57,7 @@ def test_each_link_names_a_view_that_the_experiment_holds(night: Path, client: "
         "Studies side by side (mb_per_s, latency_p99_ms)",
     ]
     keys = {name: query(link)["viewStateShareKey"][0] for name, link in found.items()}
-    assert {VIEW_TAG + key: name for name, key in keys.items()} == {
+    assert {VIEW + key: name for name, key in keys.items()} == {
         tag: json.loads(text)["name"] for tag, text in tags(client).items()
     }
     for link in found.values():
@@ -68,7 +67,7 @@ def test_each_link_names_a_view_that_the_experiment_holds(night: Path, client: "
 
 def test_a_view_finds_its_runs_and_has_the_changed_knobs(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
-    view = json.loads(tags(client)[f"{VIEW_TAG}tuner-id-of-night-front-1000"])
+    view = json.loads(tags(client)[f"{VIEW}tuner-id-of-night-front-1000"])
     state = json.loads(view["state"])
     assert numbers_of(client, state) == ["1", "2"]
     assert state["orderByKey"] == "metrics.`mb_per_s`"
@@ -78,9 +77,7 @@ def test_a_view_finds_its_runs_and_has_the_changed_knobs(night: Path, client: "M
 def test_the_views_name_no_gain_of_a_trial(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
     for view in ("front-1000", "trials"):
-        columns = json.loads(json.loads(tags(client)[f"{VIEW_TAG}tuner-id-of-night-{view}"])["state"])[
-            "selectedColumns"
-        ]
+        columns = json.loads(json.loads(tags(client)[f"{VIEW}tuner-id-of-night-{view}"])["state"])["selectedColumns"]
         assert "metrics.`mb_per_s_x_baseline`" in columns
         assert not [column for column in columns if "_gain" in column]
 
@@ -92,7 +89,7 @@ def numbers_of(client: "MlflowClient", state: dict[str, Any]) -> Sequence[str]:
 
 def test_views_of_users_and_unchanged_views_are_left_alone(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
-    client.set_experiment_tag("1", f"{VIEW_TAG}mine", "my own view")
+    client.set_experiment_tag("1", f"{VIEW}mine", "my own view")
     before = tags(client)
     sync(night, HERE)
     assert tags(client) == before
@@ -133,9 +130,9 @@ def test_the_experiment_describes_its_studies_and_keeps_text_of_users(night: Pat
     study(night.parent / "day", baseline(), trial(1, 12.0, 15.0)).close()
     for _ in range(2):
         sync(night, HERE)
-        client.set_experiment_tag("1", NOTE_TAG, client.get_experiment("1").tags[NOTE_TAG] + "\nOurs.")
+        client.set_experiment_tag("1", NOTE, client.get_experiment("1").tags[NOTE] + "\nOurs.")
         sync(night.parent / "day", HERE)
-    told = client.get_experiment("1").tags[NOTE_TAG]
+    told = client.get_experiment("1").tags[NOTE]
     assert told.count("### Study night") == told.count("### Study day") == 1
     assert told.count("Ours.") == 2
     assert "`tuner recommend night` prints the configs to paste." in told

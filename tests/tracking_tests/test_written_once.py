@@ -13,10 +13,10 @@ from tests.tracking_tests.looking import numbers, runs
 from tuner.model.spec import TrackingSpec
 from tuner.results.study_results import load_results
 from tuner.storage.sqlite import SqliteStore
-from tuner.tracking import TrackingLocation, sync
+from tuner.tracking import TrackingLocation, sync, tags
 from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.connection import connect, runs_of
-from tuner.tracking.run_content import MOVED_TAG, MetricPoint, RunContent
+from tuner.tracking.run_content import MetricPoint, RunContent
 from tuner.tracking.session import MirrorSession
 from tuner.tracking.views import links_of
 from tuner.tracking.writer import Writer
@@ -167,7 +167,7 @@ def test_a_study_that_moved_to_another_experiment_is_read_there(night: Path, cli
     def left_behind() -> list[str]:
         there = runs_of(client, [each.experiment_id for each in client.search_experiments()], "")
         names = {each.experiment_id: each.name for each in client.search_experiments()}
-        return [names[run.info.experiment_id] for run in there if MOVED_TAG in run.data.tags]
+        return [names[run.info.experiment_id] for run in there if tags.MOVED_TO in run.data.tags]
 
     def linked() -> set[str]:
         links = links_of(load_results(night), TrackingLocation.of(HERE, night.parent), "http://mlflow.test").values()

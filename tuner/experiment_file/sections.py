@@ -176,20 +176,12 @@ class LoadSection(RecordsSection):
 
     def workload(self, seed: int) -> Workload:
         """Return the load as the runners take it."""
-        return Workload(
+        return Workload.of(
+            self,
             record_sizes=self.record_bytes,
-            key_bytes=self.key_bytes,
-            compressibility_ratio=self.compressibility_ratio,
-            partitions=self.partitions,
-            replication=self.replication,
             warmup_s=self.warmup,
             measured_s=self.measured,
-            rate_records_per_s=self.rate_records_per_s,
-            consumers=self.consumers,
             one_payload=self.payload == ONE,
-            different_keys=self.different_keys,
-            most_frequent_key_ratio=self.most_frequent_key_ratio,
-            peak_ratio=self.peak_ratio,
             seed=seed,
         )
 

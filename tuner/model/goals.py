@@ -7,18 +7,20 @@ from typing import Final
 from objectives.scoring import Objective
 from tuner.model.spec import ALLOW_LOSS, Goal
 
+OF_ONE_METRIC: Final = (Goal.THROUGHPUT, Goal.LATENCY)
+"""The goals that are each about a single metric."""
 _LATENCY: Final = "latency_p99_ms"
 _LATENCIES: Final = ("latency", "end_to_end")
 
 
 def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
     """Return the goals for which a study with these objectives can recommend a config, the default goal first."""
-    known = {asked_metric(goal, objectives): goal for goal in (Goal.THROUGHPUT, Goal.LATENCY)}
+    known = {asked_metric(goal, objectives): goal for goal in OF_ONE_METRIC}
     if len(objectives) == 1:
         metric = "mb_per_s" if objectives[0].metric == "records_per_s" else objectives[0].metric
         # No goal is named after an objective such as bytes on the wire; the goal balanced then means this objective.
         return (known.get(metric, Goal.BALANCED),)
-    return (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
+    return (Goal.BALANCED, *OF_ONE_METRIC)
 
 
 def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:

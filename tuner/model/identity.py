@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from runners.workload import LATER_SETTINGS
 from search_spaces.client import ClientKind
 from search_spaces.configs.guarantee import DURABILITY
 from tuner.model.errors import StudyChanged
@@ -14,8 +15,6 @@ KEPT_BY_FORK: Final = frozenset({"target", "workload", "client", "baseline", "ex
 """The sections of a study file that must be the same if a study takes over trials of another study."""
 _USUAL_CLIENT: Final = str(ClientKind.LIBRDKAFKA)
 _PACED: Final = "workload.paced"
-_ADDED: Final = {"consumers": 0, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
-"""Settings of the workload that the first releases did not have, with the values that stand for their behaviour."""
 _PHASE: Final = ("warmup", "measured")
 _KEYS: Final = {
     "rate_records_per_s": "workload.paced.rate_records_per_s",
@@ -50,8 +49,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
                     "seed",
                 )
             },
-            # Left out if they are as usual, so that studies that older releases stored can still be resumed.
-            **{name: getattr(load, name) for name, usual in _ADDED.items() if getattr(load, name) != usual},
+            **{name: value for name, usual in LATER_SETTINGS.items() if (value := getattr(load, name, usual)) != usual},
             "saturate": [load.saturate.warmup_s, load.saturate.measured_s],
             "paced": [load.paced.warmup_s, load.paced.measured_s] if spec.paced else None,
         },

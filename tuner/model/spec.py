@@ -141,20 +141,14 @@ class WorkloadSpec:
         return self._workload(sizes, self.paced, rate_records_per_s)
 
     def _workload(self, sizes: RecordSizes, phase: PhaseSpec, rate_records_per_s: float | None) -> Workload:
-        return Workload(
+        return Workload.of(
+            self,
             record_sizes=sizes,
-            key_bytes=self.key_bytes,
-            compressibility_ratio=self.compressibility_ratio,
-            partitions=self.partitions,
-            replication=self.replication,
             warmup_s=phase.warmup_s,
             measured_s=phase.measured_s,
             rate_records_per_s=rate_records_per_s,
-            consumers=self.consumers,
-            different_keys=self.different_keys,
-            most_frequent_key_ratio=self.most_frequent_key_ratio,
+            one_payload=False,
             peak_ratio=1.0 if rate_records_per_s is None else self.peak_ratio,
-            seed=self.seed,
         )
 
 

@@ -16,9 +16,10 @@ from runners.inspection.topic_traffic import TopicTraffic
 from runners.performance_model.constants import CODECS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import BATCH_HEADER_BYTES, ESTIMATION_FACTOR, record_overhead_bytes
+from runners.performance_model.stages import ESTIMATION_FACTOR
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
+from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_overhead_bytes
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.inspection.topic_savings import Inspection, best_codec
 from tuner.prediction.calibration import Calibration
@@ -124,7 +125,7 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
 def _value_bytes(traffic: TopicTraffic) -> int:
     """Return the mean size of a value: what records take without compression, less headers. Keys count as values."""
     record_bytes = (traffic.plain_bytes - BATCH_HEADER_BYTES * traffic.batches) / traffic.records
-    return max(1, round(record_bytes - record_overhead_bytes(record_bytes, 0)))
+    return max(1, round(record_bytes - record_overhead_bytes(int(record_bytes))))
 
 
 def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) -> float:

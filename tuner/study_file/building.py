@@ -279,22 +279,14 @@ def _blamed(client: Client, error: ConfigError, place: KeyPath, values: Mapping[
 
 
 def _workload(section: WorkloadSection) -> WorkloadSpec:
+    values = {**_values(section), "saturate": section.saturate.spec(), "paced": section.paced.spec()}
+    del values["record_bytes"]
     return WorkloadSpec(
         record_sizes=tuple(section.record_bytes),
-        key_bytes=section.key_bytes,
-        compressibility_ratio=section.compressibility_ratio,
-        partitions=section.partitions,
-        replication=section.replication,
-        producers=section.producers,
-        consumers=section.consumers,
-        different_keys=section.different_keys,
-        most_frequent_key_ratio=section.most_frequent_key_ratio,
-        peak_ratio=section.paced.peak_ratio,
-        saturate=section.saturate.spec(),
-        paced=section.paced.spec(),
         rate_records_per_s=section.paced.rate_records_per_s,
         rate_ratio=section.paced.rate_ratio,
-        seed=section.seed,
+        peak_ratio=section.paced.peak_ratio,
+        **values,
     )
 
 

@@ -1,39 +1,31 @@
 """What MLflow shows of an experiment: one run for the experiment, and below it one run for each measurement."""
 
-from typing import Final
-
-from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, STUDY_ID
+from tuner.model.facts import STUDY_ID
 from tuner.model.study_files import STUDY_FILE
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.experiments.experiment_view import experiment_markdown, experiments_csv
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.experiments.row_results import RowResults
+from tuner.tracking import tags
 from tuner.tracking.run_content import (
     FAILED,
     FINISHED,
-    KEY_TAG,
-    NOTE_TAG,
-    PARENT_TAG,
     RUNNING,
-    STUDY_ID_TAG,
     TRIAL_NUMBER,
     MetricPoint,
     RunContent,
     cut,
     end_ms,
     params_of,
+    shared_tags,
     start_ms,
 )
 from tuner.tracking.views import RUN_NAME, SavedView, metric_column, of_study, tag_column, tag_condition
 
-EXPERIMENT_KIND: Final = "experiment"
-"""The kind of the run of an experiment, in the tag `tuner.kind`."""
-ROW_TAG: Final = "tuner.row"
-
 
 def experiment_key(results: ExperimentResults) -> str:
     """Return the permanent identity of the experiment's run in MLflow."""
-    return f"{results.facts[STUDY_ID]}/{EXPERIMENT_KIND}"
+    return f"{results.facts[STUDY_ID]}/{tags.EXPERIMENT_KIND}"
 
 
 def measurement_key(results: ExperimentResults, trial: Trial) -> str:
@@ -57,12 +49,12 @@ def experiment_run(results: ExperimentResults, status: str) -> RunContent:
         start_ms=min(map(start_ms, trials)),
         end_ms=None if status == RUNNING else at_ms,
         tags={
-            **_shared_tags(results),
-            KEY_TAG: experiment_key(results),
-            "tuner.kind": EXPERIMENT_KIND,
-            NOTE_TAG: cut(experiment_markdown(results)),
+            **shared_tags(results.facts, results.spec.name),
+            tags.KEY: experiment_key(results),
+            tags.KIND: tags.EXPERIMENT_KIND,
+            tags.NOTE: cut(experiment_markdown(results)),
             # A tag and no param, because more rounds may be measured later.
-            "tuner.rounds": str(spec.rounds),
+            tags.ROUNDS: str(spec.rounds),
         },
         params={
             "rows": str(len(spec.rows)),
@@ -92,16 +84,16 @@ def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, p
         start_ms=start_ms(trial),
         end_ms=at_ms,
         tags={
-            **_shared_tags(results),
-            KEY_TAG: key,
-            PARENT_TAG: parent_run,
-            "tuner.kind": str(trial.kind),
-            ROW_TAG: cut(row.row.name),
-            "tuner.record_bytes": trial.record_bytes,
-            "tuner.client": trial.client,
-            "tuner.verdict": cut(trial.verdict),
-            "tuner.error": cut(trial.error),
-            **({"tuner.round": str(trial.round + 1)} if trial.round is not None else {}),
+            **shared_tags(results.facts, results.spec.name),
+            tags.KEY: key,
+            tags.PARENT: parent_run,
+            tags.KIND: str(trial.kind),
+            tags.ROW: cut(row.row.name),
+            tags.RECORD_BYTES: trial.record_bytes,
+            tags.CLIENT: trial.client,
+            tags.VERDICT: cut(trial.verdict),
+            tags.ERROR: cut(trial.error),
+            **({tags.ROUND: str(trial.round + 1)} if trial.round is not None else {}),
         },
         params={**params_of(trial), **{f"set.{name}": str(value) for name, value in row.row.varied.items()}},
         points=(
@@ -126,17 +118,8 @@ def experiment_table(results: ExperimentResults) -> SavedView:
     return SavedView(
         f"tuner-{study_id}-measurements",
         f"{spec.name}: measurements",
-        f"{of_study(study_id)} and {tag_condition('tuner.kind')} = '{Kind.MEASUREMENT}'",
+        f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{Kind.MEASUREMENT}'",
         TRIAL_NUMBER,
         True,
-        (RUN_NAME, tag_column(ROW_TAG), tag_column("tuner.round"), *map(metric_column, spec.metrics)),
+        (RUN_NAME, tag_column(tags.ROW), tag_column(tags.ROUND), *map(metric_column, spec.metrics)),
     )
-
-
-def _shared_tags(results: ExperimentResults) -> dict[str, str]:
-    return {
-        STUDY_ID_TAG: str(results.facts[STUDY_ID]),
-        "tuner.study": results.spec.name,
-        "tuner.client_version": cut(results.facts.get(CLIENT_VERSION, "")),
-        "tuner.broker_version": cut(results.facts.get(BROKER_VERSION, "")),
-    }

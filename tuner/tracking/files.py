@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from runners.temporary import temporary_folder
-from tuner.model.study_files import STUDY_FILE
+from tuner.model.study_files import RECOMMENDED, STUDY_FILE
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export
 from tuner.present.trial_tables.front_table import front_csv, front_json
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 TEMPORARY_KIND: Final = "mlflow"
 """The kind of our temporary folders whose files are sent to MLflow."""
-RECOMMENDED: Final = "recommended"
 LATENCY_FILE: Final = "latency.hgrm.json"
 _PHASES: Final = ("saturated", "paced")
 _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")

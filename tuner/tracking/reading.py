@@ -12,11 +12,10 @@ from runners.workload import RecordSizes
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import goals_of
 from tuner.model.spec import Goal, TrackingSpec
+from tuner.model.study_files import RECOMMENDED
 from tuner.storage.home import studies_root
+from tuner.tracking import tags
 from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, read_from, runs_of
-from tuner.tracking.files import RECOMMENDED
-from tuner.tracking.run_content import MOVED_TAG
-from tuner.tracking.study_layout import GOALS_TAG, PARENT_KIND
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -98,21 +97,21 @@ def _parents(client: "MlflowClient") -> "list[Run]":
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
         return []
-    found = runs_of(client, experiments, f"tags.`tuner.kind` = '{PARENT_KIND}'", ["attributes.start_time DESC"])
-    return [run for run in found if MOVED_TAG not in run.data.tags]
+    found = runs_of(client, experiments, f"tags.`{tags.KIND}` = '{tags.STUDY_KIND}'", ["attributes.start_time DESC"])
+    return [run for run in found if tags.MOVED_TO not in run.data.tags]
 
 
 def _newest(parents: "list[Run]", study: str, record_bytes: str, location: TrackingLocation) -> "Run":
-    of_study = [run for run in parents if run.data.tags.get("tuner.study") == study]
+    of_study = [run for run in parents if run.data.tags.get(tags.STUDY) == study]
     if not of_study:
-        names = ", ".join(dict.fromkeys(run.data.tags.get("tuner.study", "") for run in parents)) or "none"
+        names = ", ".join(dict.fromkeys(run.data.tags.get(tags.STUDY, "") for run in parents)) or "none"
         raise StudyNotFound(
             f"MLflow at {location.shown} must hold the study {study!r}, but does not; it holds: {names}"
         )
     for run in of_study:
-        if run.data.tags.get("tuner.record_bytes") == record_bytes:
+        if run.data.tags.get(tags.RECORD_BYTES) == record_bytes:
             return run
-    sizes = ", ".join(dict.fromkeys(run.data.tags.get("tuner.record_bytes", "") for run in of_study))
+    sizes = ", ".join(dict.fromkeys(run.data.tags.get(tags.RECORD_BYTES, "") for run in of_study))
     raise StudyNotFound(
         f"the record size must be one that {study} has measured, but got {record_bytes} B; it has measured: {sizes}"
     )
@@ -123,7 +122,7 @@ def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
     there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
     goals = [path.stem for path in there if path.suffix == ".json"]
     # Runs of older releases do not have the tag.
-    return [goal for goal in goals if goal in run.data.tags.get(GOALS_TAG, goal).split()]
+    return [goal for goal in goals if goal in run.data.tags.get(tags.GOALS, goal).split()]
 
 
 def _recommended(client: "MlflowClient", run: "Run", goal: Goal) -> dict[str, Any]:

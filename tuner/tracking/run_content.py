@@ -6,15 +6,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from search_spaces.errors import ConfigError
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, STUDY_ID
 from tuner.model.progress import StudyState
 from tuner.model.trial import Trial
+from tuner.tracking import tags
 
-STUDY_ID_TAG: Final = "tuner.study_id"
-KEY_TAG: Final = "tuner.key"
-PARENT_TAG: Final = "mlflow.parentRunId"
-NOTE_TAG: Final = "mlflow.note.content"
-MOVED_TAG: Final = "tuner.moved_to"
-"""The experiment that a study is in now, on the runs that it left behind in another experiment."""
 TRIAL_NUMBER: Final = "trial_number"
 """A metric, because MLflow sorts metrics as numbers and tags as texts."""
 RUNNING, FINISHED, FAILED, KILLED = "RUNNING", "FINISHED", "FAILED", "KILLED"
@@ -64,6 +60,21 @@ class RunContent:
     tags: Mapping[str, str]
     params: Mapping[str, str]
     points: tuple[MetricPoint, ...]
+
+
+def shared_tags(facts: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return the tags that all runs of a study or an experiment have.
+
+    Args:
+        facts: Its facts.
+        name: Its name.
+    """
+    return {
+        tags.STUDY_ID: str(facts[STUDY_ID]),
+        tags.STUDY: name,
+        tags.CLIENT_VERSION: cut(facts.get(CLIENT_VERSION, "")),
+        tags.BROKER_VERSION: cut(facts.get(BROKER_VERSION, "")),
+    }
 
 
 def params_of(trial: Trial) -> dict[str, str]:

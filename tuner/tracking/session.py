@@ -14,6 +14,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.results.experiments.experiment_results import experiment_results
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
+from tuner.tracking import tags
 from tuner.tracking.connection import (
     PAGE,
     ReportFailed,
@@ -26,7 +27,6 @@ from tuner.tracking.connection import (
 )
 from tuner.tracking.description import section_of, with_section
 from tuner.tracking.experiment_layout import (
-    EXPERIMENT_KIND,
     experiment_files,
     experiment_key,
     experiment_run,
@@ -35,8 +35,8 @@ from tuner.tracking.experiment_layout import (
     measurement_run,
 )
 from tuner.tracking.files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
-from tuner.tracking.run_content import MOVED_TAG, NOTE_TAG, RUNNING, status_of_study
-from tuner.tracking.study_layout import PARENT_KIND, PICTURE_TAG, SizeRuns, size_runs
+from tuner.tracking.run_content import RUNNING, status_of_study
+from tuner.tracking.study_layout import SizeRuns, size_runs
 from tuner.tracking.views import SavedView, of_study, views_of
 from tuner.tracking.writer import ExistingRun, Writer
 
@@ -46,8 +46,6 @@ Report = Callable[[Path, Path], None]
 _LOG: Final = logging.getLogger(__name__)
 _PICTURE: Final = "front.png"
 _WRITING: Final = "mlflow-mirror"
-_FILES_TAG: Final = "tuner.files"
-_LATENCY_TAG: Final = "tuner.histograms"
 
 
 class Stopped(Exception):
@@ -204,8 +202,8 @@ class MirrorSession:
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], folder)
             for runs in size_runs(study):
                 if (folder / runs.size.record_bytes / _PICTURE).is_file() and runs.size.record_bytes in parents:
-                    self._writer.mark(runs.key, {PICTURE_TAG: _PICTURE})
-                    self._writer.mark(runs.key, {NOTE_TAG: runs.note(self._picture(runs))})
+                    self._writer.mark(runs.key, {tags.PICTURE: _PICTURE})
+                    self._writer.mark(runs.key, {tags.NOTE: runs.note(self._picture(runs))})
             self._show_description(size_runs(study))
 
     def _mark_left_behind(self, study_id: str, name: str) -> None:
@@ -221,28 +219,28 @@ class MirrorSession:
             found = self._client.search_experiments(max_results=PAGE)
             others = [each.experiment_id for each in found if each.experiment_id != self._experiment_id]
             for run in runs_of(self._client, others, of_study(study_id)) if others else ():
-                is_parent = run.data.tags.get("tuner.kind") in (PARENT_KIND, EXPERIMENT_KIND)
-                if is_parent and run.data.tags.get(MOVED_TAG) != name:
-                    self._client.set_tag(run.info.run_id, NOTE_TAG, f"Old: {run.info.run_name} is in {name} now.")
-                    self._client.set_tag(run.info.run_id, MOVED_TAG, name)
+                is_parent = run.data.tags.get(tags.KIND) in (tags.STUDY_KIND, tags.EXPERIMENT_KIND)
+                if is_parent and run.data.tags.get(tags.MOVED_TO) != name:
+                    self._client.set_tag(run.info.run_id, tags.NOTE, f"Old: {run.info.run_name} is in {name} now.")
+                    self._client.set_tag(run.info.run_id, tags.MOVED_TO, name)
         except MlflowException as error:  # the user may read that experiment, but not change it
             _LOG.info("MLflow does not mark the runs in another experiment as old: %s", reason(error, self._location))
 
     def _show_latency(self, runs: SizeRuns, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in runs.size.front or trial.kind is Kind.BASELINE
-        if not wanted or _LATENCY_TAG in known.tags:
+        if not wanted or tags.HISTOGRAMS in known.tags:
             return
         files = latency_file(self._store, trial)
         if files:
             upload(self._client, known.run_id, files)
-            self._writer.mark(runs.trial_key(trial), {_LATENCY_TAG: "true"})
+            self._writer.mark(runs.trial_key(trial), {tags.HISTOGRAMS: "true"})
 
     def _picture(self, runs: SizeRuns) -> str | None:
         """Return the address of the picture of a front, relative to MLflow's pages; None if MLflow does not hold it."""
         known = self._writer.known(runs.key)
-        if known is None or PICTURE_TAG not in known.tags:
+        if known is None or tags.PICTURE not in known.tags:
             return None
-        return f"get-artifact?path={known.tags[PICTURE_TAG]}&run_uuid={known.run_id}"
+        return f"get-artifact?path={known.tags[tags.PICTURE]}&run_uuid={known.run_id}"
 
     def _write_views(self, prepared: Iterable[SavedView]) -> None:
         """Write prepared views as tags of the experiment.
@@ -272,9 +270,9 @@ class MirrorSession:
             return
         try:
             # Another study may have written its section meanwhile.
-            kept = self._client.get_experiment(self._experiment_id).tags.get(NOTE_TAG, "")
+            kept = self._client.get_experiment(self._experiment_id).tags.get(tags.NOTE, "")
             if section not in kept:
-                self._client.set_experiment_tag(self._experiment_id, NOTE_TAG, with_section(kept, section))
+                self._client.set_experiment_tag(self._experiment_id, tags.NOTE, with_section(kept, section))
             self._written_section = section
         except MlflowException as error:
             _LOG.info("MLflow does not keep the description: %s", reason(error, self._location))
@@ -285,6 +283,6 @@ class MirrorSession:
     def _upload(self, key: str, run: ExistingRun, files: Mapping[str, str]) -> None:
         """Store files with a run, unless MLflow holds them already."""
         contents = digest(files)
-        if run.tags.get(_FILES_TAG) != contents:
+        if run.tags.get(tags.FILES) != contents:
             upload(self._client, run.run_id, files)
-            self._writer.mark(key, {_FILES_TAG: contents})
+            self._writer.mark(key, {tags.FILES: contents})

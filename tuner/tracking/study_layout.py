@@ -12,7 +12,7 @@ from typing import Final
 from objectives.outcome import ShownIn, shown_in
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, METHOD, SEED, STUDY_ID
+from tuner.model.facts import CLUSTER, HOST, METHOD, SEED, STUDY_ID
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.changes import changes
@@ -28,20 +28,18 @@ from tuner.results.recommendations.by_goal import recommendations_by_goal
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
+from tuner.tracking import tags
 from tuner.tracking.run_content import (
     FAILED,
     FINISHED,
-    KEY_TAG,
-    NOTE_TAG,
-    PARENT_TAG,
     RUNNING,
-    STUDY_ID_TAG,
     TRIAL_NUMBER,
     MetricPoint,
     RunContent,
     cut,
     end_ms,
     params_of,
+    shared_tags,
     start_ms,
 )
 
@@ -51,13 +49,6 @@ TIMES: Final = "_x_baseline"
 
 They are called gains only where a confirmation has measured them.
 """
-CHANGED_TAG: Final = "tuner.changed"
-CONFIG_TAG: Final = "tuner.config"
-PICTURE_TAG: Final = "tuner.picture"
-"""The artifact of a parent run that shows the front. The run's description shows it."""
-GOALS_TAG: Final = "tuner.goals"
-"""The goals for which there is a recommendation now. MLflow keeps the files of a recommendation that was withdrawn."""
-PARENT_KIND: Final = "study"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +104,14 @@ class SizeRuns:
             end_ms=None if status == RUNNING else max(map(end_ms, trials)),
             tags={
                 **self._shared_tags(),
-                KEY_TAG: self.key,
-                "tuner.kind": PARENT_KIND,
-                NOTE_TAG: self.note(picture),
-                GOALS_TAG: " ".join(self.by_goal) or "none",
+                tags.KEY: self.key,
+                tags.KIND: tags.STUDY_KIND,
+                tags.NOTE: self.note(picture),
+                tags.GOALS: " ".join(self.by_goal) or "none",
                 # A tag and no param, because the rate may be chosen again after the burn-in.
-                **({"tuner.rate_records_per_s": f"{rate:.10g}"} if (rate := self.size.rate_records_per_s) else {}),
-                **{f"tuner.host.{name}": cut(value) for name, value in host.items()},
-                **{f"tuner.cluster.{name}": cut(value) for name, value in cluster.items()},
+                **({tags.RATE: f"{rate:.10g}"} if (rate := self.size.rate_records_per_s) else {}),
+                **{f"{tags.HOST}{name}": cut(value) for name, value in host.items()},
+                **{f"{tags.CLUSTER}{name}": cut(value) for name, value in cluster.items()},
             },
             params={
                 "record_bytes": self.size.record_bytes,
@@ -166,9 +157,9 @@ class SizeRuns:
         """Return the tags of a trial's run that later trials may change, such as whether it is on the Pareto front."""
         recommended = any(found.trial.number == trial.number for found in self.by_goal.values())
         return {
-            "tuner.pareto": _flag(trial.number in self.size.front),
-            "tuner.recommended": _flag(recommended),
-            PARENT_TAG: parent_run,
+            tags.PARETO: _flag(trial.number in self.size.front),
+            tags.RECOMMENDED: _flag(recommended),
+            tags.PARENT: parent_run,
         }
 
     def _times(self, trial: Trial) -> Iterator[tuple[str, float]]:
@@ -203,35 +194,28 @@ class SizeRuns:
         return f"trial {self.size.trial_of(trial.fingerprint).number}"
 
     def _shared_tags(self) -> dict[str, str]:
-        facts = self.study.facts
-        return {
-            STUDY_ID_TAG: str(facts[STUDY_ID]),
-            "tuner.study": self.study.name,
-            "tuner.record_bytes": self.size.record_bytes,
-            "tuner.client_version": cut(facts.get(CLIENT_VERSION, "")),
-            "tuner.broker_version": cut(facts.get(BROKER_VERSION, "")),
-        }
+        return {**shared_tags(self.study.facts, self.study.name), tags.RECORD_BYTES: self.size.record_bytes}
 
     def _trial_tags(self, trial: Trial) -> dict[str, str]:
         optional = {
-            "tuner.verdict": trial.verdict,
-            "tuner.error": trial.error,
-            "tuner.worker": trial.worker,
-            "tuner.stopped_early": trial.stopped_early,
-            CHANGED_TAG: self._changes(trial),
-            CONFIG_TAG: self._config(trial) if trial.kind in CONFIRMING_KINDS else "",
+            tags.VERDICT: trial.verdict,
+            tags.ERROR: trial.error,
+            tags.WORKER: trial.worker,
+            tags.STOPPED_EARLY: trial.stopped_early,
+            tags.CHANGED: self._changes(trial),
+            tags.CONFIG: self._config(trial) if trial.kind in CONFIRMING_KINDS else "",
         }
         return {
-            KEY_TAG: self.trial_key(trial),
-            "tuner.trial": str(trial.number),
-            "tuner.kind": str(trial.kind),
-            "tuner.feasible": _flag(trial.feasible),
-            "tuner.flagged": _flag(trial.flagged),
-            "tuner.client": trial.client,
-            "tuner.guarantee": trial.guarantee,
-            "tuner.fingerprint": trial.fingerprint,
+            tags.KEY: self.trial_key(trial),
+            tags.TRIAL: str(trial.number),
+            tags.KIND: str(trial.kind),
+            tags.FEASIBLE: _flag(trial.feasible),
+            tags.FLAGGED: _flag(trial.flagged),
+            tags.CLIENT: trial.client,
+            tags.GUARANTEE: trial.guarantee,
+            tags.FINGERPRINT: trial.fingerprint,
             **{name: cut(text) for name, text in optional.items() if text},
-            **({"tuner.round": str(trial.round + 1)} if trial.round is not None else {}),
+            **({tags.ROUND: str(trial.round + 1)} if trial.round is not None else {}),
         }
 
     def _volume(self) -> Iterator[MetricPoint]:

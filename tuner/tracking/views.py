@@ -17,11 +17,11 @@ from tuner.model.facts import STUDY_ID
 from tuner.model.goals import goals_of
 from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.study_results import SizeResults, StudyResults
+from tuner.tracking import tags
 from tuner.tracking.connection import TrackingError, TrackingLocation, read_from, runs_of
-from tuner.tracking.run_content import MOVED_TAG, STUDY_ID_TAG, TRIAL_NUMBER
-from tuner.tracking.study_layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, TIMES, VOLUME
+from tuner.tracking.run_content import TRIAL_NUMBER
+from tuner.tracking.study_layout import TIMES, VOLUME
 
-VIEW_TAG: Final = "mlflow.sharedViewState."
 RUN_NAME: Final = "attributes.`Run Name`"
 _MOST_KNOBS: Final = 12
 _SECTION: Final = "tuner"
@@ -52,7 +52,7 @@ class SavedView:
     @property
     def tag(self) -> str:
         """The name of the experiment tag that holds the view."""
-        return VIEW_TAG + self.key
+        return tags.VIEW + self.key
 
     def value(self, kept: str | None, now_ms: int) -> str | None:
         """Return the content that the experiment tag should have, or None if the tag has it already.
@@ -113,31 +113,31 @@ def views_of(study: StudyResults) -> Iterator[SavedView]:
     study_id, measured = str(study.facts[STUDY_ID]), [size for size in study.sizes if size.trials]
     for size in measured:
         yield _front(
-            study, size, f"{of_study(study_id)} and {tag_condition('tuner.record_bytes')} = '{size.record_bytes}'"
+            study, size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'"
         )
     for size in measured:
         yield _charts(
-            study, size, f"{of_study(study_id)} and {tag_condition('tuner.record_bytes')} = '{size.record_bytes}'"
+            study, size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'"
         )
     objectives = [objective.metric for objective in study.objectives]
     numbers = [metric_column(name) for name in objectives]
-    size_column, kind, verdict = tag_column("tuner.record_bytes"), tag_column("tuner.kind"), _verdict()
+    size_column, kind, verdict = tag_column(tags.RECORD_BYTES), tag_column(tags.KIND), _verdict()
     times = [metric_column(f"{name}{TIMES}") for name in objectives]
     yield SavedView(
         f"tuner-{study_id}-trials",
         f"{study.name}: all trials",
-        f"{of_study(study_id)} and {tag_condition('tuner.kind')} != '{PARENT_KIND}'",
+        f"{of_study(study_id)} and {tag_condition(tags.KIND)} != '{tags.STUDY_KIND}'",
         TRIAL_NUMBER,
         True,
-        (RUN_NAME, size_column, kind, *numbers, *times, verdict, tag_column(CHANGED_TAG)),
+        (RUN_NAME, size_column, kind, *numbers, *times, verdict, tag_column(tags.CHANGED)),
     )
     yield SavedView(
         f"tuner-{study_id}-confirmations",
         f"{study.name}: confirmations",
-        f"{of_study(study_id)} and {tag_condition('tuner.kind')} = '{Kind.CONFIRM}'",
+        f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{Kind.CONFIRM}'",
         TRIAL_NUMBER,
         True,
-        (RUN_NAME, size_column, tag_column("tuner.round"), tag_column(CONFIG_TAG), *numbers, verdict),
+        (RUN_NAME, size_column, tag_column(tags.ROUND), tag_column(tags.CONFIG), *numbers, verdict),
     )
     best = [metric_column(f"best_{name}") for name in objectives]
     goals = goals_of(study.objectives)
@@ -148,7 +148,7 @@ def views_of(study: StudyResults) -> Iterator[SavedView]:
         # Studies with other objectives in the same experiment need other columns.
         f"tuner-studies-{'-'.join(objectives)}",
         f"Studies side by side ({', '.join(objectives)})",
-        f"{tag_condition('tuner.kind')} = '{PARENT_KIND}'",
+        f"{tag_condition(tags.KIND)} = '{tags.STUDY_KIND}'",
         VOLUME,
         False,
         (RUN_NAME, size_column, metric_column(VOLUME), *best, *proven),
@@ -173,7 +173,7 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
     with read_from(location) as client:
         experiments = [each.experiment_id for each in client.search_experiments()]
         of_all = runs_of(client, experiments, of_study(str(study.facts[STUDY_ID])), ["attributes.start_time DESC"])
-        old = {run.info.experiment_id for run in of_all if MOVED_TAG in run.data.tags}
+        old = {run.info.experiment_id for run in of_all if tags.MOVED_TO in run.data.tags}
         runs = [run for run in of_all if run.info.experiment_id not in old]
         if not runs:
             raise TrackingError(
@@ -190,7 +190,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
     return SavedView(
         f"tuner-{study.facts[STUDY_ID]}-front-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: front",
-        f"{condition} and {tag_condition('tuner.pareto')} = 'true'",
+        f"{condition} and {tag_condition(tags.PARETO)} = 'true'",
         first.metric,
         first.direction is Direction.MINIMIZE,
         (
@@ -198,8 +198,8 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
             *map(metric_column, names),
             *(metric_column(f"{name}{TIMES}") for name in names),
             _verdict(),
-            tag_column(CHANGED_TAG),
-            tag_column("tuner.recommended"),
+            tag_column(tags.CHANGED),
+            tag_column(tags.RECOMMENDED),
             *(f"params.`{name}`" for name in _changed(size)),
         ),
     )
@@ -217,10 +217,10 @@ def _charts(study: StudyResults, size: SizeResults, condition: str) -> SavedView
     return SavedView(
         f"tuner-{study.facts[STUDY_ID]}-charts-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: charts",
-        " and ".join([condition, *(f"{tag_condition('tuner.kind')} != '{kind}'" for kind in left_out)]),
+        " and ".join([condition, *(f"{tag_condition(tags.KIND)} != '{kind}'" for kind in left_out)]),
         study.objectives[0].metric,
         study.objectives[0].direction is Direction.MINIMIZE,
-        (RUN_NAME, *map(metric_column, names), tag_column(CHANGED_TAG)),
+        (RUN_NAME, *map(metric_column, names), tag_column(tags.CHANGED)),
         tuple(charts),
     )
 
@@ -273,7 +273,7 @@ def tag_column(name: str) -> str:
 
 
 def _verdict() -> str:
-    return tag_column("tuner.verdict")
+    return tag_column(tags.VERDICT)
 
 
 def tag_condition(name: str) -> str:
@@ -283,7 +283,7 @@ def tag_condition(name: str) -> str:
 
 def of_study(study_id: str) -> str:
     """Return the filter that selects the runs of a study or an experiment."""
-    return f"{tag_condition(STUDY_ID_TAG)} = '{study_id}'"
+    return f"{tag_condition(tags.STUDY_ID)} = '{study_id}'"
 
 
 def _plain(record_bytes: str) -> str:

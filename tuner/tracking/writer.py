@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tuner.tracking.connection import runs_of
-from tuner.tracking.run_content import KEY_TAG, MOVED_TAG, RUNNING, STUDY_ID_TAG, MetricPoint, RunContent
-from tuner.tracking.study_layout import PARENT_KIND, VOLUME, may_be_withdrawn
+from tuner.tracking.run_content import RUNNING, MetricPoint, RunContent
+from tuner.tracking.study_layout import VOLUME, may_be_withdrawn
+from tuner.tracking.tags import KEY, KIND, MOVED_TO, STUDY_ID, STUDY_KIND
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -65,17 +66,17 @@ class Writer:
         self._known: dict[str, ExistingRun] = {}
         # A crash or a slow answer may have created a run twice. Complete runs come first, so that they are kept and
         # the other copy is deleted.
-        runs = runs_of(client, [experiment_id], f"tags.`{STUDY_ID_TAG}` = '{study_id}'")
+        runs = runs_of(client, [experiment_id], f"tags.`{STUDY_ID}` = '{study_id}'")
         for run in sorted(runs, key=lambda run: (run.info.status == RUNNING, run.info.run_id)):
-            key = run.data.tags.get(KEY_TAG, "")
+            key = run.data.tags.get(KEY, "")
             if not key.startswith(f"{study_id}/"):
                 continue  # somebody else made this run and tagged it with the study's id
             if key in self._known:
                 client.delete_run(run.info.run_id)
             else:
                 self._known[key] = self._read(run)
-                if MOVED_TAG in run.data.tags:  # the study has come back to this experiment
-                    client.delete_tag(run.info.run_id, MOVED_TAG)
+                if MOVED_TO in run.data.tags:  # the study has come back to this experiment
+                    client.delete_tag(run.info.run_id, MOVED_TO)
 
     def known(self, key: str) -> ExistingRun | None:
         """Return the run with that key, with the content that it has in MLflow.
@@ -128,7 +129,7 @@ class Writer:
         known = ExistingRun(
             info.run_id, info.run_name, info.status, dict(data.tags), dict(data.params), dict(data.metrics)
         )
-        if data.tags.get("tuner.kind") == PARENT_KIND:
+        if data.tags.get(KIND) == STUDY_KIND:
             history = self._client.get_metric_history(run.info.run_id, VOLUME)
             for metric in sorted(history, key=lambda metric: metric.timestamp):
                 known.volume[metric.step] = metric.value

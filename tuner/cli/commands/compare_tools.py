@@ -138,8 +138,9 @@ def measured_in_turn(
 def _weaknesses(seen: Measurement) -> list[str]:
     """Return what makes a throughput of our load generator less reliable."""
     found = [*seen.warnings, *seen.counts.differences()]
-    if judge(Evidence.of(seen)).bound is Bottleneck.OTHER_PROCESSES:
-        found.append("other processes on this host took the CPU")
+    verdict = judge(Evidence.of(seen))
+    if verdict.other_limit and verdict.bound is not Bottleneck.GENERATOR:
+        found.append(verdict.other_limit)
     return found
 
 

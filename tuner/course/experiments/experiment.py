@@ -21,7 +21,6 @@ from runners.runner import Runner
 from runners.temporary import remove_folders_of_dead
 from tuner.course.environment import machine_name, topic_shape
 from tuner.course.equipment import Equipment, open_bench, telling_errors
-from tuner.course.experiments.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiments.experiment_reporter import ExperimentReporter
 from tuner.course.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_begun_rounds
 from tuner.course.experiments.reading_row import measure_reading
@@ -34,6 +33,7 @@ from tuner.course.trials.scoring import trial_of
 from tuner.course.trials.trial_job import StartedTrial, TrialJob
 from tuner.course.trials.trial_target import ClusterTarget
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
+from tuner.model.experiment_identity import check_same_rows, experiment_identity
 from tuner.model.facts import (
     EXPERIMENT,
     FINISHED_AT,

@@ -3,8 +3,8 @@
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
-from tuner.course.experiments.experiment_identity import check_rows_unchanged
 from tuner.course.experiments.experiment_steps import burn_ins_before, steps_left, with_begun_rounds
+from tuner.course.experiments.stored_rows import check_rows_unchanged
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.storage.home import storage_at, study_folder

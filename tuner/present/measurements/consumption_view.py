@@ -101,8 +101,8 @@ def _counts(seen: Consumption) -> str:
 def weaknesses(seen: Consumption, verdict: Verdict) -> list[str]:
     """Return the warnings that a user should read before believing the numbers."""
     found = list(seen.warnings)
-    if verdict.bound is Bottleneck.OTHER_PROCESSES:
-        found.append("other processes on this host took the CPU, so the throughput says little about the consumers")
+    if verdict.other_limit and verdict.bound is not Bottleneck.GENERATOR:
+        found.append(f"{verdict.other_limit}, so the throughput says little about the consumers")
     if not seen.counts.agree:
         found.append("the counts of records differ: " + "; ".join(seen.counts.differences()))
     if seen.stopped_early:

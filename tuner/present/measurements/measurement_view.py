@@ -10,7 +10,7 @@ from typing import Final
 from rich.table import Column, Table
 from rich.text import Text
 
-from objectives.bottlenecks import Bottleneck, Verdict
+from objectives.bottlenecks import Verdict
 from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.kafka_tools.perf_test_command import perf_test_command
@@ -137,10 +137,8 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
             "with acks=0 the broker sends no answer, so the latency only covers the time until the record was handed "
             "to the local socket"
         )
-    if verdict.bound is Bottleneck.OTHER_PROCESSES:
-        found.append("other processes on this host took the CPU, so the throughput says nothing about this config")
-    elif verdict.says_nothing_of_config:
-        found.append("the load generator was the bottleneck, so the throughput says nothing about this config")
+    if verdict.other_limit:
+        found.append(f"{verdict.other_limit}, so the throughput says nothing about this config")
     if verdict.latency_is_buffer:
         found.append(
             "the latency is mostly the time that a record waits in the client's full buffer; give a --rate to measure "

@@ -15,6 +15,7 @@ from tuner.present.recommendations.recommendation_words import gain_sentences
 from tuner.results.recommendations.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendations.recommendation import Recommendation
 
+REACHING_FRONT: Final = "reaching the front"
 _ALIKE: Final = 0.1
 """An effect is reported as "the same" if its interval lies within this distance from 1."""
 _SHOWN_KNOBS: Final = 3
@@ -179,7 +180,7 @@ def importance_lines(why: Explanation) -> tuple[str, ...]:
     for name in (*why.goal_metrics, FRONT):
         most = [f"{knob} ({percent(share)})" for knob, share in _largest(why.importance.get(name, {}))]
         if most:
-            what = "reaching the front" if name == FRONT else metric_name(name)
+            what = REACHING_FRONT if name == FRONT else metric_name(name)
             lines.append(f"for {what}: {', then '.join(most)}")
     return tuple(lines)
 

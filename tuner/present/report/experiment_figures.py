@@ -6,13 +6,13 @@ from typing import Any
 import plotly.graph_objects as go
 
 from objectives.row_metrics import ROW_METRICS
+from tuner.present.report.axes import FROM_ZERO_RATIO, is_wide
 from tuner.present.report.colours import GREY
 from tuner.present.report.experiment_series import (
     COLOURS,
     OVER_TIME,
     SINCE_LOSS,
     Series,
-    are_far_apart,
     groups,
     series_of,
 )
@@ -38,12 +38,12 @@ def _chart(rows: tuple[RowResults, ...], metric: str, along: str) -> go.Figure:
     )
     if along:
         places = [place for each in series for row, _ in each.measured if (place := row.row.number(along)) is not None]
-        of_setting(title_text=along, **(LOG_AXIS if are_far_apart(places) else {}))
+        of_setting(title_text=along, **(LOG_AXIS if is_wide(places, FROM_ZERO_RATIO) else {}))
     else:
         of_setting(autorange="reversed", automargin=True)
     shown = [mean.value for each in series for _, mean in each.measured]
     shown += [value for each in series for _, value in each.papers]
-    of_metric(title_text=title, **(LOG_AXIS if are_far_apart(shown) else {"rangemode": "tozero"}))
+    of_metric(title_text=title, **(LOG_AXIS if is_wide(shown, FROM_ZERO_RATIO) else {"rangemode": "tozero"}))
     return figure
 
 

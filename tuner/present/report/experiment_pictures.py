@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from objectives.row_metrics import ROW_METRICS
+from tuner.present.report.axes import FROM_ZERO_RATIO, is_wide
 from tuner.present.report.canvas import canvas, log_ticks, plain_ticks, save, style
 from tuner.present.report.colours import GREY
 from tuner.present.report.experiment_series import (
@@ -15,7 +16,6 @@ from tuner.present.report.experiment_series import (
     OVER_TIME,
     SINCE_LOSS,
     Series,
-    are_far_apart,
     groups,
     series_of,
 )
@@ -65,10 +65,10 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
             _draw(axes, each, along, colour)
         shown = [mean.value for each in series for _, mean in each.measured]
         shown += [value for each in series for _, value in each.papers]
-        _scale(axes, "y" if along else "x", far_apart=are_far_apart(shown))
+        _scale(axes, "y" if along else "x", far_apart=is_wide(shown, FROM_ZERO_RATIO))
         if along:
             values = sorted({row.row.number(along) or 0.0 for row in rows})
-            _scale(axes, "x", far_apart=are_far_apart(values))
+            _scale(axes, "x", far_apart=is_wide(values, FROM_ZERO_RATIO))
             if len(values) <= _MOST_TICKS:
                 axes.set_xticks(values)
             axes.set_xlabel(along)

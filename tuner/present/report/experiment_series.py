@@ -10,8 +10,6 @@ from tuner.present.report.colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPL
 from tuner.results.experiments.row_results import Mean, OutageWindow, RowResults
 
 COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
-WIDE_RATIO: Final = 20.0
-"""Values are shown on a logarithmic axis if the largest is this many times the smallest."""
 SINCE_LOSS: Final = "seconds since a broker was killed"
 OVER_TIME: Final[tuple[tuple[str, Callable[[OutageWindow], float], bool], ...]] = (
     ("records/s", lambda moment: moment.records_per_s, False),
@@ -85,11 +83,6 @@ def series_of(rows: tuple[RowResults, ...], metric: str, along: str) -> list[Ser
         if measured:
             found.append(Series(name, measured, papers))
     return found
-
-
-def are_far_apart(values: list[float]) -> bool:
-    """Return whether values need a logarithmic axis."""
-    return bool(values) and min(values) > 0 and max(values) / min(values) >= WIDE_RATIO
 
 
 def _rest(row: RowResults, along: str) -> str:

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
 
+from objectives.bottlenecks import limited_by
 from objectives.ratios import short
-from runners.reporting import counted, duration, percent
+from runners.reporting import counted, duration
 from search_spaces.files.properties_file import format_properties
 from tuner.model.goals import goals_of
-from tuner.model.trial import Kind
 from tuner.present import number_text
 from tuner.present.changes import changes
 from tuner.present.comparisons import comparison_view
@@ -31,18 +31,17 @@ from tuner.present.report.study_figures import (
     importance_figure,
 )
 from tuner.present.report.study_points import ReportView
+from tuner.present.report.study_words import compared_metrics, drift_text, kept_lines, raw_metrics, trial_metrics
 from tuner.present.trial_tables import front_table, grid_view
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
-from tuner.results.recommendations.explanation import Explanation, explain, knob_importance
+from tuner.results.recommendations.explanation import explain, knob_importance
 from tuner.results.recommendations.recommend import preferred
 from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
-
-_COLUMNS: Final = 5
 
 
 def report_page(study: StudyResults) -> str:
@@ -125,55 +124,14 @@ def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     }
 
 
-def drift_text(size: SizeResults) -> str:
-    """Return sentences about how much the baseline's repeats differ."""
-    values = [t.metrics["mb_per_s"] for t in size.trials if t.kind is Kind.BASELINE and "mb_per_s" in t.metrics]
-    if len(values) < 2:
-        return "The baseline was measured less than twice, so its drift is unknown."
-    spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
-    moved = size.estimates.drift_ratio.get("mb_per_s")
-    drifted = f"The baseline drifted by {percent(moved)}; {front_table.CORRECTED} corrected for it. " if moved else ""
-    noises = size.estimates.noise.items()
-    scatter = ", ".join(
-        f"{percent(noise.sd_log, decimals=1)} in {number_text.metric_name(metric)}"
-        for metric, noise in noises
-        if not noise.is_assumed
-    )
-    return (
-        f"{len(values)} measurements of the baseline differ by up to {percent(spread)} "
-        f"({min(values):.1f} to {max(values):.1f} MB/s). Smaller differences between trials mean little. "
-        f"{drifted}{f'Repeats of a config scatter by {scatter}.' if scatter else ''}"
-    )
-
-
-def kept_lines(same: Sequence[Explanation]) -> list[str]:
-    """Return the advice to keep the baseline, and what is proven for other goals, each sentence once."""
-    return list(dict.fromkeys(line for each in same for line in recommendation_words.gain_sentences(each.found)))
-
-
-def trial_metrics(size: SizeResults) -> list[str]:
-    """Return the metrics that have a column in the table of all trials."""
-    asked = [objective.metric for objective in size.objectives]
-    return number_text.shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
-
-
-def raw_metrics(size: SizeResults, metrics: Sequence[str]) -> list[str]:
-    """Return those metrics that may be corrected for drift, so that the table of all trials shows them as measured."""
-    return [metric for metric in metrics if metric in size.estimates.drift]
-
-
-def compared_metrics(explanation: Explanation) -> list[str]:
-    """Return the metrics that have a column in the table of the effects of a config's changes."""
-    gains = [each.gains for each in explanation.effects.each if each.measured]
-    return [metric for metric in explanation.metrics if any(metric in known for known in gains)]
-
-
 def _pages() -> Environment:
     # `autoescape` escapes all texts from study files, error messages and hosts.
     pages = Environment(
         loader=PackageLoader("tuner.present.report"), autoescape=True, trim_blocks=True, keep_trailing_newline=True
     )
-    pages.globals.update({each.__name__: each for each in _CALLED})
+    called = {each.__name__: each for each in _CALLED}
+    assert len(called) == len(_CALLED), "each function that the templates call must have a name of its own"
+    pages.globals.update(called)
     pages.globals.update(
         IN_TURN=front_table.IN_TURN,
         NOT_IN_TURN=comparison_view.NOT_IN_TURN,
@@ -213,6 +171,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     hypervolume_figure,
     importance_figure,
     kept_lines,
+    limited_by,
     missed_lines,
     pasted_values,
     raw_metrics,

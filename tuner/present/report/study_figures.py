@@ -10,18 +10,24 @@ from objectives.outcome import COMPARED_WITH_BASELINE
 from tuner.model.trial import Kind, State
 from tuner.present.changes import changes
 from tuner.present.number_text import metric_name, number, shown_metrics, title
+from tuner.present.report.axes import is_wide
 from tuner.present.report.colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.present.report.interactive import LOG_AXIS, figure_of
 from tuner.present.report.study_points import (
+    BASELINE_ALONE,
+    MISSED,
+    RECOMMENDED_FOR,
+    SHARE_TITLE,
     TRIAL_AXIS,
+    VOLUME_TITLE,
     Point,
     ReportView,
     coordinates,
     hypervolume_steps,
-    is_wide,
+    importance_name,
     view_of,
 )
-from tuner.results.recommendations.explanation import FRONT, Explanation
+from tuner.results.recommendations.explanation import Explanation
 from tuner.results.study_results import SizeResults
 
 _MANY: Final = 6
@@ -42,16 +48,15 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     others = [point for point in view.feasible if point.trial.number not in members]
     figure.add_trace(_points(size, others, "trial", {"color": GREY, "size": 7, "opacity": 0.6}))
     missed = {"color": PURPLE, "size": 9, "symbol": "x-thin", "line": {"width": 2, "color": PURPLE}}
-    figure.add_trace(_points(size, view.infeasible, "missed a constraint", missed))
+    figure.add_trace(_points(size, view.infeasible, MISSED, missed))
     figure.add_trace(_line(view, BLUE))
-    front = "best so far" if view.x_metric == TRIAL_AXIS else "front"
-    figure.add_trace(_points(size, view.front, front, {"color": BLUE, "size": 10}, reach=True))
+    figure.add_trace(_points(size, view.front, view.front_name, {"color": BLUE, "size": 10}, reach=True))
     picked = [point for point in view.feasible if point.trial.number in recommended]
     ring = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"width": 3, "color": ORANGE}}
     names = [escape(recommended[point.trial.number]) for point in picked]
     # On the front, the config's interval is drawn already.
     reach = any(point.trial.number not in members for point in picked)
-    figure.add_trace(_points(size, picked, "recommended for", ring, names, reach=reach))
+    figure.add_trace(_points(size, picked, RECOMMENDED_FOR, ring, names, reach=reach))
     baseline = [view.baseline] if view.baseline else []
     diamond = {"color": BLACK, "size": 13, "symbol": "diamond"}
     figure.add_trace(_points(size, baseline, "baseline", diamond, ["baseline"] * len(baseline), reach=True))
@@ -88,9 +93,9 @@ def hypervolume_figure(size: SizeResults) -> go.Figure:
     if numbers:
         line = {"shape": "hv", "color": BLUE}
         figure.add_trace(go.Scatter(x=numbers, y=volumes, mode="lines+markers", line=line, showlegend=False))
-    figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text="the baseline alone")
+    figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=BASELINE_ALONE)
     figure.update_xaxes(title=TRIAL_AXIS)
-    figure.update_yaxes(title="hypervolume, gains over the baseline", rangemode="tozero")
+    figure.update_yaxes(title=VOLUME_TITLE, rangemode="tozero")
     return figure
 
 
@@ -119,10 +124,9 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
     knobs = list(dict.fromkeys(knob for shares in importance.values() for knob in shares))
     figure = figure_of("", height=140 + 24 * len(knobs) * len(importance))
     for (name, shares), colour in zip(importance.items(), (BLUE, GREEN, PURPLE, ORANGE), strict=False):
-        label = "reaching the front" if name == FRONT else title(name)
         at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
-        figure.add_trace(go.Bar(**at, name=label, orientation="h", marker={"color": colour}))
-    figure.update_xaxes(title="share of the importance")
+        figure.add_trace(go.Bar(**at, name=importance_name(name), orientation="h", marker={"color": colour}))
+    figure.update_xaxes(title=SHARE_TITLE)
     figure.update_layout(margin_l=10)
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure

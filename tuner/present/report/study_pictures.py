@@ -9,14 +9,25 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from runners.reporting import counted
-from tuner.present.number_text import shown_value, title
+from tuner.present.number_text import shown_value
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.present.report.label_places import place_labels
-from tuner.present.report.study_points import TRIAL_AXIS, ReportView, coordinates, hypervolume_steps, view_of
+from tuner.present.report.study_points import (
+    BASELINE_ALONE,
+    MISSED,
+    RECOMMENDED_FOR,
+    SHARE_TITLE,
+    TRIAL_AXIS,
+    VOLUME_TITLE,
+    ReportView,
+    coordinates,
+    hypervolume_steps,
+    importance_name,
+    view_of,
+)
 from tuner.present.trial_tables.grid_view import cell_text, grid_heading
 from tuner.results.grid_tables import GridTable
-from tuner.results.recommendations.explanation import FRONT
 from tuner.results.study_results import SizeResults
 
 
@@ -38,7 +49,7 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
     named = [(point.x, point.y, labels[point.trial.number]) for point in view.feasible if point.trial.number in labels]
     if named:
         at = ([x for x, _, _ in named], [y for _, y, _ in named])
-        axes.scatter(*at, s=150, facecolors="none", edgecolors=ORANGE, lw=2, zorder=6, label="recommended for")
+        axes.scatter(*at, s=150, facecolors="none", edgecolors=ORANGE, lw=2, zorder=6, label=RECOMMENDED_FOR)
     if view.baseline is not None:
         named.append((view.baseline.x, view.baseline.y, "baseline"))
     if view.points:
@@ -59,12 +70,10 @@ def draw_hypervolume(size: SizeResults, path: Path) -> None:
         axes.plot(numbers[:-1], volumes[:-1], "o", color=BLUE, ms=4)
         axes.set_ylim(bottom=0)
     axes.axhline(1.0, color=GREY, ls="--", lw=1)
-    axes.annotate(
-        "the baseline alone", (1.0, 1.0), xycoords=("axes fraction", "data"), ha="right", va="bottom", color=GREY
-    )
+    axes.annotate(BASELINE_ALONE, (1.0, 1.0), xycoords=("axes fraction", "data"), ha="right", va="bottom", color=GREY)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(TRIAL_AXIS)
-    axes.set_ylabel("hypervolume, gains over the baseline")
+    axes.set_ylabel(VOLUME_TITLE)
     save(figure, path)
 
 
@@ -84,10 +93,9 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
     for index, (name, colour) in enumerate(zip(importance, (BLUE, GREEN, PURPLE, ORANGE), strict=False)):
         offsets = [row + 0.4 - thickness * (index + 0.5) for row in range(len(knobs))]
         shares = [importance[name].get(knob, 0.0) for knob in knobs]
-        label = "reaching the front" if name == FRONT else title(name)
-        axes.barh(offsets, shares, height=thickness * 0.9, color=colour, label=label)
+        axes.barh(offsets, shares, height=thickness * 0.9, color=colour, label=importance_name(name))
     axes.set_yticks(range(len(knobs)), knobs)
-    axes.set_xlabel("share of the importance")
+    axes.set_xlabel(SHARE_TITLE)
     axes.set_xlim(left=0)
     axes.grid(visible=False, axis="y")
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
@@ -167,8 +175,8 @@ def _scatter(view: ReportView, axes: Axes) -> None:
     if view.feasible:
         axes.scatter(*coordinates(view.feasible), s=22, color=GREY, alpha=0.55, lw=0, label="trial")
     if view.infeasible:
-        axes.scatter(*coordinates(view.infeasible), s=34, marker="x", color=PURPLE, lw=1.4, label="missed a constraint")
-    _step(view, axes, BLUE, "best so far" if view.x_metric == TRIAL_AXIS else "front")
+        axes.scatter(*coordinates(view.infeasible), s=34, marker="x", color=PURPLE, lw=1.4, label=MISSED)
+    _step(view, axes, BLUE, view.front_name)
     if view.baseline is not None:
         axes.scatter([view.baseline.x], [view.baseline.y], s=90, marker="D", color=BLACK, zorder=7, label="baseline")
 

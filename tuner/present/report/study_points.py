@@ -8,12 +8,18 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.number_text import title
+from tuner.present.recommendations.explanation_words import REACHING_FRONT
+from tuner.present.report.axes import is_wide
 from tuner.results.comparisons.comparison import StudyComparison
+from tuner.results.recommendations.explanation import FRONT
 from tuner.results.study_results import SizeResults, StudyResults
 
 TRIAL_AXIS: Final = "trial"
-_LOG_FROM: Final = 8.0
-"""An axis is logarithmic if its largest value is at least this many times its smallest."""
+BASELINE_ALONE: Final = "the baseline alone"
+VOLUME_TITLE: Final = "hypervolume, gains over the baseline"
+SHARE_TITLE: Final = "share of the importance"
+RECOMMENDED_FOR: Final = "recommended for"
+MISSED: Final = "missed a constraint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,11 @@ class ReportView:
         return is_wide(point.y for point in self.points)
 
     @property
+    def front_name(self) -> str:
+        """What the legend calls the front."""
+        return "best so far" if self.x_metric == TRIAL_AXIS else "front"
+
+    @property
     def points(self) -> tuple[Point, ...]:
         """All points of the picture."""
         return (*self.feasible, *self.infeasible, *((self.baseline,) if self.baseline else ()))
@@ -121,10 +132,9 @@ def hypervolume_steps(size: SizeResults) -> tuple[list[int], list[float]]:
     return [number for number, _ in steps], [volume for _, volume in steps]
 
 
-def is_wide(values: Iterable[float]) -> bool:
-    """Return whether values should have a logarithmic axis: they span a wide range, and all are above 0."""
-    known = list(values)
-    return bool(known) and min(known) > 0 and max(known) / min(known) >= _LOG_FROM
+def importance_name(name: str) -> str:
+    """Return what knobs are important for, in words: an objective, or reaching the front."""
+    return REACHING_FRONT if name == FRONT else title(name)
 
 
 def view_of(size: SizeResults) -> ReportView:

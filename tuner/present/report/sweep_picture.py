@@ -11,10 +11,10 @@ from matplotlib.ticker import FuncFormatter
 from tuner.prediction.modelled import Interval
 from tuner.prediction.predicting import LATENCIES, Prediction
 from tuner.present.number_text import title
+from tuner.present.report.axes import FROM_ZERO_RATIO
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.colours import BLUE, ORANGE
 
-_WIDE_RATIO: Final = 20.0
 _MOST_MARKS: Final = 12
 """How many values of a sweep are marked, each at its place."""
 
@@ -68,7 +68,7 @@ def _sweep_axis(axes: Axes, swept: Sequence[str]) -> None:
     if not swept or not all(map(_is_number, swept)):
         return
     at = [float(value) for value in swept]
-    if max(at) > _WIDE_RATIO * max(1.0, min(at)):
+    if max(at) > FROM_ZERO_RATIO * max(1.0, min(at)):
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.set_xlim(min(at), max(at))

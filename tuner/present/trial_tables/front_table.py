@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from objectives.bottlenecks import OTHER_LIMITS_TEXT
 from objectives.outcome import Direction, ShownIn, shown_in
 from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
@@ -18,7 +19,7 @@ from tuner.present.number_text import gain, gain_headings, levels_differ, number
 from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
 
-LIMITED_BY_HOST: Final = "the load generator or other processes limited it: the config may reach a higher throughput"
+LIMITED_BY_HOST: Final = f"{OTHER_LIMITS_TEXT} limited it: the config may reach a higher throughput"
 TOLD_APART: Final = (
     "how many times better than the baseline, by the means of all measurements of the study; this proves no gain, "
     "because the config was not measured alternating with the baseline"

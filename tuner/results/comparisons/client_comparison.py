@@ -14,13 +14,13 @@ from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import Rounds, holds_rate, means_of, rounds_of
 from tuner.model.document import document
 from tuner.model.errors import StudyError
-from tuner.model.spec import ConfirmSpec, Goal, StudySpec
+from tuner.model.goals import OF_ONE_METRIC
+from tuner.model.spec import ConfirmSpec, StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 
 COMPARED_CLIENTS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
 """The metrics of which the ratio between the clients is stated, with an interval."""
-_GOALS: Final = (Goal.THROUGHPUT, Goal.LATENCY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Contest:
         confirm = ConfirmSpec(
             self.rounds,
             self.rounds,
-            goals=_GOALS,
+            goals=OF_ONE_METRIC,
             nominees=1,
             nominee_repeats=0,
             undo_rounds=0,

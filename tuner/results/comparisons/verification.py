@@ -10,7 +10,8 @@ from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.document import document
 from tuner.model.errors import ExitCode, RequestRefused
-from tuner.model.spec import ConfirmSpec, Goal, StudySpec, check_rounds
+from tuner.model.goals import OF_ONE_METRIC
+from tuner.model.spec import ConfirmSpec, StudySpec, check_rounds
 from tuner.results.comparisons.size_verification import (
     Promises,
     SizeVerification,
@@ -24,7 +25,6 @@ from tuner.results.study_results import StudyResults
 
 FEWEST_ROUNDS: Final = 8
 MOST_ROUNDS: Final = 20
-_GOALS: Final = (Goal.THROUGHPUT, Goal.LATENCY)
 
 
 def verification_rounds(
@@ -126,7 +126,7 @@ class Terms:
             spec: The study whose target, workload and baseline are used.
         """
         confirm = ConfirmSpec(
-            self.rounds, self.max_rounds, self.width_ratio, _GOALS, 1, 0, undo_rounds=0, configs=(self.config,)
+            self.rounds, self.max_rounds, self.width_ratio, OF_ONE_METRIC, 1, 0, undo_rounds=0, configs=(self.config,)
         )
         return replace(spec, confirm=replace(confirm, decides_at=decides_at(self.min_gain, self.tolerance_ratio)))
 

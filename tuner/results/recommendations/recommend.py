@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf, log
 from statistics import fmean
 
-from objectives.bottlenecks import Bottleneck
+from objectives.bottlenecks import limited_by
 from objectives.ratios import ERROR_RATE
 from runners.reporting import Say, silent
 from runners.workload import RecordSizes
@@ -311,12 +311,8 @@ def _recommendation(
     elif is_baseline:
         own = theirs = again.metrics if again is not None else results.baseline_means
     if chosen.flagged:
-        others = chosen.verdict == Bottleneck.OTHER_PROCESSES
-        limit = "other processes" if others else "the load generator"
-        warnings = [
-            *warnings,
-            f"{limit} limited trial {chosen.number}: this config may reach a higher throughput",
-        ]
+        limit = f"{limited_by(chosen.verdict)} limited trial {chosen.number}"
+        warnings = [*warnings, f"{limit}: this config may reach a higher throughput"]
     return Recommendation(
         study=study.name,
         record_bytes=results.record_bytes,

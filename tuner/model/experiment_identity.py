@@ -1,30 +1,17 @@
 """What the measurements of an experiment depend on, and whether stored ones belong to the same experiment."""
 
 from collections.abc import Mapping, Set
-from contextlib import closing, suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.errors import StudyChanged, StudyNotFound
+from runners.workload import LATER_SETTINGS
+from tuner.model.errors import StudyChanged
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.facts import EXPERIMENT, IDENTITY
 from tuner.model.row import Row
-from tuner.storage.home import storage_at
 
-_ADDED: Final = {"one_payload": False, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
-
-
-def check_rows_unchanged(spec: ExperimentSpec, folder: Path) -> None:
-    """Check that the measurements that are stored have these rows, before searches have found configs for some of them.
-
-    Raises:
-        StudyChanged: They have other rows, or belong to a study.
-    """
-    searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
-    with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:
-        if store.trials():
-            check_same_rows(spec, store.facts(), searched)
+# The first release with experiments had consumers.
+_LATER: Final = {name: usual for name, usual in LATER_SETTINGS.items() if name != "consumers"}
 
 
 def check_same_rows(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Set[str] = frozenset()) -> None:
@@ -61,8 +48,7 @@ def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
 
 def _row_identity(row: Row) -> dict[str, Any]:
     load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
-    # The first release with experiments did not have these settings.
-    load = {name: value for name, value in load.items() if name not in _ADDED or value != _ADDED[name]}
+    load = {name: value for name, value in load.items() if name not in _LATER or value != _LATER[name]}
     setup = asdict(row.setup)
     setup |= setup.pop("placement")
     setup = {name: value for name, value in setup.items() if value not in (None, ())}

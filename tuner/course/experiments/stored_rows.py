@@ -1,0 +1,21 @@
+"""Whether the stored measurements of an experiment have its rows."""
+
+from contextlib import closing, suppress
+from pathlib import Path
+
+from tuner.model.errors import StudyNotFound
+from tuner.model.experiment import ExperimentSpec
+from tuner.model.experiment_identity import check_same_rows
+from tuner.storage.home import storage_at
+
+
+def check_rows_unchanged(spec: ExperimentSpec, folder: Path) -> None:
+    """Check that the measurements that are stored have these rows, before searches have found configs for some of them.
+
+    Raises:
+        StudyChanged: They have other rows, or belong to a study.
+    """
+    searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
+    with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:
+        if store.trials():
+            check_same_rows(spec, store.facts(), searched)

@@ -1,0 +1,19 @@
+"""Which axes of a chart are logarithmic, for any drawing library."""
+
+from collections.abc import Iterable
+from typing import Final
+
+_USUAL_RATIO: Final = 8.0
+FROM_ZERO_RATIO: Final = 20.0
+"""Where the axis would otherwise begin at 0, and so keep small values apart, it is logarithmic only from this ratio."""
+
+
+def is_wide(values: Iterable[float], ratio: float = _USUAL_RATIO) -> bool:
+    """Return whether values should have a logarithmic axis: all are above 0, and the range of them is wide.
+
+    Args:
+        values: The values.
+        ratio: How many times the smallest value the largest one must be.
+    """
+    known = list(values)
+    return bool(known) and min(known) > 0 and max(known) / min(known) >= ratio
