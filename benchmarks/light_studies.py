@@ -6,7 +6,6 @@ proposed in a fixed order instead of by a sampler, and results are kept in memor
 """
 
 import datetime
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -23,9 +22,11 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
 from tuner.course.budgets.budget import Budget, next_occurrence
+from tuner.course.budgets.outlook import Outlook
 from tuner.course.studies.record_sizes import measure_sizes
 from tuner.course.studies.reporter import SilentReporter
-from tuner.course.studies.trial_loop import TrialLoop
+from tuner.course.studies.study_progress import StudyProgress
+from tuner.course.studies.study_trials import StudyTrials
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trials.bench import Bench
 from tuner.course.trials.steadiness import capacity_of, is_steady
@@ -41,7 +42,6 @@ from tuner.search.strategy import Strategy
 from tuner.storage.protocols import Hold, ResultsStore
 
 _OVERHEAD_S: Final = 1.0
-_RECENT: Final = 20
 _PLANTED_EVERY: Final = 3
 
 
@@ -159,8 +159,8 @@ def _config(linger_ms: str, codec: str) -> ProducerConfig:
 
 
 @dataclass(slots=True)
-class LightLoop(TrialLoop):
-    """A `TrialLoop` whose trials are measured on a simulated machine.
+class LightTrials(StudyTrials):
+    """A `StudyTrials` whose trials are measured on a simulated machine.
 
     Attributes:
         machine: The machine.
@@ -172,11 +172,11 @@ class LightLoop(TrialLoop):
     _started: tuple[StartedTrial, Trial] | None = None
 
     @override
-    def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_ready: bool = False) -> None:
+    def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_steady: bool = False) -> None:
         config, size = started.proposal.config, started.size
         began, load_s = self.machine.now(), trial_s(self.spec)
         windows: list[float] = []
-        if until_ready:
+        if until_steady:
             while not is_steady(windows) and len(windows) < UNBROKEN_S:
                 windows.append(self.machine.measure(config, 1.0)[0])
             load_s = float(len(windows))
@@ -206,13 +206,8 @@ class LightLoop(TrialLoop):
         self._started, self.place.busy = None, False
         self.store.append(trial)
         self.searches[started.size].add(trial)
-        self.budget.spend(trial)
-        self.recent.append(trial)
+        self.outlook.count(trial)
         return started, trial
-
-    @override
-    def tell_progress(self, progress: Progress) -> None:
-        """Ignore the progress, which nobody reads."""
 
 
 @dataclass(slots=True)
@@ -265,22 +260,29 @@ class LightStudy:
             size: Uncorrected(str(size), self.spec.objectives, trials) for size in self.spec.workload.record_sizes
         }
         place = OneAtATime(self.machine)
-        loop = LightLoop(
-            self.spec,
-            self.store,
-            TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row"),
-            place,
-            SilentReporter(),
-            searches,
-            Budget(self.spec.search, trials, deadline, self.machine.now),
-            deque(trials, _RECENT),
-            len(trials),
-            dict.fromkeys(searches, self.spec.search.trials),
+        keeper = TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row")
+        budget = Budget(self.spec.search, trials, deadline, self.machine.now)
+        outlook = Outlook.after(trials, self.spec, searches, budget)
+        measure_sizes(
+            LightTrials(
+                self.spec,
+                self.store,
+                keeper,
+                place,
+                SilentReporter(),
+                searches,
+                outlook,
+                StudyProgress(keeper, outlook, len(trials)),
+                machine=self.machine,
+                place=place,
+            ),
+            _strategy,
+            DEFAULT_MAX_MESSAGE_BYTES,
+            confirmation_id,
+            self.results,
+            searching=searching,
             sleep=self.machine.rest,
-            machine=self.machine,
-            place=place,
         )
-        measure_sizes(loop, _strategy, DEFAULT_MAX_MESSAGE_BYTES, confirmation_id, self.results, searching=searching)
 
 
 def _strategy(space: SearchSpace, seed: int, expectation: ModelExpectation | None) -> InOrder:

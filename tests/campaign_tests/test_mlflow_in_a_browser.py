@@ -25,8 +25,8 @@ from tuner.course.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.results.study_results import StudyResults
-from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.responder import Responder
+from tuner.service.answers.query import ResultQuery
+from tuner.service.answers.responder import Responder
 from tuner.storage.home import storage_at
 from tuner.tracking import MlflowMirror
 

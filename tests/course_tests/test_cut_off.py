@@ -17,6 +17,7 @@ from tests.helpers.shared_storage import SHORT_LEASE_S, opened
 from tests.helpers.studies import BASELINE, Steady
 from tuner.course.trial_keeper import utc_now
 from tuner.course.trials.bench import Bench
+from tuner.course.trials.early_end import ToTheEnd
 from tuner.course.trials.trial_job import StartedTrial, TrialJob
 from tuner.course.trials.trial_target import SimulatedTarget
 from tuner.model.errors import StudyTakenOver
@@ -38,7 +39,7 @@ class Trying:
         self.bench = Bench([SimulatedTarget(Steady(0.1))], self._pool, store.lost_leases, store.await_lease)
         workload = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=WINDOWS - 1)
         started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.BASELINE, Proposal(BASELINE), utc_now(), 0.0)
-        self.bench.submit(TrialJob(started, ((SATURATED, workload),), 10**9, 0, self._on_window, (), None, True))
+        self.bench.submit(TrialJob(started, ((SATURATED, workload),), 10**9, 0, self._on_window, ToTheEnd()))
 
     def close(self) -> None:
         self.bench.close()

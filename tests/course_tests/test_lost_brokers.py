@@ -17,6 +17,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import BASELINE
 from tuner.course.trial_keeper import utc_now
 from tuner.course.trials.bench import Bench
+from tuner.course.trials.early_end import ToTheEnd
 from tuner.course.trials.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.course.trials.trial_target import SimulatedTarget, TrialTopic
 from tuner.model.setup import ONE_PRODUCER, Setup
@@ -58,10 +59,8 @@ def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_clust
             10**9,
             0,
             lambda *_: target.events.append("window"),
-            (),
-            None,
-            run_to_end=True,
-            setup=setup,
+            ToTheEnd(),
+            setup,
         )
 
     with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
@@ -97,7 +96,7 @@ def test_a_trial_begins_while_brokers_are_restarted_in_turn(lost: int, measured:
     target = Coming(lost=lost)
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
     started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.MEASUREMENT, Proposal(BASELINE), utc_now(), 0.0)
-    job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, (), None, run_to_end=True)
+    job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, ToTheEnd())
     with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
         if measured:
             bench.submit(job)
@@ -151,7 +150,7 @@ def measured(bench: Bench, job: TrialJob) -> TrialDone:
 def test_ctrl_c_while_a_broker_is_away_counts_what_was_sent(target: NeverBack, sent_bytes: int) -> None:
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
     started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.SEARCH, Proposal(BASELINE), utc_now(), 0.0)
-    job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, (), None, run_to_end=True)
+    job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, ToTheEnd())
     interrupted: list[TrialDone] = []
     with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
         bench.on_interrupted = interrupted.extend

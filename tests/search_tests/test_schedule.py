@@ -1,18 +1,13 @@
 """The schedule of the search, which depends on the stored trials alone."""
 
-from math import inf
-
 import pytest
 
-from runners.workload import RecordSizes, Workload
+from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
-from tests.helpers.measurements import window
 from tests.helpers.trials import trial
-from tuner.course.trials.steadiness import UntilSteady, capacity_of, has_enough_burn_ins, is_steady
-from tuner.course.trials.stopping import PhaseProgress
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.search.samplers import strategy_of
@@ -82,48 +77,3 @@ def test_other_methods_use_all_trials_they_are_given() -> None:
         assert trials_in_all(search, space_of(baseline), baseline) == search.trials
     without_search = SearchSpec(method=Method.GRID, trials=7, baseline_every=1)
     assert trials_in_all(without_search, space_of(baseline), baseline) == 7
-
-
-@pytest.mark.parametrize(
-    ("capacities", "over"),
-    [
-        ([], False),
-        ([100.0], False),
-        ([100.0, 100.0], False),
-        ([95.0, 100.0, 102.0], True),
-        ([95.0, 100.0, 107.0], False),
-        ([107.0, 100.0, 95.0], False),
-        ([100.0, 130.0, 107.0], True),
-        ([120.0, 190.0, 185.0], False),
-        ([100.0, 100.0, 50.0], False),
-        ([10.0, 20.0, 30.0, 40.0], True),
-    ],
-)
-def test_burn_in_ends_without_a_trend_or_after_the_maximum_of_runs(capacities: list[float], over: bool) -> None:
-    assert has_enough_burn_ins(capacities, 4) is over
-
-
-def test_a_load_without_a_pause_is_ready_when_its_throughput_stays() -> None:
-    rising = [1.3 + 0.2 * second for second in range(12)]
-    scattered = [3.5, 3.2, 3.7, 3.4, 3.1, 3.6, 3.5, 3.3, 3.4]
-    ready = [is_steady([*rising, *scattered][:seconds]) for seconds in range(22)]
-    assert not any(ready[:13])
-    assert ready[21]
-    assert not is_steady(scattered[:8]), "too few seconds"
-    assert capacity_of([*rising, *scattered]) == pytest.approx(3.4, abs=0.1)
-
-
-def test_a_second_without_deliveries_is_judged_like_any_other() -> None:
-    rule = UntilSteady(Workload(RecordSizes.fixed(100)), ready_bytes=inf)
-    seen, ended = PhaseProgress(rule.metrics), []
-    for number, records in enumerate([100, 0, *[500] * 9]):
-        seen.add(window(number=number, records=records))
-        ended.append(rule.judge(seen) is not None)
-    assert ended == [False] * 10 + [True]
-    assert not is_steady([0.0] * 9), "no throughput is not a steady one"
-
-
-@pytest.mark.parametrize("at_most", [0, 1])
-def test_at_least_one_burn_in_run_is_needed(at_most: int) -> None:
-    assert not has_enough_burn_ins([], at_most)
-    assert has_enough_burn_ins([100.0], at_most)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.helpers.stored_studies import write_study
-from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.reading_process import ReadingProcess
+from tuner.service.answers.query import ResultQuery
+from tuner.service.answers.reading_process import ReadingProcess
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import load_config
 from tuner.service.http.event_streams import EventStreams

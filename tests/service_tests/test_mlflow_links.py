@@ -9,8 +9,8 @@ import pytest
 from tests.helpers.stored_studies import write_study
 from tests.service_tests.test_pages import page
 from tuner.model.facts import IN_MLFLOW
-from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.responder import Responder
+from tuner.service.answers.query import ResultQuery
+from tuner.service.answers.responder import Responder
 from tuner.storage.home import storage_at
 
 ADDRESS = "https://mlflow.example/team"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.service.cache.query import CachedResponse, ResultQuery
-from tuner.service.cache.reading_process import ReadingProcess
+from tuner.service.answers.query import Answer, ResultQuery
+from tuner.service.answers.reading_process import ReadingProcess
 
 QUERY = ResultQuery.of("nobody", "summary")
 TIMEOUT_S = 120.0
@@ -32,7 +32,7 @@ def child(reading: ReadingProcess) -> BaseProcess:
     return found
 
 
-def asked(reading: ReadingProcess) -> CachedResponse:
+def asked(reading: ReadingProcess) -> Answer:
     return reading.ask(QUERY).result(TIMEOUT_S)[QUERY]
 
 

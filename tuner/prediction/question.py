@@ -1,68 +1,23 @@
 """The question that a prediction answers: a config under a load, those of a study with some settings changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
-from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
 from search_spaces.errors import UnknownProperty
 from tuner.prediction.calibration import Calibration
+from tuner.prediction.changes import LOAD_SETTINGS, Changes, canonical_setting
 from tuner.prediction.predicting import Prediction, predict, reasons_not_covered
 from tuner.prediction.source import Source
 
-LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "producers", "compressibility")
-"""The settings of a load that a question may change. All other settings are producer properties."""
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
 ASKED: Final = "asked"
 """The heading of the prediction for the changed settings."""
-_WHOLE: Final = ("partitions", "replication", "producers")
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What a question changes; None keeps what the study has.
-
-    Attributes:
-        record_bytes: Record size in bytes, or a mix of sizes.
-        rate: Records per second at which the latencies hold.
-        partitions: Number of partitions of the topic.
-        replication: Number of replicas of each partition.
-        producers: Number of producers that share the load.
-        compressibility: Share of each value that compression can remove.
-        properties: Producer properties and their values.
-    """
-
-    record_bytes: str | None = None
-    rate: float | None = None
-    partitions: int | None = None
-    replication: int | None = None
-    producers: int | None = None
-    compressibility: float | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, settings: Mapping[str, str]) -> "Changes":
-        """Return the changes that settings and their values as text ask for.
-
-        Raises:
-            ValueError: A setting of the load must be a number, and is not.
-        """
-        given: dict[str, Any] = {"properties": {}}
-        for name, value in settings.items():
-            if name not in LOAD_SETTINGS:
-                given["properties"][name] = value
-                continue
-            try:
-                given[name] = value if name == "record_bytes" else int(value) if name in _WHOLE else float(value)
-            except ValueError:
-                kind = "a whole number" if name in _WHOLE else "a number"
-                raise ValueError(f"{name} must be {kind}, but got {value!r}") from None
-        return cls(**given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +38,6 @@ class Question:
     def of(cls, source: Source) -> Self:
         """Return the question about the config and the load of a study or experiment."""
         return cls(source.config, source.workload, source.producers)
-
-    def of_defaults(self) -> "Question":
-        """Return the question with the client's default config."""
-        return replace(self, config=ProducerConfig.parse({}, self.config.client))
 
     def changed(self, changes: Changes) -> "Question":
         """Return the question with some settings changed.
@@ -172,13 +123,6 @@ class Sweep:
     def answers(self, source: Source, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the prediction for each value, or why there is none."""
         return {value: each.answer(source, calibration) for value, each in self.questions.items()}
-
-
-def canonical_setting(name: str, client: Client) -> str:
-    """Return the name of a load setting without dashes, and of a property without its alias; others as they are."""
-    if (load_setting := name.replace("-", "_")) in LOAD_SETTINGS:
-        return load_setting
-    return client.catalogue.find(name).name if name in client.catalogue else name
 
 
 def _values(listed: str) -> list[str]:

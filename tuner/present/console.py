@@ -4,7 +4,8 @@ What goes to a file or a pipe is never wrapped or cut, because a program may rea
 commands and for the texts of the service.
 """
 
-from collections.abc import Iterable
+import io
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
@@ -35,6 +36,17 @@ class Unwrapped(Console):
         """Print lines as they are: nothing in them is markup, and no line is broken, so that it can be copied whole."""
         for line in lines:
             self.out(line, style=style, end=end)
+
+
+def text_of(show: Callable[[Unwrapped], None]) -> str:
+    """Return what a function prints, as plain text without colours.
+
+    Args:
+        show: The function; it prints on the console that it is given.
+    """
+    text = io.StringIO()
+    show(Unwrapped(file=text, highlight=False, no_color=True))
+    return text.getvalue()
 
 
 class _SafeConsole(Unwrapped):

@@ -22,6 +22,7 @@ from tuner.model.errors import (
     StudyError,
     StudyNotFound,
 )
+from tuner.model.problem_kinds import ProblemKind
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.study_file import StudyFileError
 
@@ -34,8 +35,8 @@ class Problem(Exception):
     """An error that is sent to the client as a problem document.
 
     Attributes:
-        status: The HTTP status.
-        kind: The kind of problem, in lower-case words joined by hyphens. It is the last part of the document's `type`.
+        kind: The kind of problem.
+        status: The HTTP status; by default that of the kind.
         detail: What is wrong: the rule, the value, and what to do.
         errors: The mistakes in a study file, each with `line`, `key` and `detail`.
         headers: HTTP headers to send with the response.
@@ -43,15 +44,16 @@ class Problem(Exception):
 
     def __init__(
         self,
-        status: int,
-        kind: str,
+        kind: ProblemKind,
         detail: str,
         errors: tuple[Mapping[str, Any], ...] = (),
         headers: Mapping[str, str] | None = None,
+        *,
+        status: int | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status = status
         self.kind = kind
+        self.status = kind.status if status is None else status
         self.detail = detail
         self.errors = errors
         self.headers = headers or {}
@@ -74,31 +76,31 @@ def problem_of(error: Exception) -> Problem:
             return error
         case StudyFileError():
             found = tuple({"line": each.line or None, "key": each.key, "detail": each.what} for each in error.problems)
-            return Problem(422, "study-file", str(error), found)
+            return Problem(ProblemKind.STUDY_FILE, str(error), found)
         case LimitTooLow():
             told = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
-            return Problem(422, "limit-too-low", str(error), (told,))
+            return Problem(ProblemKind.LIMIT_TOO_LOW, str(error), (told,))
         case JobNotFound() | StudyNotFound():
-            return Problem(404, "not-found", str(error))
+            return Problem(ProblemKind.NOT_FOUND, str(error))
         case NameTaken():
-            return Problem(409, "name-taken", str(error))
+            return Problem(ProblemKind.NAME_TAKEN, str(error))
         case StudyChanged():
-            return Problem(409, "settings-changed", str(error))
+            return Problem(ProblemKind.SETTINGS_CHANGED, str(error))
         case WrongMove():
-            return Problem(409, "wrong-state", str(error))
+            return Problem(ProblemKind.WRONG_STATE, str(error))
         case StudyBusy():  # its text names the host and the process
-            return Problem(409, "wrong-state", "another process is running this study; wait until it has ended")
+            return Problem(ProblemKind.WRONG_STATE, "another process is running this study; wait until it has ended")
         case NothingToFit() | NothingMeasured():
-            return Problem(404, "nothing-measured", str(error))
+            return Problem(ProblemKind.NOTHING_MEASURED, str(error))
         case NoFeasibleConfig():
-            return Problem(404, "no-feasible-config", str(error))
+            return Problem(ProblemKind.NO_FEASIBLE_CONFIG, str(error))
         case NotAStudy():
-            return Problem(404, "not-a-study", f"{error} on the service's host")
+            return Problem(ProblemKind.NOT_A_STUDY, f"{error} on the service's host")
         case ConfigError() | WorkloadRefused() | RequestRefused():
-            return Problem(422, "invalid", str(error))
+            return Problem(ProblemKind.INVALID, str(error))
         case StudyError() | RunnerError():
             # The text may name the operator's hosts, users and files. Requests without a token get this response too.
             _LOG.error("a request could not be answered: %s", error)
-            return Problem(503, "unavailable", "the service can't answer at the moment; its log has the details")
+            return Problem(ProblemKind.UNAVAILABLE, "the service can't answer at the moment; its log has the details")
         case _:
-            return Problem(500, "defect", "the service failed because of a defect; its log has the details")
+            return Problem(ProblemKind.DEFECT, "the service failed because of a defect; its log has the details")

@@ -1,6 +1,5 @@
 """`tuner predict` computes what a config would do. It uses the measurements of a study, and sends nothing."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -9,16 +8,14 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.printing import print_json
-from tuner.model.errors import NothingToTell
-from tuner.prediction.question import Changes, Question, Sweep, side_by_side
-from tuner.prediction.retention import Retention
-from tuner.prediction.source import Source, read_source
+from tuner.model.errors import NothingToTell, RequestRefused
+from tuner.prediction.asked import Asked
+from tuner.prediction.source import read_source
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.prediction_view import (
     IN_INTERVAL,
@@ -66,64 +63,40 @@ def predict(
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
     source = read_source(find_study(study), asked.record_bytes)
-    begin = Question.of(source)
+    begin = None
     if asked.config is not None:
         client = source.config.client
-        begin = replace(begin, config=ProducerConfig.parse(options.config_values(asked.config, [], client), client))
-    changes = Changes(
-        asked.record_bytes,
-        asked.rate,
-        asked.partitions,
-        asked.replication,
-        asked.producers,
-        asked.compressibility,
-        parse_pairs(asked.pairs or []),
-    )
-    question = begin.changed(changes)
-    if limits is not None:
-        try:
-            limits.check(question.workload)
-        except ValueError as error:
-            raise typer.BadParameter(f"{error} (--rate, --brokers)") from None
-    for caveat in caveats(source) if as_json else ():  # the text begins with them
-        warn(caveat)
-    if asked.sweep is None:
-        _show(source, question, limits, as_json=as_json)
-        return
+        begin = ProducerConfig.parse(options.config_values(asked.config, [], client), client)
     try:
-        wanted = Sweep.of(question, asked.sweep, changes)
-    except ValueError as error:
-        raise typer.BadParameter(f"--sweep: {error}") from None
-    _show_sweep(source, wanted, png, force=force, as_json=as_json)
+        wanted = Asked.of(source, asked.changes(), begin, asked.sweep, limits)
+    except RequestRefused as error:
+        told = f"{error} (--rate, --brokers)" if asked.sweep is None else f"--sweep: {error}"
+        raise typer.BadParameter(told) from None
+    if as_json:  # the text begins with them
+        for caveat in caveats(source):
+            warn(caveat)
+    _show(wanted, png, force=force, as_json=as_json)
 
 
-def _show(source: Source, asked: Question, limits: Retention | None, *, as_json: bool) -> None:
+def _show(asked: Asked, png: Path | None, *, force: bool, as_json: bool) -> None:
+    source = asked.source
     calibration = source.calibrated()
-    told = side_by_side(source, asked, calibration)
-    *_, wanted = told.values()
-    if isinstance(wanted, str):
-        raise NothingToTell(f"{source.name} can't predict this: {wanted}")
+    told = asked.told(calibration)
+    *others, last = told.values()
+    needed = [last] if asked.setting is None else [*others, last]
+    if all(isinstance(each, str) for each in needed):
+        raise NothingToTell(f"{source.name} can't predict this: {last}")
     if as_json:
-        print_json(prediction_json(source, calibration, told, limits))
-        return
-    OUT.show(*prediction_lines(source, calibration, told, limits))
-
-
-def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, as_json: bool) -> None:
-    calibration = source.calibrated()
-    told = sweep.answers(source, calibration)
-    reasons = [each for each in told.values() if isinstance(each, str)]
-    if len(reasons) == len(told):
-        raise NothingToTell(f"{source.name} can't predict this: {reasons[-1]}")
-    if as_json:
-        print_json(prediction_json(source, calibration, told, setting=sweep.setting))
+        print_json(prediction_json(source, calibration, told, asked.retention, setting=asked.setting))
+    elif asked.setting is None:
+        OUT.show(*prediction_lines(source, calibration, told, asked.retention))
     else:
-        OUT.show(*sweep_lines(source, sweep.setting, told))
-    if png is not None:
+        OUT.show(*sweep_lines(source, asked.setting, told))
+    if png is not None and asked.setting is not None:
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.sweep_picture import draw_sweep
 
         lines = [*caveats(source), f"predicted from {source.name}; {IN_INTERVAL}"]
         heading = "\n".join(fill(line, _HEADING_LETTERS) for line in lines)
-        write_picture(png, partial(draw_sweep, sweep.setting, told, heading=heading), force=force)
+        write_picture(png, partial(draw_sweep, asked.setting, told, heading=heading), force=force)
         say(f"picture written to {png}")

@@ -2,85 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
+from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 from tuner.model.quantities import duration_s
+from tuner.prediction.changes import LOAD_SETTINGS, Changes
 from tuner.prediction.retention import Retention
-
-Pairs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-X",
-        "--what-if",
-        metavar="KEY=VALUE",
-        help="A producer property to change, such as linger.ms=20. It may be repeated.",
-    ),
-]
-RecordBytes = Annotated[str | None, workload_options.record_sizes(default="the first of the study")]
-Rate = Annotated[
-    float | None,
-    typer.Option(
-        min=1,
-        max=MOST_RATE_RECORDS_PER_S,
-        metavar="N",
-        help="Records per second, for the latency and the stored bytes.",
-        show_default="that of the study",
-    ),
-]
-Partitions = Annotated[
-    int | None, typer.Option(min=1, max=MOST_PARTITIONS, metavar="N", help="Partitions of the topic.")
-]
-Replication = Annotated[
-    int | None, typer.Option(min=1, max=MOST_REPLICAS, metavar="N", help="Replicas of each partition.")
-]
-Producers = Annotated[
-    int | None, typer.Option(min=1, max=MOST_PRODUCERS, metavar="N", help="Producers that share the load.")
-]
-Compressibility = Annotated[
-    float | None,
-    typer.Option(
-        min=0, max=MOST_COMPRESSIBLE, metavar="RATIO", help="Share of each value that compression can remove."
-    ),
-]
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Properties file of a producer.",
-        show_default="the recommended config of the study, else its baseline; of an experiment, its control, or the "
-        "first row that the model describes",
-    ),
-]
-SweepTexts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sweep",
-        metavar="SETTING=VALUES",
-        help="Predict for each value of a property or of a load option: linger.ms=0,5,20 or partitions=1..24.",
-    ),
-]
-DiskSize = Annotated[
-    int | None,
-    typer.Option(
-        metavar="SIZE",
-        parser=options.parse_size,
-        help="Size of a broker's disk, such as 2TB, to learn after how long it is full.",
-    ),
-]
-Brokers = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="With --disk or a retention limit: number of brokers that share the replicas.",
-        show_default="the number of replicas",
-    ),
-]
 
 
 def _retention_s(text: str) -> float:
@@ -99,37 +31,93 @@ def _retention_s(text: str) -> float:
     raise typer.BadParameter(f"a retention time must read like 7d, 12h or 604800s, with its unit, but got {text!r}")
 
 
-RetentionTime = Annotated[
-    float | None,
-    typer.Option(
-        metavar="TIME", parser=_retention_s, help="The topic's retention.ms, as a time with its unit: 12h or 7d."
-    ),
-]
-RetentionBytes = Annotated[
-    int | None,
-    typer.Option(
-        metavar="SIZE", parser=options.parse_size, help="The topic's retention.bytes, of each partition, such as 10GB."
-    ),
-]
-
-
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
     """The options of `tuner predict` that it has with and without a service."""
 
-    pairs: Pairs = None
-    config: ConfigFile = None
-    record_bytes: RecordBytes = None
-    rate: Rate = None
-    partitions: Partitions = None
-    replication: Replication = None
-    producers: Producers = None
-    compressibility: Compressibility = None
-    sweeps: SweepTexts = None
-    disk: DiskSize = None
-    brokers: Brokers = None
-    retention: RetentionTime = None
-    retention_bytes: RetentionBytes = None
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-X",
+            "--what-if",
+            metavar="KEY=VALUE",
+            help="A producer property to change, such as linger.ms=20. It may be repeated.",
+        ),
+    ] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Properties file of a producer.",
+            show_default="the recommended config of the study, else its baseline; of an experiment, its control, or "
+            "the first row that the model describes",
+        ),
+    ] = None
+    record_bytes: Annotated[str | None, workload_options.record_sizes(default="the first of the study")] = None
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            max=MOST_RATE_RECORDS_PER_S,
+            metavar="N",
+            help="Records per second, for the latency and the stored bytes.",
+            show_default="that of the study",
+        ),
+    ] = None
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=MOST_PARTITIONS, metavar="N", help="Partitions of the topic.")
+    ] = None
+    replication: Annotated[
+        int | None, typer.Option(min=1, max=MOST_REPLICAS, metavar="N", help="Replicas of each partition.")
+    ] = None
+    producers: Annotated[
+        int | None, typer.Option(min=1, max=MOST_PRODUCERS, metavar="N", help="Producers that share the load.")
+    ] = None
+    compressibility: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=MOST_COMPRESSIBLE, metavar="RATIO", help="Share of each value that compression can remove."
+        ),
+    ] = None
+    sweeps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            metavar="SETTING=VALUES",
+            help="Predict for each value of a property or of a load option: linger.ms=0,5,20 or partitions=1..24.",
+        ),
+    ] = None
+    disk: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SIZE",
+            parser=options.parse_size,
+            help="Size of a broker's disk, such as 2TB, to learn after how long it is full.",
+        ),
+    ] = None
+    brokers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="With --disk or a retention limit: number of brokers that share the replicas.",
+            show_default="the number of replicas",
+        ),
+    ] = None
+    retention: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIME", parser=_retention_s, help="The topic's retention.ms, as a time with its unit: 12h or 7d."
+        ),
+    ] = None
+    retention_bytes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SIZE",
+            parser=options.parse_size,
+            help="The topic's retention.bytes, of each partition, such as 10GB.",
+        ),
+    ] = None
 
     @property
     def sweep(self) -> str | None:
@@ -155,3 +143,24 @@ class PredictOptions:
             return Retention.asked(self.retention, self.retention_bytes, self.disk, self.brokers, swept=swept)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
+
+    def changes(self) -> Changes:
+        """Return the settings that differ from those of the study.
+
+        Raises:
+            PropertiesFileError: A pair has no `=` or no key, or a key is repeated.
+        """
+        load = {name: getattr(self, name) for name in LOAD_SETTINGS}
+        return Changes(**load, properties=parse_pairs(self.pairs or []))
+
+    def as_query(self) -> dict[str, Any]:
+        """Return the parameters of the service's REST resource that ask for the same, without the properties."""
+        return {
+            "begin": "study" if self.config is None else "defaults",
+            **{name: getattr(self, name) for name in LOAD_SETTINGS},
+            "sweep": self.sweep,
+            "disk_bytes": self.disk,
+            "brokers": self.brokers,
+            "retention_s": self.retention,
+            "retention_bytes": self.retention_bytes,
+        }

@@ -94,7 +94,7 @@ class ExplainOptions:
     @property
     def conditions(self) -> Conditions:
         """What was asked of the config, in addition to the study's own constraints."""
-        return Conditions(self.max_p99_ms, self.min_mb_per_s, self.allow_loss)
+        return Conditions.named(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)

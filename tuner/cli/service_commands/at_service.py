@@ -15,6 +15,7 @@ from tuner.cli.interruption import Interrupted
 from tuner.cli.printing import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
+from tuner.model.problem_kinds import ProblemKind, exit_code_of_problem
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, recommendation_of, study_json
@@ -27,18 +28,8 @@ TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
 TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
-_NO_RECOMMENDATION: Final = ("no-feasible-config", "nothing-measured")
+_NO_RECOMMENDATION: Final = (ProblemKind.NO_FEASIBLE_CONFIG, ProblemKind.NOTHING_MEASURED)
 """The kinds of error with which the service says that a record size has no recommendation."""
-_KINDS: Final[Mapping[str, ExitCode]] = {
-    "no-feasible-config": ExitCode.NO_FEASIBLE_CONFIG,
-    "not-found": ExitCode.USAGE,
-    "study-file": ExitCode.USAGE,
-    "invalid": ExitCode.USAGE,
-    "name-taken": ExitCode.USAGE,
-    "settings-changed": ExitCode.USAGE,
-    "limit-too-low": ExitCode.USAGE,
-    "not-a-study": ExitCode.USAGE,
-}
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study on the service, such as orders.")]
 Target = Annotated[
@@ -70,8 +61,7 @@ def service() -> Iterator[Client]:
         ) from None
     except ServiceFault as error:
         ERR.show(f"error: {error}", style="red")
-        refused = isinstance(error, ServiceRefused)
-        code = _KINDS.get(error.kind, ExitCode.FAILED) if refused else ExitCode.TARGET  # type: ignore[attr-defined]
+        code = exit_code_of_problem(error.kind) if isinstance(error, ServiceRefused) else ExitCode.TARGET
         raise typer.Exit(code) from None
 
 
@@ -251,5 +241,5 @@ def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None
 
 def _no_recommendation(refused: ServiceRefused) -> NoFeasibleConfig:
     """Return the error that a study on this host would raise where the service has no recommendation."""
-    kind = NothingMeasured if refused.kind == "nothing-measured" else NoFeasibleConfig
+    kind = NothingMeasured if refused.kind == ProblemKind.NOTHING_MEASURED else NoFeasibleConfig
     return kind(str(refused))

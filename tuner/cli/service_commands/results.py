@@ -16,7 +16,6 @@ import typer
 from runners.reporting import printable
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
@@ -33,6 +32,7 @@ from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NothingToTell
 from tuner.model.progress import StudyState
+from tuner.prediction.changes import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.studies.status import not_begun
@@ -291,25 +291,10 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
         tuner --server https://tuner.example predict orders --sweep linger.ms=0,1,5,20,100
     """
     asked.limits()
-    request: dict[str, Any] = {
-        "begin": "study" if asked.config is None else "defaults",
-        "record_bytes": asked.record_bytes,
-        "rate": asked.rate,
-        "partitions": asked.partitions,
-        "replication": asked.replication,
-        "producers": asked.producers,
-        "compressibility": asked.compressibility,
-        "sweep": asked.sweep,
-        "disk_bytes": asked.disk,
-        "brokers": asked.brokers,
-        "retention_s": asked.retention,
-        "retention_bytes": asked.retention_bytes,
-    }
+    request = asked.as_query()
     with service() as client:
-        properties = parse_pairs(asked.pairs or [])
+        properties = asked.changes().properties
         if asked.config is not None:
-            from tuner.prediction.question import canonical_setting  # it imports scipy
-
             kind = client_of(json.loads(client.text(study, "prediction", form="json"))["client"])
             begin = ProducerConfig.parse(options.config_values(asked.config, [], kind), kind)
             swept = canonical_setting((asked.sweep or "").partition("=")[0], kind)

@@ -31,6 +31,7 @@ from tuner.cli.service_commands.at_service import (
     warn_of_limits,
 )
 from tuner.client import Client, ServiceRefused
+from tuner.model.problem_kinds import ProblemKind
 from tuner.present.console import say, warn
 from tuner.present.studies.plan_view import plan_csv
 from tuner.study_file import changed_text
@@ -93,7 +94,7 @@ def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str |
                 # A made name may be that of another user's study, which must not get our settings.
                 return client.submit(text, media_type(asked.study_file, text), may_change=fixed)
         except ServiceRefused as error:
-            if fixed or error.kind not in ("settings-changed", "name-taken"):
+            if fixed or error.kind not in (ProblemKind.SETTINGS_CHANGED, ProblemKind.NAME_TAKEN):
                 raise
             first = first or asked.default_name(target)
             text = changed_text(text, {"study": {"name": f"{first}-{number}"}})
@@ -181,6 +182,10 @@ def _naming_options(asked: StudyFromOptions) -> Iterator[None]:
         yield
     except ServiceRefused as error:
         told = error.problem.get("errors", ())
-        if asked.study_file is not None or error.kind not in ("study-file", "limit-too-low") or not told:
+        if (
+            asked.study_file is not None
+            or error.kind not in (ProblemKind.STUDY_FILE, ProblemKind.LIMIT_TOO_LOW)
+            or not told
+        ):
             raise
         raise typer.BadParameter("; ".join(f"{option_of(each['key'])}: {each['detail']}" for each in told)) from None

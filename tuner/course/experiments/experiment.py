@@ -29,6 +29,7 @@ from tuner.course.mirroring import Mirror, mlflow_experiment, tracking_fact
 from tuner.course.open_target import OpenTarget
 from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.course.trials.bench import Bench
+from tuner.course.trials.early_end import ToTheEnd, WhenSteady
 from tuner.course.trials.scoring import trial_of
 from tuner.course.trials.trial_job import StartedTrial, TrialJob
 from tuner.course.trials.trial_target import ClusterTarget
@@ -228,10 +229,7 @@ class RowLoop:
             max_bytes=safety.max_bytes_per_trial,
             min_free_disk_bytes=safety.min_free_disk_bytes,
             on_window=lambda _, window: self.reporter.window(step, window),
-            metrics=(),
-            race=None,
-            run_to_end=True,
-            ready_bytes=_BURN_IN_OF_TRIAL_RATIO * safety.max_bytes_per_trial if burns_in else None,
+            ends=WhenSteady(_BURN_IN_OF_TRIAL_RATIO * safety.max_bytes_per_trial) if burns_in else ToTheEnd(),
             setup=row.setup,
         )
         self.bench.submit(job)

@@ -1,1 +1,1 @@
-"""How a study runs: its order, its loop of trials, its burn-in runs and confirmations, and studies made from others."""
+"""How a study runs: its trials, its burn-in runs, search and confirmations, and studies made from others."""

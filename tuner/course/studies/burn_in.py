@@ -29,7 +29,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.studies.trial_loop import TrialLoop
+from tuner.course.studies.study_trials import StudyTrials
 from tuner.course.trials.steadiness import (
     AGREEMENT_RATIO,
     LATENCY_TREND_RATIO,
@@ -41,7 +41,7 @@ from tuner.course.trials.steadiness import (
 from tuner.model.errors import TooManyFailures
 from tuner.model.facts import RATES
 from tuner.model.study_time import UNBROKEN_S
-from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.model.trial import Kind, State, Trial
 
 _ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")
 """Metrics that must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""
@@ -62,10 +62,10 @@ class BurnIn:
     Burn-in runs of earlier processes do not count, because they may have measured on another broker.
 
     Attributes:
-        loop: Runs the trials of the study.
+        trials: Runs the trials of the study.
     """
 
-    loop: TrialLoop
+    trials: StudyTrials
     _ready: set[RecordSizes] = field(default_factory=set)
     _announced_burn_in: set[RecordSizes] = field(default_factory=set)
     _rate_checked: set[RecordSizes] = field(default_factory=set)
@@ -73,7 +73,7 @@ class BurnIn:
 
     def __post_init__(self) -> None:
         """Count the stored trials of each record size: earlier processes have measured them."""
-        self._earlier_trials = {size: len(search.trials) for size, search in self.loop.searches.items()}
+        self._earlier_trials = {size: len(search.trials) for size, search in self.trials.searches.items()}
 
     def of_baseline(self, size: RecordSizes) -> float | None:
         """Measure the baseline until it shows no trend, unless this process has done that already.
@@ -86,15 +86,15 @@ class BurnIn:
         """
         if size not in self._ready:
             self._ready.add(size)
-            self.loop.reporter.say(f"{size} B: measuring the baseline until its measurements show no trend")
+            self.trials.reporter.say(f"{size} B: measuring the baseline until its measurements show no trend")
             capacity = self._capacity(size)
-            chosen = self.loop.spec.paced and self._choose_rate(size, capacity)
-            first = len(self.loop.searches[size].trials)
+            chosen = self.trials.spec.paced and self._choose_rate(size, capacity)
+            first = len(self.trials.searches[size].trials)
             # Latencies take longer than the throughput to become stable, so they are measured after it.
-            self.of_config(size, self.loop.spec.baseline, until_agreed=True)
-            if chosen and self._choose_rate_again(size, self.loop.searches[size].trials[first:]):
-                self._earlier_trials[size] = len(self.loop.searches[size].trials)
-                self.of_config(size, self.loop.spec.baseline, until_agreed=True)
+            self.of_config(size, self.trials.spec.baseline, until_agreed=True)
+            if chosen and self._choose_rate_again(size, self.trials.searches[size].trials[first:]):
+                self._earlier_trials[size] = len(self.trials.searches[size].trials)
+                self.of_config(size, self.trials.spec.baseline, until_agreed=True)
         return self._rates().get(str(size))
 
     def of_config(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
@@ -109,13 +109,13 @@ class BurnIn:
             config: The config that will be compared with others.
             until_agreed: Whether the last measurements must agree; if not, a single measurement is enough.
         """
-        needed, at_most = self.loop.spec.burn_in_metrics or ("records_per_s",), self.loop.spec.search.burn_in_max
+        needed, at_most = self.trials.spec.burn_in_metrics or ("records_per_s",), self.trials.spec.search.burn_in_max
         if at_most <= 1:
             return
-        of_baseline = config.fingerprint == self.loop.spec.baseline.fingerprint
+        of_baseline = config.fingerprint == self.trials.spec.baseline.fingerprint
         last = TREND_VALUES if of_baseline else 2
         for _ in range(at_most + 1):
-            trials = self.loop.searches[size].trials[self._earlier_trials[size] :]
+            trials = self.trials.searches[size].trials[self._earlier_trials[size] :]
             seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
             seen = [each for each in seen if all(each.metrics.get(name, 0.0) > 0 for name in needed)]
             also = _ALSO_JUDGED if of_baseline and seen else ()
@@ -130,14 +130,14 @@ class BurnIn:
                     self._say_trends(size, known)
                 return
             rate_records_per_s = self.of_baseline(size)
-            if not self.loop.may_start(0.0):
+            if not self.trials.outlook.may_start(0.0):
                 return
             if size not in self._announced_burn_in and not of_baseline:
                 self._announced_burn_in.add(size)
-                self.loop.reporter.say(
+                self.trials.reporter.say(
                     f"{size} B: burn-in runs of the configs to compare, as brokers are slow at first with a new config"
                 )
-            trial = self._burn_in(size, config, rate_records_per_s)
+            trial = self.trials.run_burn_in(size, config, rate_records_per_s)
             if not all(trial.metrics.get(name, 0.0) > 0 for name in needed):
                 return  # the trials that follow show why the config can't be measured
 
@@ -150,7 +150,7 @@ class BurnIn:
             if len(values) > 1 and shows_trend(values, _ratio_of(name))
         ]
         if moving:
-            self.loop.reporter.say(
+            self.trials.reporter.say(
                 f"{size} B: burn-in ends after the maximum number of runs (search.burn_in_max), although the baseline "
                 f"still shows a trend in {' and '.join(moving)}; the first trials may differ from later trials"
             )
@@ -163,14 +163,14 @@ class BurnIn:
         Returns:
             The throughput at the end, in records per second.
         """
-        failures, until_ready = 0, self.loop.spec.search.burn_in_max > 1
+        failures, until_steady = 0, self.trials.spec.search.burn_in_max > 1
         while True:
-            trial = self._burn_in(size, self.loop.spec.baseline, None, until_ready=until_ready)
+            trial = self.trials.run_burn_in(size, self.trials.spec.baseline, None, until_steady=until_steady)
             if trial.state is State.COMPLETE and trial.metrics.get("records_per_s", 0.0) > 0:
                 windows = trial.window_values.get("records_per_s", ())
-                if until_ready:
+                if until_steady:
                     now = "is steady" if is_steady(windows) else "still shows a trend, so the first trials may differ"
-                    self.loop.reporter.say(
+                    self.trials.reporter.say(
                         f"{size} B: after {trial.load_s:.0f} s of continuous load (at most {UNBROKEN_S:.0f} s), "
                         f"the baseline's throughput {now}"
                     )
@@ -178,7 +178,7 @@ class BurnIn:
             # In the search, a config that can't deliver its records is a result. If the baseline can't, it is a
             # failure, because nothing can be compared with it.
             failures += 1
-            if failures >= self.loop.spec.safety.max_failures_in_a_row:
+            if failures >= self.trials.spec.safety.max_failures_in_a_row:
                 raise TooManyFailures(
                     f"the baseline must be measured before any other config, but {failures} attempts in a row gave no "
                     f"throughput. Fix the cause and run the same command again. The last error: {trial.error}"
@@ -189,12 +189,12 @@ class BurnIn:
 
         The rate was chosen before the search. The target may have become faster or slower since then.
         """
-        load, rate = self.loop.spec.workload, self._rates().get(str(size))
+        load, rate = self.trials.spec.workload, self._rates().get(str(size))
         again = [
             trial.metrics["records_per_s"]
-            for trial in self.loop.searches[size].trials
+            for trial in self.trials.searches[size].trials
             if trial.kind in (Kind.REPEAT, Kind.CONFIRM)
-            and trial.fingerprint == self.loop.spec.baseline.fingerprint
+            and trial.fingerprint == self.trials.spec.baseline.fingerprint
             and trial.metrics.get("records_per_s", 0.0) > 0
         ]
         if size in self._rate_checked or len(again) < _TO_CHECK_RATE or rate is None or load.rate_records_per_s:
@@ -202,7 +202,7 @@ class BurnIn:
         self._rate_checked.add(size)
         capacity = geometric_mean(again[-_TO_CHECK_RATE:])
         if not 1 / _RATE_TOLERANCE <= rate / capacity / load.rate_ratio <= _RATE_TOLERANCE:
-            self.loop.reporter.say(
+            self.trials.reporter.say(
                 f"{size} B: the fixed rate should be {load.rate_ratio:.2f} of the baseline's throughput (rate_ratio), "
                 f"but is {rate / capacity:.2f} of it: {rate:,.0f} of {capacity:,.0f} records/s. When the rate was "
                 f"chosen, the throughput was {rate / load.rate_ratio:,.0f} records/s. All latencies are at this rate"
@@ -214,14 +214,14 @@ class BurnIn:
         A rate that is stored already, or that the study file names, stays as it is. The throughput decided a stored
         rate if an earlier process chose it from its first load, and ended before the burn-in did.
         """
-        rates, load = self._rates(), self.loop.spec.workload
+        rates, load = self._rates(), self.trials.spec.workload
         if str(size) in rates:
-            trials = self.loop.searches[size].trials
+            trials = self.trials.searches[size].trials
             loads = [each.metrics.get("records_per_s", 0.0) for each in trials if each.kind is Kind.BURN_IN]
             own = rates[str(size)] in [round(load.rate_ratio * each, 1) for each in loads]
             return own and not load.rate_records_per_s and all(each.kind is Kind.BURN_IN for each in trials)
         rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * capacity_records_per_s, 1)
-        self.loop.store.set_fact(RATES, rates)
+        self.trials.store.set_fact(RATES, rates)
         return not load.rate_records_per_s
 
     def _choose_rate_again(self, size: RecordSizes, burn_ins: Sequence[Trial]) -> bool:
@@ -231,7 +231,7 @@ class BurnIn:
             size: The record size.
             burn_ins: The burn-in runs of the baseline since the rate was chosen.
         """
-        rates, load = self._rates(), self.loop.spec.workload
+        rates, load = self._rates(), self.trials.spec.workload
         last = [each.metrics["records_per_s"] for each in burn_ins if each.metrics.get("records_per_s", 0.0) > 0]
         if not last:
             return False
@@ -239,20 +239,15 @@ class BurnIn:
         now = round(load.rate_ratio * capacity, 1)
         if 1 / _RATE_TOLERANCE <= now / before <= _RATE_TOLERANCE:
             return False
-        self.loop.reporter.say(
+        self.trials.reporter.say(
             f"{size} B: the fixed rate is now {now:,.0f} records/s instead of {before:,.0f}, because the baseline "
             f"reached {capacity:,.0f} records/s in the last burn-in runs; the burn-in is repeated at this rate"
         )
-        self.loop.store.set_fact(RATES, {**rates, str(size): now})
+        self.trials.store.set_fact(RATES, {**rates, str(size): now})
         return True
 
-    def _burn_in(
-        self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_ready: bool = False
-    ) -> Trial:
-        return self.loop.run_one(size, Kind.BURN_IN, Proposal(config), rate_records_per_s, until_ready=until_ready)
-
     def _rates(self) -> dict[str, float]:
-        return dict(self.loop.store.facts().get(RATES, {}))
+        return dict(self.trials.store.facts().get(RATES, {}))
 
 
 def _ratio_of(metric: str) -> float:

@@ -3,7 +3,7 @@
 So no gain rests on one lucky trial.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runners.workload import RecordSizes
@@ -16,7 +16,7 @@ from tuner.course.budgets.budget import ShareOfOthers
 from tuner.course.budgets.estimate import gap_s
 from tuner.course.studies.burn_in import BurnIn
 from tuner.course.studies.sessions import Sessions
-from tuner.course.studies.trial_loop import TrialLoop
+from tuner.course.studies.study_trials import StudyTrials
 from tuner.model.study_time import rounds_on_new_brokers
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.recommendations.nominees import nominees
@@ -24,41 +24,47 @@ from tuner.results.study_results import SizeResults
 
 
 def confirm(
-    loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: BurnIn, of_others: ShareOfOthers
+    trials: StudyTrials,
+    size: RecordSizes,
+    confirmation_id: str,
+    burn_in: BurnIn,
+    of_others: ShareOfOthers,
+    sleep: Callable[[float], None],
 ) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
     Args:
-        loop: Runs the trials of the study.
+        trials: Runs the trials of the study.
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
         burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
         of_others: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
             number, and the undo rounds, do not use them.
+        sleep: Waits the given number of seconds until a round is due.
     """
-    search, asked = loop.searches[size], loop.spec.confirm
+    search, asked, outlook = trials.searches[size], trials.spec.confirm, trials.outlook
     results = search.results(None)
     if not asked.rounds or results.baseline is None:
         return
-    left_s = loop.budget.left_s()
-    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - of_others.seconds)
+    left_s = outlook.budget.left_s()
+    plan = _plan(trials, results, confirmation_id, None if left_s is None else left_s - of_others.seconds)
     if not any(plan.nominees.values()):
-        reason = _why_none(results, [str(each) for each in loop.spec.constraints], asked.goals)
-        loop.reporter.say(f"{size} B: {reason}, so no config has to be confirmed")
+        reason = _why_none(results, [str(each) for each in trials.spec.constraints], asked.goals)
+        trials.reporter.say(f"{size} B: {reason}, so no config has to be confirmed")
         return
     search.first_round = plan.first_round
-    configs = _configs(loop, results, plan)
+    configs = _configs(trials, results, plan)
     announced: set[Kind] = set()
 
     def measured_plan() -> MeasuredPlan:
         return MeasuredPlan(plan, search.trials, results.baseline_metrics, results.objectives)
 
     def following() -> Step | None:
-        return next_step(measured_plan(), configs, loop.spec.search.seed)
+        return next_step(measured_plan(), configs, trials.spec.search.seed)
 
     if half := _of_half_a_round(plan, following(), search.trials):
-        plan = leave_out(loop.store, str(size), plan, half)
-    sessions = Sessions(loop, size, plan, of_others.seconds)
+        plan = leave_out(trials.store, str(size), plan, half)
+    sessions = Sessions(trials, size, plan, of_others.seconds, sleep)
     measured = len(plan.counted(search.trials))
     while step := following():
         if step.kind not in announced:
@@ -67,21 +73,21 @@ def confirm(
             if not anew and not announced & {Kind.CONFIRM, Kind.UNDO}:
                 for config in _to_burn_in(step.kind, measured_plan(), configs):
                     burn_in.of_config(size, config, until_agreed=step.kind is not Kind.REPEAT)
-            loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
+            trials.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
         beyond_plan = step.kind is Kind.UNDO or measured >= least_steps(asked)
-        if not loop.may_start(None):
+        if not outlook.may_start(None):
             over = "too little of the byte budget is left for a trial"
-        elif beyond_plan and not loop.may_start(of_others.seconds, of_others.load_bytes):
+        elif beyond_plan and not outlook.may_start(of_others.seconds, of_others.load_bytes):
             over = "too little time or too little of the byte budget is left for more rounds"
         elif not sessions.begin(step, rate_records_per_s := burn_in.of_baseline(size)):
             over = "the next round would begin after the end of the study's time"
         else:
-            loop.run_one(size, step.kind, Proposal(step.config), rate_records_per_s, step.round)
+            trials.run_one(size, step.kind, Proposal(step.config), rate_records_per_s, step.round)
             burn_in.check_rate(size)
             measured += 1
             continue
-        loop.reporter.say(f"{size} B: the confirmation ends, as {over}")
+        trials.reporter.say(f"{size} B: the confirmation ends, as {over}")
         return
 
 
@@ -142,13 +148,13 @@ def _purpose(step: Step, plan: ConfirmationPlan) -> str:
             )
 
 
-def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str, left_s: float | None) -> ConfirmationPlan:
+def _plan(trials: StudyTrials, results: SizeResults, confirmation_id: str, left_s: float | None) -> ConfirmationPlan:
     """Return the stored plan of a confirmation; for a new confirmation, make a plan and store it.
 
     The rounds are spread over `left_s`, the seconds that the record size has left; None if its time is not limited.
     """
     assert results.baseline is not None
-    kept, asked = plan_of(loop.store, results.record_bytes, confirmation_id), loop.spec.confirm
+    kept, asked = plan_of(trials.store, results.record_bytes, confirmation_id), trials.spec.confirm
     if kept is not None:
         return kept
     if asked.configs:
@@ -160,17 +166,19 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str, left_s: f
             )
             for goal in asked.goals
         }
-    fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
-    earlier = plans_in(loop.store.facts(), results.record_bytes)
+    fingerprint, constraints = results.baseline.fingerprint, trials.spec.constraints
+    earlier = plans_in(trials.store.facts(), results.record_bytes)
     plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id, earlier)
-    plan = replace(plan, new_broker=rounds_on_new_brokers(loop.spec), gap_s=gap_s(loop.spec, left_s, loop.mean_s()))
-    add_plan(loop.store, results.record_bytes, plan)
+    plan = replace(
+        plan, new_broker=rounds_on_new_brokers(trials.spec), gap_s=gap_s(trials.spec, left_s, trials.outlook.mean_s())
+    )
+    add_plan(trials.store, results.record_bytes, plan)
     return plan
 
 
-def _configs(loop: TrialLoop, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:
+def _configs(trials: StudyTrials, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:
     """Return the configs that a plan measures, by fingerprint: the baseline, the best for each goal, those beside."""
-    asked = loop.spec.confirm
+    asked = trials.spec.confirm
     given = {config.fingerprint: config for config in (*asked.configs, *asked.beside)}
     by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
     nominees = [each for fingerprints in plan.nominees.values() for each in fingerprints]

@@ -1,197 +1,66 @@
 """The order in which a study measures: burn-in runs, search and confirmation, for one record size after another."""
 
-import itertools
-import time
-import zlib
 from collections.abc import Callable
 from functools import partial
 
-from runners.workload import RecordSizes
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.stored_plans import has_begun
-from tuner.course.budgets.budget import ShareOfOthers
-from tuner.course.budgets.estimate import spread_s
 from tuner.course.studies.burn_in import BurnIn
 from tuner.course.studies.confirm import confirm
-from tuner.course.studies.trial_loop import TrialLoop
+from tuner.course.studies.search import MakeStrategy, search_size
+from tuner.course.studies.study_trials import StudyTrials
 from tuner.course.trial_keeper import utc_now
-from tuner.course.trials.trial_job import StartedTrial
-from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOPIC_SHAPE, TOTALS
+from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, TOTALS
 from tuner.model.progress import Progress, StudyState
-from tuner.model.study_time import burn_in_trials, spreads_rounds
-from tuner.model.trial import SEARCHING_KINDS, Kind, Proposal, Trial
-from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
-from tuner.search.expectation import ModelExpectation, expectation_of
-from tuner.search.schedule import is_in_grid, next_kind, trials_in_all
-from tuner.search.starting_points import starting_points_of
-from tuner.search.strategy import Strategy
-
-MakeStrategy = Callable[[SearchSpace, int, ModelExpectation | None], Strategy]
-"""A function that creates the strategy, which proposes configs, from a record size's search space, a seed, and what the
-search expects of configs before it measures them.
-"""
+from tuner.search.schedule import is_in_grid, trials_in_all
 
 
 def measure_sizes(
-    loop: TrialLoop,
+    trials: StudyTrials,
     make_strategy: MakeStrategy,
     topic_max_message_bytes: int,
     confirmation_id: str,
     results: Callable[[], StudyResults],
     *,
-    searching: bool = True,
+    searching: bool,
+    sleep: Callable[[float], None],
 ) -> None:
     """Search and confirm every record size of a study, continuing after the trials that are already stored.
 
     Args:
-        loop: Runs the trials of the study.
+        trials: Runs the trials of the study.
         make_strategy: Creates the strategy that proposes configs, for each record size.
         topic_max_message_bytes: The size of the largest message that topics of the cluster accept
             (`max.message.bytes`).
         confirmation_id: The identifier of the confirmation that follows the search; see `tuner.confirmation.plan`.
         results: Returns the results of the study so far.
         searching: Whether to search; if not, only the configs that earlier runs found are confirmed.
+        sleep: Waits the given number of seconds until a round of a confirmation is due.
 
     Raises:
         RunnerError: The cluster can't be used, or we stopped to protect it.
         TooManyFailures: Too many trials in a row gave no measurement.
     """
-    spec, store = loop.spec, loop.store
-    burn_in = BurnIn(loop)
+    spec, store, outlook = trials.spec, trials.store, trials.outlook
+    burn_in = BurnIn(trials)
     space_at = partial(spec.space_of, topic_max_message_bytes=topic_max_message_bytes)
     sizes = spec.workload.record_sizes
     if searching:
-        loop.totals = {size: trials_in_all(spec.search, space_at(size), spec.baseline) for size in sizes}
+        outlook.totals = {size: trials_in_all(spec.search, space_at(size), spec.baseline) for size in sizes}
         known = store.facts().get(TOTALS, {})
-        store.set_fact(TOTALS, {**known, **{str(size): total for size, total in loop.totals.items()}})
+        store.set_fact(TOTALS, {**known, **{str(size): total for size, total in outlook.totals.items()}})
         if spec.search.searches_grid:
             steps = spec.search.grid_steps
             in_grid = {str(size): is_in_grid(spec.baseline, space_at(size), steps) for size in sizes}
             store.set_fact(BASELINE_IN_GRID, in_grid)
     for place, size in enumerate(sizes):
-        of_others = loop.budget.share_of_others(len(sizes) - place)
+        of_others = outlook.budget.share_of_others(len(sizes) - place)
         if searching and not has_begun(store, str(size), confirmation_id):
-            _search(loop, burn_in, make_strategy, size, space_at(size), of_others)
-        confirm(loop, size, confirmation_id, burn_in, of_others)
+            search_size(trials, burn_in, make_strategy, size, space_at(size), of_others)
+        confirm(trials, size, confirmation_id, burn_in, of_others, sleep)
         # After the last size, the caller of the study has all recommendations.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
-            loop.reporter.confirmed(results(), str(size))
+            trials.reporter.confirmed(results(), str(size))
     if searching:
         store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
-    loop.tell_progress(Progress(StudyState.FINISHED))
-
-
-def _search(
-    loop: TrialLoop,
-    burn_in: BurnIn,
-    make_strategy: MakeStrategy,
-    size: RecordSizes,
-    space: SearchSpace,
-    of_others: ShareOfOthers,
-) -> None:
-    """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
-
-    `of_others` is the time and the load that must be left for the record sizes that follow.
-    """
-    spec, search = loop.spec, loop.searches[size]
-    if next_kind(search.counted, spec.search) is None:
-        return
-    kept_s = of_others.seconds + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, of_others.seconds))
-    if not loop.may_start(kept_s, of_others.load_bytes + loop.confirm_bytes(), others=burn_in_trials(spec)):
-        loop.reporter.say(
-            f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
-        )
-        return
-    rate = burn_in.of_baseline(size)
-    seed = zlib.crc32(str(size).encode()) ^ spec.search.seed
-    strategy = make_strategy(
-        space, seed, expectation_of(spec, size, space, rate, loop.store.facts().get(TOPIC_SHAPE, {}))
-    )
-    for trial in search.trials:
-        _tell(strategy, search, trial)
-    starting_points = starting_points_of(spec, size, space, loop.searches)
-    under_way: list[StartedTrial] = []
-    while True:
-        while loop.bench.free and loop.may_start(kept_s, of_others.load_bytes + loop.confirm_bytes(), len(under_way)):
-            started = _next(loop, size, strategy, starting_points, under_way)
-            if started is None:
-                break
-            loop.start(started, rate)
-            under_way.append(started)
-        if not under_way:
-            return
-        started, trial = loop.finish()
-        under_way.remove(started)
-        _tell(strategy, search, trial, started.proposal.index if started.kind is Kind.SEARCH else None)
-
-
-def _kept_for_rounds_s(loop: TrialLoop, size: RecordSizes, others_s: float) -> float:
-    """Return the seconds that are kept for rounds that are spread over time; 0 if they are not spread.
-
-    If `confirm.spread_over` is given, at most half of the record size's time is kept. By default, `estimate.spread_s`
-    decides when the search begins. That is stored, because less time is left when a search is continued.
-    """
-    spec, left_s = loop.spec, loop.budget.left_s()
-    own_s = max(0.0, (left_s or 0.0) - others_s)
-    if not spreads_rounds(spec):
-        return min(spec.confirm.rounds * spec.confirm.gap_s, own_s / 2)
-    known: dict[str, float] = loop.store.facts().get(KEPT_FOR_ROUNDS, {})
-    if str(size) not in known or not loop.searches[size].counted:
-        known = {**known, str(size): spread_s(spec, own_s, loop.mean_s())}
-        loop.store.set_fact(KEPT_FOR_ROUNDS, known)
-        if not known[str(size)]:
-            loop.reporter.say(
-                f"{size} B: the rounds of the confirmation will follow one another, as there is too little time to "
-                "spread them; the gains will be about the minutes in which they are measured"
-            )
-    return known[str(size)]
-
-
-def _next(
-    loop: TrialLoop,
-    size: RecordSizes,
-    strategy: Strategy,
-    starting_points: list[ProducerConfig],
-    under_way: list[StartedTrial],
-) -> StartedTrial | None:
-    """Return the next trial to start; None if the search is over, or if it must wait for trials that are running."""
-    search, since_s = loop.searches[size], time.monotonic()
-    kind = next_kind(search.counted + len(under_way), loop.spec.search)
-    if kind is Kind.SEARCH and not search.baselines:
-        # No config can be judged without a baseline. So the baseline goes first and alone, and again if it failed.
-        kind = None if under_way else Kind.BASELINE
-    if kind is None:
-        return None
-    if kind is Kind.BASELINE:
-        proposal: Proposal | None = Proposal(loop.spec.baseline)
-    else:
-        index = _next_index(search, under_way)
-        proposal = strategy.ask(index, starting_points.pop(0) if starting_points else None)
-    if proposal is None:
-        if not under_way:
-            loop.reporter.say(f"{size} B: every config of the search space was measured, so its search ends")
-        return None
-    return loop.started_trial(size, kind, proposal, under_way=under_way, since_s=since_s)
-
-
-def _tell(strategy: Strategy, search: SearchState, trial: Trial, index: int | None = None) -> None:
-    """Tell the strategy the result of a search or baseline trial, so that it can learn from the trial.
-
-    With the first baseline trial, the strategy also learns from the last burn-in runs. Burn-in runs whose values agreed
-    count as measurements of the baseline.
-    """
-    if trial.kind not in SEARCHING_KINDS:
-        return
-    if search.baselines and trial.number == search.baselines[0].number:
-        for warm in search.burn_ins_as_baseline:
-            strategy.tell(warm)
-    strategy.tell(search.without_drift(trial), index)
-
-
-def _next_index(search: SearchState, under_way: list[StartedTrial]) -> int:
-    """Return the lowest proposal index for which there is no trial yet; a run that was killed may have left gaps."""
-    made = {trial.proposal for trial in search.trials}
-    made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
-    return next(index for index in itertools.count() if index not in made)
+    trials.progress.tell(Progress(StudyState.FINISHED))

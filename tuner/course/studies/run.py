@@ -2,7 +2,6 @@
 
 import datetime
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
@@ -16,7 +15,7 @@ from runners.reporting import Say, counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.temporary import remove_folders_of_dead
-from runners.workload import RecordSizes, Workload
+from runners.workload import Workload
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.confirmation.stored_plans import (
     confirm_command_ended,
@@ -24,6 +23,7 @@ from tuner.confirmation.stored_plans import (
     confirmation_of_search,
 )
 from tuner.course.budgets.budget import Budget, check_new, deadline_of
+from tuner.course.budgets.outlook import Outlook
 from tuner.course.environment import topic_shape
 from tuner.course.equipment import Equipment, open_bench, telling_errors
 from tuner.course.mirroring import Mirror
@@ -31,7 +31,8 @@ from tuner.course.open_target import OpenTarget
 from tuner.course.studies.beginning import begin, confirm_limits, is_finished
 from tuner.course.studies.record_sizes import measure_sizes
 from tuner.course.studies.reporter import Reporter
-from tuner.course.studies.trial_loop import TrialLoop
+from tuner.course.studies.study_progress import StudyProgress
+from tuner.course.studies.study_trials import StudyTrials
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trials.bench import Bench
 from tuner.model.errors import StudyError
@@ -53,8 +54,6 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 _SIMULATED_NOISE_RATIO: Final = 0.03
 _TOO_MANY: Final = "a study ends after {} trials in a row without a measurement"
-_RECENT: Final = 20
-"""How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
 
 def measure_study(
@@ -142,14 +141,14 @@ def measure_study(
         bench = stack.enter_context(
             open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
         )
-        loop = _loop(timed, store, bench, reporter, mirror, make_budget, sleep)
+        trials = _study_trials(timed, store, bench, reporter, mirror, make_budget)
         if spec.search.max_bytes is not None:
-            bench.on_interrupted = loop.count_interrupted
+            bench.on_interrupted = trials.count_interrupted
         make_strategy = partial(strategy_of, spec, sampler=sampler)
         results = partial(results_of, store, folder)
-        with telling_errors(loop.tell_progress):
+        with telling_errors(trials.progress.tell):
             topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
-            measure_sizes(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
+            measure_sizes(trials, make_strategy, topic_max, confirmation_id, results, searching=searching, sleep=sleep)
             if not searching:
                 confirm_command_ended(store)
         return results()
@@ -185,15 +184,14 @@ def _remove_if_unreached(
             say(f"{name} is not kept, because its cluster could not be used")
 
 
-def _loop(
+def _study_trials(
     spec: StudySpec,
     store: ResultsStore,
     bench: Bench,
     reporter: Reporter,
     mirror: Mirror | None,
     make_budget: Callable[..., Budget],
-    sleep: Callable[[float], None],
-) -> TrialLoop:
+) -> StudyTrials:
     trials = [trial for _, trial in store.trials()]
     searches = {
         size: SearchState(
@@ -208,20 +206,10 @@ def _loop(
     # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
     own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
-    totals: dict[RecordSizes, int | None] = dict.fromkeys(searches, spec.search.trials)
-    return TrialLoop(
-        spec=spec,
-        store=store,
-        keeper=TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY),
-        bench=bench,
-        reporter=reporter,
-        searches=searches,
-        budget=budget,
-        recent=deque(trials, _RECENT),
-        stored=len(trials),
-        totals=totals,
-        sleep=sleep,
-    )
+    keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
+    outlook = Outlook.after(trials, spec, searches, budget)
+    progress = StudyProgress(keeper, outlook, len(trials))
+    return StudyTrials(spec, store, keeper, bench, reporter, searches, outlook, progress)
 
 
 def _equipment(spec: StudySpec, folder: Path, simulated: Runner | None) -> Equipment:

@@ -12,16 +12,17 @@ order of the rounds (`tuner.confirmation.order`) needs this: the first config of
 """
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from runners.workload import RecordSizes
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import Step
-from tuner.course.studies.trial_loop import TrialLoop
+from tuner.course.studies.study_trials import StudyTrials
 from tuner.model.facts import ROUND_STARTED
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import Kind, Proposal
+from tuner.model.trial import Kind
 
 _LOOK_S: Final = 20.0
 """The longest time in seconds for which we wait without reading the clock, because the host may be suspended."""
@@ -32,16 +33,18 @@ class Sessions:
     """Prepares the rounds of one confirmation: waits, starts brokers and makes burn-in runs, as the plan says.
 
     Attributes:
-        loop: Runs the trials of the study.
+        trials: Runs the trials of the study.
         size: The record size.
         plan: The plan of the confirmation.
         kept_s: Seconds that are kept for the record sizes that follow.
+        sleep: Waits the given number of seconds.
     """
 
-    loop: TrialLoop
+    trials: StudyTrials
     size: RecordSizes
     plan: ConfirmationPlan
-    kept_s: float = 0.0
+    kept_s: float
+    sleep: Callable[[float], None]
     _round: int | None = None
 
     def begin(self, step: Step, rate_records_per_s: float | None) -> bool:
@@ -62,21 +65,19 @@ class Sessions:
         self._round = step.round
         configs = step.order[:1]
         if self.plan.new_broker:
-            self.loop.reporter.say(f"{self.size} B: round {number}, on newly started brokers")
-            self.loop.bench.start_anew()
+            self.trials.reporter.say(f"{self.size} B: round {number}, on newly started brokers")
+            self.trials.bench.start_anew()
             configs = step.order[::-1]
         for place, config in enumerate(configs):
-            if self.loop.may_start(None):
+            if self.trials.outlook.may_start(None):
                 # The first burn-in run on a new broker lasts until the throughput shows no trend.
-                until_ready = self.plan.new_broker and place == 0
-                self.loop.run_one(
-                    self.size, Kind.BURN_IN, Proposal(config), rate_records_per_s, until_ready=until_ready
-                )
+                until_steady = self.plan.new_broker and place == 0
+                self.trials.run_burn_in(self.size, config, rate_records_per_s, until_steady=until_steady)
         return True
 
     def _wait(self, step: Step, number: int) -> bool:
         """Wait until a round is due, and store when it starts; return False if the study's time ends before that."""
-        kept, budget = self.loop.store.facts().get(ROUND_STARTED, {}), self.loop.budget
+        kept, budget = self.trials.store.facts().get(ROUND_STARTED, {}), self.trials.outlook.budget
         last = kept.get(str(self.size), {})
         due_s = budget.now_s()
         if self.plan.first_round <= last.get("round", -1) < step.round:
@@ -87,24 +88,26 @@ class Sessions:
         if left_s is not None:
             rounds_left = max(1, self.plan.rounds - number + 1)
             # Each config of a round takes a burn-in run and a trial.
-            latest_s = budget.now_s() + left_s - self.kept_s - rounds_left * 2 * len(step.order) * self.loop.mean_s()
+            latest_s = (
+                budget.now_s() + left_s - self.kept_s - rounds_left * 2 * len(step.order) * self.trials.outlook.mean_s()
+            )
             # A round that the study can do without is left out. Any other round begins sooner.
             if due_s > latest_s and number > self.plan.rounds:
                 return False
             due_s = min(due_s, latest_s)
         if due_s > budget.now_s():
             until = f"{datetime.datetime.fromtimestamp(due_s):%Y-%m-%d %H:%M}"
-            self.loop.reporter.say(
+            self.trials.reporter.say(
                 f"{self.size} B: waiting until {until} for round {number}, as the rounds are spread over time "
                 "(confirm.spread_over)"
             )
             while (wait_s := due_s - budget.now_s()) > 0:
                 message = f"{self.size} B, waiting until {until} for round {number} of the confirmation"
-                self.loop.tell_progress(
+                self.trials.progress.tell(
                     Progress(StudyState.CONFIRMING, record_bytes=str(self.size), kind=Kind.CONFIRM, message=message)
                 )
-                self.loop.sleep(min(wait_s, _LOOK_S))
+                self.sleep(min(wait_s, _LOOK_S))
         now = datetime.datetime.fromtimestamp(budget.now_s(), datetime.UTC)
         kept[str(self.size)] = {"round": step.round, "at": now.isoformat(timespec="seconds")}
-        self.loop.store.set_fact(ROUND_STARTED, kept)
+        self.trials.store.set_fact(ROUND_STARTED, kept)
         return True

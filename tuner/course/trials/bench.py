@@ -4,8 +4,7 @@ The bench has one or more targets (clusters) and a pool of workers, and it runs 
 
 A trial has up to two phases, and both use the same topic. The paced phase (the load at a fixed rate, for latency) comes
 first because it writes little: the saturating phase (as fast as the client can send, for throughput) then finds the
-broker in the same condition. Each phase has a rule (`racing.py`, `steadiness.py`) that may stop the
-phase early.
+broker in the same condition. How the trial ends early (`early_end.py`) gives each phase a rule that may stop the phase.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +14,6 @@ from functools import partial
 from math import ceil
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, metrics_of
-from objectives.racing import PredictedRange
 from runners.clock import SystemClock
 from runners.clusters.stored_records import once_replicated
 from runners.errors import BrokerLost, TargetError, TargetUnreachable
@@ -25,12 +22,10 @@ from runners.measurement import Measurement, Window
 from runners.pools.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
-from tuner.course.trials.racing import HOPELESS_RATIO, PhaseRule, ranges_of
-from tuner.course.trials.steadiness import UntilSteady
 from tuner.course.trials.stopping import PhaseProgress, Stopping, StopRule
 from tuner.course.trials.trial_job import TrialDone, TrialJob
 from tuner.course.trials.trial_target import TrialTarget, TrialTopic
-from tuner.model.trial import PACED, SATURATED
+from tuner.model.trial import PACED
 
 _MOST_TRIES: Final = 4
 """The most attempts to begin a trial. Before each further attempt, we wait until the cluster has all its brokers."""
@@ -200,7 +195,7 @@ class Bench:
         phase = trial.done.next_phase()
         assert phase is not None
         name, workload = phase
-        rule = _rule(trial.done, name, workload)
+        rule = trial.done.job.ends.rule_for(trial.done, name, workload)
         config = trial.done.job.started.proposal.config
         on_attempt = partial(_begin_attempt, trial, rule, workload)
         setup = trial.done.job.setup
@@ -237,10 +232,10 @@ class Bench:
         match ended.outcome:
             case Measurement() as seen:
                 done.measurements[phase[0]] = _with_stored(seen, trial)
-                if not _is_over(done, phase[0], seen) and done.next_phase() is not None:
+                if not done.job.ends.ends_trial(done, phase[0]) and done.next_phase() is not None:
                     self._run_phase(index)
                     return None
-                if _was_too_short(done):
+                if done.job.ends.repeats_paced(done):
                     # The repeat gets a new topic, as every paced phase does: after a saturating phase the broker stays
                     # busy with the old topic for a while.
                     done.replaced.append(done.measurements.pop(PACED))
@@ -317,48 +312,6 @@ def _with_stored(seen: Measurement, trial: _RunningTrial) -> Measurement:
         return seen  # nobody knows whether records are missing
     counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.topic.owned)
     return replace(seen, counts=counts)
-
-
-def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
-    """Return whether the trial ends after this phase, because its next phase is not worth running.
-
-    The trial ends if the config can't hold the fixed rate of the paced phase, or if the rule that stopped the phase
-    says that the whole trial ends. If something other than this rule stopped a paced phase, the config did not hold
-    the rate either.
-    """
-    stop, offered = done.stops.get(phase), seen.workload.rate_records_per_s
-    if done.job.run_to_end:
-        return False
-    behind = offered is not None and seen.records_per_s < HOPELESS_RATIO * offered
-    return behind or (stop.ends_trial if stop else phase == PACED and seen.stopped_early)
-
-
-def _was_too_short(done: TrialDone) -> bool:
-    """Return whether the paced phase must be run again at its full length.
-
-    The paced phase (the load at a fixed rate) may have been stopped early, because the config was not expected to be on
-    the Pareto front. If the saturating phase (as fast as the client can send) then shows that the config may be on the
-    Pareto front after all, the config's latency must be measured at full length.
-    """
-    race = done.job.race
-    if race is None or done.replaced or PACED not in done.stops or SATURATED in done.stops:
-        return False
-    return race.may_lead(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
-
-
-def _rule(done: TrialDone, phase: str, workload: Workload) -> StopRule:
-    """Return the rule that decides after each window whether a phase ends early."""
-    job, before = done.job, dict[str, PredictedRange]()
-    if job.ready_bytes is not None:
-        return UntilSteady(workload, job.ready_bytes)
-    metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
-    if done.replaced or job.race is None:
-        return PhaseRule(workload, metrics, run_to_end=job.run_to_end)
-    for name, seen in done.measurements.items():
-        cut_short = done.progress[name] if name in done.stops else None
-        before |= ranges_of(job.race, seen, cut_short, paced=name == PACED)
-    last = phase == job.phases[-1][0]
-    return PhaseRule(workload, metrics, job.race, before, last=last, run_to_end=job.run_to_end)
 
 
 def _watch(done: TrialDone, phase: str, rule: StopRule) -> Watch:

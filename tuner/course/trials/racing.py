@@ -30,7 +30,6 @@ class PhaseRule:
         race: What the trial has to beat; None if the phase ends early only when the config can't hold the fixed rate.
         before: By metric, the range in which the value lies, as earlier phases of the trial have shown.
         last: Whether this is the last phase of the trial.
-        run_to_end: Whether the phase goes on even if the config can't hold the fixed rate.
     """
 
     workload: Workload
@@ -38,12 +37,11 @@ class PhaseRule:
     race: Race | None = None
     before: Mapping[str, PredictedRange] = field(default_factory=dict)
     last: bool = True
-    run_to_end: bool = False
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should go on."""
         offered = self.workload.rate_records_per_s
-        if offered is not None and not self.run_to_end and seen.windows >= _LEAST_WINDOWS:
+        if offered is not None and seen.windows >= _LEAST_WINDOWS:
             held_ratio = seen.records / (offered * seen.seconds)
             # After a short pause of the host, the newest window has the records that the pause has delayed.
             if max(held_ratio, seen.records_per_s[-1] / offered) < HOPELESS_RATIO:

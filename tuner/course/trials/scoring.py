@@ -37,9 +37,10 @@ def trial_of(
     """
     saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
     started = done.job.started
+    only_the_end = done.job.ends.counts_only_the_end
     overloaded = isinstance(done.error, DeliveryFailed)
     metrics, window_values = metrics_of(saturated, paced), _window_values(done)
-    if done.job.ready_bytes is not None and saturated is not None:
+    if only_the_end and saturated is not None:
         # The first seconds only brought the target to its speed.
         per_s = done.progress[SATURATED].records_per_s
         window_values = {"records_per_s": tuple(per_s)}
@@ -49,9 +50,7 @@ def trial_of(
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, objectives, constraints, baseline)
     burns_in = started.kind is Kind.BURN_IN
-    early_stops = {
-        name: stop for name, stop in done.stops.items() if not stop.falling_behind and done.job.ready_bytes is None
-    }
+    early_stops = {name: stop for name, stop in done.stops.items() if not stop.falling_behind and not only_the_end}
     lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
     main, timed = saturated or paced, paced or saturated
     verdict = judge(Evidence.of(main)) if main is not None else None

@@ -76,11 +76,11 @@ class UntilSteady:
 
     Attributes:
         workload: The load of the phase, of all producers together.
-        ready_bytes: The most bytes of values that the phase sends.
+        most_bytes: The most bytes of values that the phase sends.
     """
 
     workload: Workload
-    ready_bytes: float
+    most_bytes: float
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class UntilSteady:
         """Return why the phase should end now; None if it should go on."""
         if is_steady(seen.records_per_s):
             return Stop("its throughput shows no trend", ends_trial=False)
-        used = seen.records * self.workload.record_sizes.mean_bytes >= self.ready_bytes
+        used = seen.records * self.workload.record_sizes.mean_bytes >= self.most_bytes
         return Stop("it has sent its share of the bytes", ends_trial=False) if used else None
 
 

@@ -65,6 +65,21 @@ class StopRule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WholePhase:
+    """Never ends a phase early.
+
+    Attributes:
+        metrics: The metrics whose values in each window are kept.
+    """
+
+    metrics: tuple[str, ...] = ()
+
+    def judge(self, seen: PhaseProgress) -> Stop | None:
+        """Return None: the phase goes on."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Stopping:
     """A runner that lets another runner measure, and stops that runner's load when a rule says so.
 

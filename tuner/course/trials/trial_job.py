@@ -3,15 +3,16 @@
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
 
 from objectives.bottlenecks import Verdict
-from objectives.racing import Race, Stop
+from objectives.racing import Stop
 from runners.errors import RunnerError
 from runners.measurement import Measurement, Window
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.errors import ConfigError
-from tuner.course.trials.stopping import PhaseProgress
+from tuner.course.trials.stopping import PhaseProgress, StopRule
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.trial import Kind, Proposal, State, Trial, trial_key
 
@@ -74,6 +75,33 @@ class StartedTrial:
         )
 
 
+class EarlyEnd(Protocol):
+    """Decides whether a trial ends before its planned end (a protocol); the ways are in `early_end.py`.
+
+    Attributes:
+        counts_only_the_end: Whether only the last windows are measured, as those before bring the target to its speed.
+    """
+
+    counts_only_the_end: ClassVar[bool] = False
+
+    def rule_for(self, done: "TrialDone", phase: str, workload: Workload) -> StopRule:
+        """Return the rule that decides after each window whether a phase ends early.
+
+        Args:
+            done: What the trial has measured before the phase.
+            phase: The name of the phase.
+            workload: The load of the phase, of all producers together.
+        """
+
+    def ends_trial(self, done: "TrialDone", phase: str) -> bool:
+        """Return whether a trial ends after a phase that was measured, because its next phase is not worth running."""
+        return False
+
+    def repeats_paced(self, done: "TrialDone") -> bool:
+        """Return whether the paced phase of a trial, which was stopped early, must be run again at its full length."""
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class TrialJob:
     """How a trial is measured.
@@ -84,13 +112,7 @@ class TrialJob:
         max_bytes: The most bytes of values and keys that the trial may send, in all its phases and attempts.
         min_free_disk_bytes: How much disk space the trial must leave free.
         on_window: Called at the end of each window (at most a second of the load), with the name of the phase.
-        metrics: The metrics that are computed for each window, to decide whether to stop early.
-        race: What the trial has to beat so that it is not stopped early; None if there is nothing that it has to beat.
-        run_to_end: Whether the trial runs to its end even if the config can't hold the fixed rate. Only trials of the
-            search may end sooner. All other trials, such as those of the baseline, must measure all metrics, because
-            other trials are compared with their values. One busy moment of the host must not end these trials.
-        ready_bytes: The trial ends when its throughput shows no trend, or after this many bytes of values; None for a
-            trial that has a fixed length.
+        ends: How the trial may end early.
         setup: What the trial needs in addition to its load.
     """
 
@@ -99,10 +121,7 @@ class TrialJob:
     max_bytes: int
     min_free_disk_bytes: int
     on_window: Callable[[str, Window], None]
-    metrics: tuple[str, ...]
-    race: Race | None
-    run_to_end: bool
-    ready_bytes: float | None = None
+    ends: EarlyEnd
     setup: Setup = ONE_PRODUCER
 
 

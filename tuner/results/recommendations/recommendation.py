@@ -1,10 +1,10 @@
 """The type `Recommendation`: a config for a record size and a goal, its gains, and how certain they are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from math import inf
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from objectives.ratios import Ratio
 from search_spaces.configs.producer_config import ProducerConfig
@@ -27,14 +27,15 @@ class Conditions:
     min_mb_per_s: float | None = None
     allow_loss: float | None = None
 
+    @classmethod
+    def named(cls, given: Mapping[str, Any]) -> Self:
+        """Return the conditions among values by name, such as the parameters of a request. Other names are ignored."""
+        return cls(**{name: given[name] for name in CONDITIONS if name in given})
+
     @property
     def options(self) -> tuple[str, ...]:
         """The options of `tuner recommend` that ask for this, as words: `("--max-p99-ms", "10")`."""
-        given = {
-            "--max-p99-ms": self.max_p99_ms,
-            "--min-mb-per-s": self.min_mb_per_s,
-            "--allow-loss": self.allow_loss,
-        }
+        given = {f"--{name.replace('_', '-')}": getattr(self, name) for name in CONDITIONS}
         return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:.12g}"))
 
     @property
@@ -53,6 +54,8 @@ class Conditions:
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
 
+CONDITIONS: Final = tuple(each.name for each in fields(Conditions))
+"""The names of all conditions."""
 NO_CONDITIONS: Final = Conditions()
 """Conditions that every config keeps."""
 

@@ -1,1 +1,1 @@
-"""A cache of the responses that clients poll for."""
+"""Caches of the answers that clients poll for."""

@@ -11,13 +11,13 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from tuner.model.study_files import RESULTS_FILE
+from tuner.results.recommendations.recommendation import CONDITIONS
+from tuner.service.answers.query import EVERY_RECOMMENDATION, Answer, Answers, ResultQuery
+from tuner.service.answers.reading_process import ReadingProcess
 from tuner.service.cache.brief_cache import BriefCache
-from tuner.service.cache.query import EVERY_RECOMMENDATION, CachedResponse, Responses, ResultQuery
-from tuner.service.cache.reading_process import ReadingProcess
 
 _SLOW: Final = frozenset({"comparison", "explanation", "figure", "picture", "report"})
 """Queries that take seconds. A second process answers the slow queries, so that quick queries do not have to wait."""
-_CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s", "allow_loss"})
 _MOST_BYTES: Final = 24_000_000
 _LARGEST_BYTES: Final = _MOST_BYTES // 4
 _OVERHEAD_BYTES: Final = 1_000
@@ -49,16 +49,16 @@ class ResponseCache:
         self._shared = shared
         self._quick = ReadingProcess(root)
         self._slow = ReadingProcess(root)
-        self._kept: LRUCache[ResultQuery, tuple[Any, CachedResponse]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
+        self._kept: LRUCache[ResultQuery, tuple[Any, Answer]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
         """The response to each query, with the value that `_stamp` returned for the study before it was computed."""
         self._stamps = BriefCache(lambda study: self.fresh(ResultQuery.of(study, "stamp")), _FRESH_S)
-        self._asking: dict[ResultQuery, asyncio.Task[Responses]] = {}
+        self._asking: dict[ResultQuery, asyncio.Task[Answers]] = {}
         # The process is started now, because its imports take seconds and no client should wait for them.
         self._quick.ask(ResultQuery.of("", "stamp"))
         self.hits = 0
         self.misses = 0
 
-    async def get(self, query: ResultQuery) -> CachedResponse:
+    async def get(self, query: ResultQuery) -> Answer:
         """Return the response to a query, from the cache if the study's results have not changed."""
         stamp = await self._stamp(query.study)
         kept_stamp, kept = self._kept.get(query, (None, None))
@@ -73,7 +73,7 @@ class ResponseCache:
                 return kept
         return await asyncio.shield(asking)
 
-    async def fresh(self, query: ResultQuery) -> CachedResponse:
+    async def fresh(self, query: ResultQuery) -> Answer:
         """Return a newly computed response, without using the cache.
 
         Use this method for the status of a study, which can change while the study's results stay the same.
@@ -95,18 +95,18 @@ class ResponseCache:
         """The approximate size of the cached responses, in bytes."""
         return int(self._kept.currsize)
 
-    async def _made(self, query: ResultQuery, stamp: Any) -> CachedResponse:
+    async def _made(self, query: ResultQuery, stamp: Any) -> Answer:
         """Return the response to a query, computed by a process that reads studies.
 
         A query for one recommendation computes all recommendations of the study and caches them.
         """
-        if query.what == "recommendation" and _CONDITIONS.isdisjoint(name for name, _ in query.given):
+        if query.what == "recommendation" and not any(name in CONDITIONS for name, _ in query.given):
             every = await self._once(ResultQuery.of(query.study, EVERY_RECOMMENDATION), stamp)
             if query in every:
                 return every[query]
         return (await self._once(query, stamp))[query]
 
-    async def _once(self, query: ResultQuery, stamp: Any) -> Responses:
+    async def _once(self, query: ResultQuery, stamp: Any) -> Answers:
         """Return the responses to a query. If the same query is being answered already, wait for its responses."""
         asking = self._asking.get(query)
         if asking is None:
@@ -115,7 +115,7 @@ class ResponseCache:
             asking.add_done_callback(lambda _: self._asking.pop(query, None))
         return await asyncio.shield(asking)
 
-    async def _ask(self, query: ResultQuery, stamp: Any) -> Responses:
+    async def _ask(self, query: ResultQuery, stamp: Any) -> Answers:
         responses = await asyncio.wrap_future(self._process(query).ask(query))
         for each, response in responses.items():
             if len(response.body) > _LARGEST_BYTES:
@@ -138,7 +138,7 @@ class ResponseCache:
         return stamp.etag
 
 
-def _size_bytes(kept: tuple[Any, CachedResponse]) -> int:
+def _size_bytes(kept: tuple[Any, Answer]) -> int:
     return len(kept[1].body) + _OVERHEAD_BYTES
 
 

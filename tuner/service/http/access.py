@@ -15,6 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tuner.model.problem_kinds import ProblemKind
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.connections import PLACE, Place
 from tuner.service.http.metrics import Requests
@@ -121,7 +122,7 @@ class AccessControl:
         """
         for name in ("authorization", "host", "content-length"):
             if len(headers.getlist(name)) > 1:
-                raise Problem(400, "bad-request", f"the header {name} must be sent only once")
+                raise Problem(ProblemKind.BAD_REQUEST, f"the header {name} must be sent only once")
         method, host = scope["method"], _host_in(headers.get("host", ""))
         guarded = self._guarded = self._guarded or self._tokens.exists
         if not guarded:
@@ -129,15 +130,13 @@ class AccessControl:
         allowed = self._config.allowed_hosts
         if allowed and host not in allowed and scope["path"] not in OPEN_PATHS:
             raise Problem(
-                421,
-                "wrong-host",
+                ProblemKind.WRONG_HOST,
                 "the Host header must be one of the service's `allowed_hosts`; the operator can add a name there",
             )
         if not guarded and not is_loopback(host):
             # Otherwise any web page could read the service by making its own host name resolve to 127.0.0.1.
             raise Problem(
-                421,
-                "wrong-host",
+                ProblemKind.WRONG_HOST,
                 "a service without tokens answers only under the name localhost or 127.0.0.1; use one of these names",
             )
         if method not in _SAFE:
@@ -153,8 +152,7 @@ class AccessControl:
             wrong = "the token that was sent is not known here" if presented else "the service needs a token"
             ways = f"Bearer {_REALM}, Basic {_REALM}" if method in _SAFE else f"Bearer {_REALM}"
             raise Problem(
-                401,
-                "no-token",
+                ProblemKind.NO_TOKEN,
                 f"{wrong}: send `Authorization: Bearer TOKEN`; the operator of the service makes a token with "
                 "`tuner serve token add`",
                 headers={"www-authenticate": ways},
@@ -162,8 +160,7 @@ class AccessControl:
         role = needed_role(method)
         if not token.allows(role):
             raise Problem(
-                403,
-                "not-allowed",
+                ProblemKind.NOT_ALLOWED,
                 f"this request needs a token of role {role}, but {token.name} has the role {token.role}",
             )
         return token
@@ -177,8 +174,7 @@ class AccessControl:
         place: Place | None = scope["state"].get(PLACE)
         if place is not None and scope["path"] not in OPEN_PATHS and not place.let_in():
             raise Problem(
-                503,
-                "too-many-connections",
+                ProblemKind.TOO_MANY_CONNECTIONS,
                 "the service has as many connections as it may have; close connections that you don't use, or try "
                 "again",
                 headers={"connection": "close"},
@@ -199,7 +195,7 @@ class AccessControl:
                     message = await receive()
             except TimeoutError:
                 raise Problem(
-                    408, "too-slow",
+                    ProblemKind.TOO_SLOW,
                     f"the body of a request must arrive within {self._body_s:.0f} s, but this body took longer; "
                     "try again",
                     headers={"connection": "close"},
@@ -214,8 +210,7 @@ class AccessControl:
 
     def _too_large(self) -> Problem:
         return Problem(
-            413,
-            "too-large",
+            ProblemKind.TOO_LARGE,
             f"the body of a request must have at most {self._config.max_body_bytes} bytes, but this body is larger",
             headers={"connection": "close"},
         )
@@ -250,8 +245,7 @@ def _check_direct(headers: Headers) -> None:
     added = next((name for name in headers if name in _OF_PROXIES or name.startswith("x-forwarded")), None)
     if added is not None:
         raise Problem(
-            403,
-            "needs-tokens",
+            ProblemKind.NEEDS_TOKENS,
             f"a service without tokens answers only clients on its own host, but the header {added} shows a proxy; "
             "make a token: tuner serve token add NAME --role submit",
         )
@@ -270,7 +264,9 @@ def _check_origin(headers: Headers) -> None:
     except ValueError:
         own = False
     if not own or site in ("cross-site", "same-site"):
-        raise Problem(403, "wrong-origin", "a page of another site sent this request, so it must not change anything")
+        raise Problem(
+            ProblemKind.WRONG_ORIGIN, "a page of another site sent this request, so it must not change anything"
+        )
 
 
 def _presented(headers: Headers, method: str) -> str:

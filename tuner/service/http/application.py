@@ -18,12 +18,14 @@ from starlette.routing import compile_path
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import StudyError
+from tuner.model.problem_kinds import ProblemKind
 from tuner.present.report.assets import plotly_script
-from tuner.service.cache.query import HTML, ResultQuery
+from tuner.service.answers.query import HTML, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
+from tuner.service.http.actions_api import actions_router
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
@@ -34,7 +36,6 @@ from tuner.service.http.results_api import results_router
 from tuner.service.http.studies import Studies
 from tuner.service.http.studies_api import studies_router
 from tuner.service.http.tokens import TokenFile
-from tuner.service.http.work_api import work_router
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
@@ -95,7 +96,7 @@ def _routers(studies: Studies, streams: EventStreams) -> tuple[APIRouter, ...]:
 
     They are not one inside the other, because the metrics of the service would then name a route without `/v1`.
     """
-    return studies_router(studies), results_router(studies, streams), work_router(studies)
+    return studies_router(studies), results_router(studies, streams), actions_router(studies)
 
 
 def _add_pages(app: FastAPI, studies: Studies) -> None:
@@ -189,12 +190,11 @@ def _add_health(
         await run_in_threadpool(queue.counts)
         if not warmed.is_set():
             raise Problem(
-                503, "unavailable", "the service has just started and is still reading its studies; try again"
+                ProblemKind.UNAVAILABLE, "the service has just started and is still reading its studies; try again"
             )
         if supervisor.seconds_since_alive > _ALIVE_S:
             raise Problem(
-                503,
-                "unavailable",
+                ProblemKind.UNAVAILABLE,
                 "the service is not working through its queue; its log has the details",
             )
         return Response("ready\n", media_type="text/plain")
@@ -240,15 +240,16 @@ def _add_problems(app: FastAPI) -> None:
             for each in error.errors()
         )
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
-        return problem_response(Problem(422, "invalid", told, found))
+        return problem_response(Problem(ProblemKind.INVALID, told, found))
 
     @app.exception_handler(HTTPException)
     async def of_http(request: Request, error: HTTPException) -> Response:
-        kind = {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request")
+        named = {404: ProblemKind.NOT_FOUND, 405: ProblemKind.WRONG_METHOD}
+        kind = named.get(error.status_code, ProblemKind.BAD_REQUEST)
         headers = error.headers
         if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
             headers = {"allow": ", ".join(methods)}
-        return problem_response(Problem(error.status_code, kind, str(error.detail), headers=headers))
+        return problem_response(Problem(kind, str(error.detail), headers=headers, status=error.status_code))
 
     @app.exception_handler(Problem)
     @app.exception_handler(RunnerError)

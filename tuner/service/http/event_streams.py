@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, Final
 
+from tuner.service.answers.query import ResultQuery
 from tuner.service.cache.brief_cache import BriefCache
-from tuner.service.cache.query import ResultQuery
 from tuner.service.http.studies import Studies
 from tuner.service.queue.job import AT_WORK
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 
-from tuner.service.cache.query import JSON
+from tuner.model.problem_kinds import ProblemKind
+from tuner.service.answers.query import JSON
 from tuner.service.http.studies import NAME_PATTERN
 from tuner.service.http.tokens import Token
 from tuner.service.problems import Problem
@@ -35,7 +36,7 @@ def only_known_parameters(request: Request) -> None:
     unknown = [name[:60] for name in request.query_params if name not in known]
     found = tuple({"line": None, "key": f"query.{name}", "detail": f"{rule}, but got {name!r}"} for name in unknown)
     if found:
-        raise Problem(422, "invalid", f"{rule}, but got {', '.join(map(repr, unknown))}", found)
+        raise Problem(ProblemKind.INVALID, f"{rule}, but got {', '.join(map(repr, unknown))}", found)
 
 
 async def study_text(request: Request) -> str:
@@ -48,8 +49,7 @@ async def study_text(request: Request) -> str:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and kind not in _YAML_TYPES:
         raise Problem(
-            415,
-            "wrong-type",
+            ProblemKind.WRONG_TYPE,
             f"the Content-Type of a study file must be application/yaml or application/json, but got {kind[:60]!r}",
         )
     text = text_of_body(await request.body())

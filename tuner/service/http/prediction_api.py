@@ -1,14 +1,16 @@
 """The REST resource that predicts what another config or load would do, as a FastAPI route."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
-from tuner.service.cache.query import ResultQuery
+from tuner.model.problem_kinds import ProblemKind
+from tuner.prediction.changes import LOAD_SETTINGS
+from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
 from tuner.service.http.responses import answered
@@ -85,27 +87,22 @@ class PredictionAsked(BaseModel):
         """
         pairs = [each.split("=", 1) for each in self.properties or ()]
         changes = dict(pairs)
-        if wrong := sorted(_LOAD & changes.keys()):
+        if wrong := sorted(changes.keys() & set(LOAD_SETTINGS)):
             raise Problem(
-                422, "invalid", f"set changes producer properties, but got {wrong[0]}; use the parameter {wrong[0]}"
+                ProblemKind.INVALID,
+                f"set changes producer properties, but got {wrong[0]}; use the parameter {wrong[0]}",
             )
         if len(changes) < len(pairs):
             names = [name for name, _ in pairs]
             repeated = next(name for name in names if names.count(name) > 1)
-            raise Problem(422, "invalid", f"set must name a property only once, but got {repeated} twice")
-        load = self.model_dump(include=_LOAD, exclude_none=True)
+            raise Problem(ProblemKind.INVALID, f"set must name a property only once, but got {repeated} twice")
+        load = self.model_dump(include=set(LOAD_SETTINGS), exclude_none=True)
         return prediction_query(
             study,
             changes | {name: str(value) for name, value in load.items()},
             self.form,
-            **self.model_dump(include=_BESIDE),
+            **self.model_dump(exclude={*LOAD_SETTINGS, "properties", "form"}),
         )
-
-
-_LOAD: Final = {"record_bytes", "rate", "partitions", "replication", "producers", "compressibility"}
-"""The parameters that change the load."""
-_BESIDE: Final = {"begin", "sweep", "disk_bytes", "brokers", "retention_s", "retention_bytes"}
-"""The parameters that change neither the config nor the load."""
 
 
 def add_prediction(api: APIRouter, studies: Studies) -> None:

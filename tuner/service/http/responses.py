@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
+from tuner.service.answers.query import JSON, Answer, ResultQuery
 from tuner.service.http.studies import Studies
 
 
@@ -29,6 +29,6 @@ async def answered(request: Request, studies: Studies, query: ResultQuery) -> Re
     return response_of(answer, headers)
 
 
-def response_of(answer: CachedResponse, headers: dict[str, str] | None = None) -> Response:
+def response_of(answer: Answer, headers: dict[str, str] | None = None) -> Response:
     """Return a cached response as a response of the framework, with more headers if given."""
     return Response(answer.body, answer.status, headers, answer.media_type)

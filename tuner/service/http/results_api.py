@@ -5,14 +5,13 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from runners.workload import RecordSizes
-from tuner.model.spec import Goal
-from tuner.present.export import Format
-from tuner.service.cache.query import ResultQuery
+from tuner.model.problem_kinds import ProblemKind
+from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
 from tuner.service.http.prediction_api import add_prediction
+from tuner.service.http.recommendation_api import add_explanation, add_recommendation
 from tuner.service.http.responses import answered, response_of
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
@@ -27,39 +26,6 @@ Because of the sandbox, the browser does not treat these scripts as scripts of t
 """
 MOST_STREAMS: Final = 200
 """How many event streams may be open at the same time. Each event stream keeps a connection open."""
-AskedGoal = Annotated[
-    Goal | None,
-    Query(
-        description="What the config is best for. Default: balanced if a config is proven better for it, otherwise "
-        "the proven config with the greatest mean gain."
-    ),
-]
-MaxP99Ms = Annotated[
-    float | None,
-    Query(
-        ge=0,
-        allow_inf_nan=False,
-        description="Choose only among configs whose p99 latency, in milliseconds, is at most this value.",
-    ),
-]
-MinMbPerS = Annotated[
-    float | None,
-    Query(
-        ge=0,
-        allow_inf_nan=False,
-        description="Choose only among configs whose throughput, in MB/s, is at least this value.",
-    ),
-]
-AllowLoss = Annotated[
-    float | None,
-    Query(
-        ge=0,
-        le=1,
-        allow_inf_nan=False,
-        description="The part of any objective that a balanced config may give up: 0.1 is 10 %. Default: "
-        "`confirm.allow_loss` of the study.",
-    ),
-]
 
 
 def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
@@ -71,11 +37,11 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
     _add_measured(api, studies)
-    _add_explanation(api, studies)
+    add_explanation(api, studies)
     add_prediction(api, studies)
     _add_progress(api, studies, streams)
     _add_comparison(api, studies)
-    _add_recommendation(api, studies)
+    add_recommendation(api, studies)
     return api
 
 
@@ -137,34 +103,6 @@ def _add_measured(api: APIRouter, studies: Studies) -> None:
         return await answered(request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form))
 
 
-def _add_explanation(api: APIRouter, studies: Studies) -> None:
-    @api.get(
-        "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
-    )
-    async def explanation(
-        request: Request,
-        study: Study,
-        record_bytes: RecordBytes = None,
-        goal: AskedGoal = None,
-        max_p99_ms: MaxP99Ms = None,
-        min_mb_per_s: MinMbPerS = None,
-        allow_loss: AllowLoss = None,
-        form: JsonOrText = "json",
-    ) -> Response:
-        """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
-        query = ResultQuery.of(
-            study,
-            "explanation",
-            record_bytes=record_bytes,
-            goal=goal and str(goal),
-            max_p99_ms=max_p99_ms,
-            min_mb_per_s=min_mb_per_s,
-            allow_loss=allow_loss,
-            form=form,
-        )
-        return await answered(request, studies, query)
-
-
 def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> None:
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
@@ -203,8 +141,7 @@ def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> No
         await studies.show(study)
         if streams.open >= MOST_STREAMS:
             raise Problem(
-                503,
-                "too-many-streams",
+                ProblemKind.TOO_MANY_STREAMS,
                 f"at most {MOST_STREAMS} event streams may be open at the same time; poll the study instead",
             )
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -223,41 +160,7 @@ def _add_comparison(api: APIRouter, studies: Studies) -> None:
     ) -> Response:
         """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
         if first == second:
-            raise Problem(422, "bad-request", f"second must be another study than first, but both are {first}")
+            detail = f"second must be another study than first, but both are {first}"
+            raise Problem(ProblemKind.BAD_REQUEST, detail, status=422)
         answer = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
         return response_of(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
-
-
-def _add_recommendation(api: APIRouter, studies: Studies) -> None:
-    @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
-    async def recommendation(
-        request: Request,
-        study: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])],
-        record_bytes: RecordBytes = None,
-        goal: AskedGoal = None,
-        max_p99_ms: MaxP99Ms = None,
-        min_mb_per_s: MinMbPerS = None,
-        allow_loss: AllowLoss = None,
-        form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON,
-        everything: Annotated[
-            bool,
-            Query(alias="all", description="Whether formats to paste also hold properties with the client's default."),
-        ] = False,
-    ) -> Response:
-        """Return the recommended config.
-
-        To poll it, send the `ETag` of the last response as `If-None-Match`. The status is 304 while the response is
-        still the same.
-        """
-        query = ResultQuery.of(
-            study,
-            "recommendation",
-            record_bytes=None if record_bytes is None else str(RecordSizes.parse(record_bytes)),
-            goal=goal and str(goal),
-            max_p99_ms=max_p99_ms,
-            min_mb_per_s=min_mb_per_s,
-            allow_loss=allow_loss,
-            form=str(form),
-            everything=everything or None,
-        )
-        return await answered(request, studies, query)

@@ -18,7 +18,7 @@ from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.progress import StudyState
-from tuner.service.cache.query import CachedResponse, ResultQuery
+from tuner.service.answers.query import Answer, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
@@ -143,7 +143,7 @@ class Studies:
             return await self._view(name, None)
         return await self._view(name, job)
 
-    async def status(self, name: str, state: str, form: str = "json") -> CachedResponse:
+    async def status(self, name: str, state: str, form: str = "json") -> Answer:
         """Return the progress of a study.
 
         Args:

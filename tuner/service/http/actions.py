@@ -1,6 +1,5 @@
 """What clients ask for besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
 
-import io
 import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -20,12 +19,13 @@ from tuner.course.studies.forking import TakenOver, begin_fork
 from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
+from tuner.model.problem_kinds import ProblemKind
 from tuner.model.spec import Goal, check_rounds
 from tuner.model.study_files import SERVICE_FILES
-from tuner.present.console import Unwrapped
+from tuner.present.console import text_of
 from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
 from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
-from tuner.service.cache.results_cache import no_study
+from tuner.service.answers.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.limits import Limited, limited_json
@@ -102,7 +102,7 @@ class VerificationAsked(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkRequests:
+class StudyActions:
     """Checks what a client asks for, and puts it into the queue or does it at once.
 
     Attributes:
@@ -124,7 +124,7 @@ class WorkRequests:
             spec, _ = self._spec(self.studies.queue.study_file(name))
             if not spec.confirm.rounds and not options.get("rounds"):
                 raise Problem(
-                    422, "invalid", f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
+                    ProblemKind.INVALID, f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
                 )
 
         await run_in_threadpool(check)
@@ -141,7 +141,7 @@ class WorkRequests:
             Problem: This service writes nothing to MLflow.
         """
         if not self.studies.config.mirrored:
-            raise Problem(422, "invalid", "this service copies no studies to MLflow (mlflow.enabled: false)")
+            raise Problem(ProblemKind.INVALID, "this service copies no studies to MLflow (mlflow.enabled: false)")
         return await self._assigned(name, TaskKind.SYNC, {})
 
     async def remove(self, name: str) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class WorkRequests:
         submission, changes = submission_of(text, self.studies.config, os.environ, submitted_by)
         if submission.name != name:
             raise Problem(
-                422, "invalid", f"the study file must name the new study {name}, but it names {submission.name}"
+                ProblemKind.INVALID, f"the study file must name the new study {name}, but it names {submission.name}"
             )
         spec, _ = self._spec(text)
         with closing(self._stored(source)) as store:
@@ -240,7 +240,7 @@ class WorkRequests:
             text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
             spec, _ = self._spec(text, searched=False)
             if asked.client is not None and client_of(asked.client) != spec.client:
-                raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
+                raise Problem(ProblemKind.INVALID, f"client must be that of {asked.study}: {spec.client.identity}")
             terms = asked.terms(spec.client)
             before = judgement_before(spec, terms, asked.file, "the baseline")
             if before.refused:
@@ -255,7 +255,7 @@ class WorkRequests:
         """Return the text of a study that measures like another one, and the fixed rate of each record size."""
         fixed = {"target": asked.target, "baseline": asked.baseline, "seconds": asked.seconds, "warmup": asked.warmup}
         if given := [key for key, value in fixed.items() if value is not None]:
-            raise Problem(422, "invalid", f"study decides how to measure, so leave these out: {', '.join(given)}")
+            raise Problem(ProblemKind.INVALID, f"study decides how to measure, so leave these out: {', '.join(given)}")
         study = str(asked.study)
         text = self.studies.queue.study_file(study)
         with closing(self._stored(study)) as store:
@@ -289,9 +289,7 @@ class WorkRequests:
             # The addresses of the clusters belong to the operator.
             record = plan_json(spec, spaces, mb_per_s, submission.targets)
             if as_text:
-                written = io.StringIO()
-                print_plan(spec, spaces, record, Unwrapped(file=written, highlight=False, no_color=True))
-                return written.getvalue()
+                return text_of(lambda out: print_plan(spec, spaces, record, out))
             warnings = [*map(str, changes), *filter(None, [plan_warning(spec, mb_per_s)])]
             return {**record, "warnings": warnings}
 

@@ -25,8 +25,8 @@ from tuner.model.trial import Kind
 from tuner.present.trial_tables.front_table import LIMITED_BY_HOST
 from tuner.present.trial_tables.grid_view import NO_GRID
 from tuner.results.study_results import SIMULATED, load_results
+from tuner.service.http.actions import VerificationAsked
 from tuner.service.http.tokens import TokenRole
-from tuner.service.http.work import VerificationAsked
 from tuner.service.queue.job import JobState, Submission, Task, TaskKind
 from tuner.service.queue.job_queue import open_queue
 from tuner.storage.home import ROOT_VARIABLE

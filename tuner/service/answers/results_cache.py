@@ -10,8 +10,9 @@ from cachetools import LRUCache
 
 from tuner.model.errors import StudyNotFound
 from tuner.model.facts import EXPERIMENT, STUDY_ID
+from tuner.model.problem_kinds import ProblemKind
 from tuner.model.trial import SEARCHING_KINDS
-from tuner.results.study_results import StudyResults, results_of
+from tuner.results.study_results import SizeResults, StudyResults, results_of
 from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -132,7 +133,19 @@ class ResultsCache:
 
 def no_study(name: str) -> Problem:
     """Return the problem that a study does not exist, or has not begun."""
-    return Problem(404, "not-found", f"there is no study {name}, or it has no results yet")
+    return Problem(ProblemKind.NOT_FOUND, f"there is no study {name}, or it has no results yet")
+
+
+def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
+    """Return the results of the record size that was asked for; None asks for all record sizes of the study.
+
+    Raises:
+        Problem: The study did not measure this record size.
+    """
+    try:
+        return results.asked_sizes(record_bytes)
+    except ValueError as error:
+        raise Problem(ProblemKind.NOT_FOUND, str(error)) from None
 
 
 def _share(kept: tuple[object, StudyResults]) -> int:

@@ -6,31 +6,31 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from tuner.model.spec import Goal
-from tuner.service.cache.query import TEXT, ResultQuery
+from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
+from tuner.service.http.actions import StudyActions, VerificationAsked, confirm_options
 from tuner.service.http.parameters import JsonOrText, Study, client_name, study_text
 from tuner.service.http.responses import json_response
 from tuner.service.http.studies import NAME_PATTERN, Studies
-from tuner.service.http.work import VerificationAsked, WorkRequests, confirm_options
 
 
-def work_router(studies: Studies) -> APIRouter:
+def actions_router(studies: Studies) -> APIRouter:
     """Return the routes below `/v1` for confirmations, verifications, forks, removals, copies to MLflow and plans.
 
     Args:
         studies: The studies of the service.
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
-    requests = WorkRequests(studies)
-    _add_tasks(api, requests)
-    _add_removal(api, requests)
-    _add_fork(api, requests)
-    _add_verification(api, requests, studies)
-    _add_plan(api, requests)
+    actions = StudyActions(studies)
+    _add_tasks(api, actions)
+    _add_removal(api, actions)
+    _add_fork(api, actions)
+    _add_verification(api, actions, studies)
+    _add_plan(api, actions)
     return api
 
 
-def _add_tasks(api: APIRouter, requests: WorkRequests) -> None:
+def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
     @api.post("/studies/{study}/confirm", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def confirm(
         study: Study,
@@ -58,7 +58,7 @@ def _add_tasks(api: APIRouter, requests: WorkRequests) -> None:
         Settings that are left out are those of the study file.
         """
         asked = confirm_options(goal, rounds, max_rounds, width_ratio, undo_rounds)
-        return json_response(await requests.confirm(study, asked))
+        return json_response(await actions.confirm(study, asked))
 
     @api.post("/studies/{study}/sync", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def sync(study: Study) -> Response:
@@ -67,17 +67,17 @@ def _add_tasks(api: APIRouter, requests: WorkRequests) -> None:
         The study goes back into the queue, and then into its present state. A confirmation or a verification of the
         study that was paused or has failed must be resumed first.
         """
-        return json_response(await requests.sync(study))
+        return json_response(await actions.sync(study))
 
 
-def _add_removal(api: APIRouter, requests: WorkRequests) -> None:
+def _add_removal(api: APIRouter, actions: StudyActions) -> None:
     @api.post("/studies/{study}/remove", response_class=Response, responses={200: examples.REMOVED}, tags=["studies"])
     async def remove(study: Study) -> Response:
         """Remove a study for good: its results, and its folder. A study that waits or runs must be cancelled first."""
-        return json_response(await requests.remove(study))
+        return json_response(await actions.remove(study))
 
 
-def _add_fork(api: APIRouter, requests: WorkRequests) -> None:
+def _add_fork(api: APIRouter, actions: StudyActions) -> None:
     @api.post(
         "/studies/{study}/fork",
         status_code=201,
@@ -97,10 +97,10 @@ def _add_fork(api: APIRouter, requests: WorkRequests) -> None:
         The new study is paused: nothing is measured until it is resumed.
         """
         text = await study_text(request) if await request.body() else None
-        return json_response(await requests.fork(study, name, text, client_name(request)), status=201)
+        return json_response(await actions.fork(study, name, text, client_name(request)), status=201)
 
 
-def _add_verification(api: APIRouter, requests: WorkRequests, studies: Studies) -> None:
+def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -> None:
     @api.post(
         "/verifications",
         status_code=201,
@@ -116,7 +116,7 @@ def _add_verification(api: APIRouter, requests: WorkRequests, studies: Studies) 
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
         without any measurement, and its judgement is returned at once (status 200).
         """
-        found, new = await requests.verify(asked, client_name(request))
+        found, new = await actions.verify(asked, client_name(request))
         return json_response(found, status=201 if new else 200)
 
     @api.get(
@@ -134,7 +134,7 @@ def _add_verification(api: APIRouter, requests: WorkRequests, studies: Studies) 
         return Response(found.body, found.status, None, found.media_type)
 
 
-def _add_plan(api: APIRouter, requests: WorkRequests) -> None:
+def _add_plan(api: APIRouter, actions: StudyActions) -> None:
     @api.post(
         "/plan",
         response_class=Response,
@@ -156,5 +156,5 @@ def _add_plan(api: APIRouter, requests: WorkRequests) -> None:
 
         The body is a study file, as for `POST /v1/studies`. Nothing is stored.
         """
-        found = await requests.plan(await study_text(request), mb_per_s, as_text=form == "text")
+        found = await actions.plan(await study_text(request), mb_per_s, as_text=form == "text")
         return Response(found, media_type=TEXT) if isinstance(found, str) else json_response(found)

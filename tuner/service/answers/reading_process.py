@@ -9,7 +9,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from tuner.service.cache.query import CachedResponse, Responses, ResultQuery
+from tuner.model.problem_kinds import ProblemKind
+from tuner.service.answers.query import Answer, Answers, ResultQuery
 from tuner.service.problems import Problem
 from tuner.storage.home import storage_at
 
@@ -45,7 +46,7 @@ class ReadingProcess:
         # One thread, so that the process has one query at a time: if a query crashes it, no other query is lost.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tuner-reading")
 
-    def ask(self, query: ResultQuery) -> Future[Responses]:
+    def ask(self, query: ResultQuery) -> Future[Answers]:
         """Send a query to the process.
 
         Returns:
@@ -60,7 +61,7 @@ class ReadingProcess:
         if child is not None:
             child.process.kill()
 
-    def _responses(self, query: ResultQuery) -> Responses:
+    def _responses(self, query: ResultQuery) -> Answers:
         for _ in range(_TRIES):
             if self._closed:
                 return _unavailable(query, "the service is stopping")
@@ -68,7 +69,7 @@ class ReadingProcess:
                 child = self._started()
                 child.pipe.send(query)
                 if child.pipe.poll(self.longest_s):
-                    responses: Responses = child.pipe.recv()
+                    responses: Answers = child.pipe.recv()
                     return responses
             except (OSError, EOFError):
                 self._end()
@@ -109,8 +110,8 @@ class _Child:
         self.asked = 0
 
 
-def _unavailable(query: ResultQuery, detail: str) -> Responses:
-    return {query: CachedResponse.of_problem(Problem(503, "unavailable", detail))}
+def _unavailable(query: ResultQuery, detail: str) -> Answers:
+    return {query: Answer.of_problem(Problem(ProblemKind.UNAVAILABLE, detail))}
 
 
 def _serve(pipe: Connection, root: Path) -> None:
@@ -119,7 +120,7 @@ def _serve(pipe: Connection, root: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     # Imported here, because the server imports this module and does not need these libraries.
-    from tuner.service.cache.responder import Responder
+    from tuner.service.answers.responder import Responder
 
     responder = Responder(storage_at(), root)
     with contextlib.suppress(EOFError, ConnectionError):

@@ -1,0 +1,79 @@
+"""Everything that a user asks of a prediction: a question or a sweep of it, and how long records are kept."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from search_spaces.configs.producer_config import ProducerConfig
+from tuner.model.errors import RequestRefused
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.changes import Changes
+from tuner.prediction.predicting import Prediction
+from tuner.prediction.question import Question, Sweep, side_by_side
+from tuner.prediction.retention import Retention
+from tuner.prediction.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user asks of a study or an experiment.
+
+    Attributes:
+        source: The study or experiment.
+        question: The config and the load that are asked about.
+        sweep: The question for several values of one setting; None for a single prediction.
+        retention: The retention limits and the disks; None if they are not asked about.
+    """
+
+    source: Source
+    question: Question
+    sweep: Sweep | None = None
+    retention: Retention | None = None
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        changes: Changes,
+        begin: ProducerConfig | None = None,
+        sweep: str | None = None,
+        retention: Retention | None = None,
+    ) -> Self:
+        """Return what is asked of a study or an experiment.
+
+        Args:
+            source: The study or experiment.
+            changes: The settings that differ from those of the beginning.
+            begin: The config that `changes` changes; None for that of the source.
+            sweep: A setting and its values, as for `Sweep.of`; None for a single prediction.
+            retention: The retention limits and the disks; None if they are not asked about.
+
+        Raises:
+            ConfigError: The client refuses or ignores a property, or refuses a record of this size.
+            WorkloadRefused: The load is not possible.
+            RequestRefused: The sweep has another form or a value that is not possible, or retention can't be computed
+                for the load.
+        """
+        question = Question.of(source)
+        question = (question if begin is None else replace(question, config=begin)).changed(changes)
+        try:
+            swept = None if sweep is None else Sweep.of(question, sweep, changes)
+            if retention is not None:
+                retention.check(question.workload)
+        except ValueError as error:
+            raise RequestRefused(str(error)) from None
+        return cls(source, question, swept, retention)
+
+    @property
+    def setting(self) -> str | None:
+        """The setting that varies; None for a single prediction."""
+        return None if self.sweep is None else self.sweep.setting
+
+    def told(self, calibration: Calibration) -> dict[str, Prediction | str]:
+        """Return the predictions by heading, or why there is none: for each value of the sweep, or side by side.
+
+        Args:
+            calibration: What was fitted to the measurements of the source.
+        """
+        if self.sweep is None:
+            return side_by_side(self.source, self.question, calibration)
+        return self.sweep.answers(self.source, calibration)

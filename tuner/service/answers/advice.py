@@ -1,0 +1,104 @@
+"""What a study advises: recommendations, their explanations, and predictions."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from search_spaces.client import client_of
+from search_spaces.configs.producer_config import ProducerConfig
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.problem_kinds import ProblemKind
+from tuner.model.spec import Goal
+from tuner.prediction.changes import Changes
+from tuner.prediction.retention import TYPED, Retention
+from tuner.present.console import text_of
+from tuner.present.export import SUFFIXES, Format, export_all, offered
+from tuner.results.recommendations.recommend import recommend_each
+from tuner.results.recommendations.recommendation import Conditions, Recommendation
+from tuner.results.study_results import StudyResults
+from tuner.service.answers.query import JSON, TEXT, YAML, Answer, ResultQuery
+from tuner.service.answers.results_cache import ResultsCache
+from tuner.service.problems import Problem
+from tuner.storage.protocols import ResultsStore
+
+_MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
+"""The media types of formats, by the end of their files' names."""
+
+
+def recommendation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the configs that a study recommends."""
+    results = kept.results(study, store)
+    form = Format(given.get("form", Format.JSON))
+    found, missing = _recommended(results, given)
+    if missing:
+        raise missing
+    text = export_all(found, form, everything=given.get("everything", False))
+    return Answer.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
+
+
+def explanation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the explanation of a study's recommendations."""
+    from tuner.present.export.recommendation_json import explanations_json
+    from tuner.present.recommendations.explanation_words import print_explanations
+    from tuner.results.recommendations.explanation import explain, knob_importance
+
+    results = kept.results(study, store)
+    recommended, missing = _recommended(results, given)
+    if missing:
+        raise missing
+    sizes = [results.size(each.record_bytes) for each in recommended]
+    importances = [knob_importance(size) if size is not None else {} for size in sizes]
+    found = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
+    if given.get("form") == "text":
+        return Answer.of(text_of(partial(print_explanations, found)), TEXT)
+    return Answer.of(explanations_json(results.name, found))
+
+
+def _recommended(
+    results: StudyResults, given: Mapping[str, Any]
+) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
+    goal = Goal(given["goal"]) if given.get("goal") else None
+    return recommend_each(results, given.get("record_bytes"), goal, Conditions.named(given))
+
+
+def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return what another config or load would do, or what the page for such questions needs."""
+    from tuner.prediction.asked import Asked
+    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+    from tuner.present.predictions.what_if import what_if_json
+
+    form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
+    limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
+    typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
+    try:
+        retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
+        changes = Changes.of(settings)
+    except ValueError as error:
+        raise Problem(ProblemKind.INVALID, str(error)) from None
+    source = kept.source(study, store, changes.record_bytes)
+    begin = ProducerConfig.parse({}, source.config.client) if given.get("begin") == "defaults" else None
+    asked = Asked.of(source, changes, begin, swept, retention)
+    calibration = kept.calibration(study, store, source)
+    if form == "page":
+        return Answer.of(what_if_json(source, calibration, asked.question, retention, typed))
+    told = asked.told(calibration)
+    if form != "text":
+        return Answer.of(prediction_json(source, calibration, told, retention, setting=asked.setting))
+    if asked.setting is None:
+        lines = prediction_lines(source, calibration, told, retention)
+    else:
+        lines = sweep_lines(source, asked.setting, told)
+    return Answer.of("\n".join(lines) + "\n", TEXT)
+
+
+def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
+    """Return the queries for all recommendations of a study that clients are likely to poll for."""
+    formats = offered(client_of(results.newest.client)) if results.newest is not None else ()
+    return [
+        ResultQuery.of(
+            study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form), everything=False
+        )
+        for size in (None, *(size.record_bytes for size in results.sizes))
+        for goal in (None, *Goal)
+        for form in formats
+    ]

@@ -1,0 +1,105 @@
+"""What the list of studies and the page of a study show: summaries, new trials, charts, links to MLflow."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tuner.model.facts import (
+    CLIENT_VERSION,
+    EXPERIMENT,
+    FINISHED_AT,
+    IN_MLFLOW,
+    OBJECTIVES,
+    RECORD_SIZES,
+    STARTED_AT,
+    TARGET,
+    TOTALS,
+    TRIALS_PER_SIZE,
+)
+from tuner.model.trial import Kind
+from tuner.present.studies.status import status_of
+from tuner.present.studies.study_list import listed_experiment, listed_study
+from tuner.present.trial_tables.newest_trials import newest_trials
+from tuner.service.answers.query import JSON, PNG, Answer
+from tuner.service.answers.results_cache import ResultsCache, asked_sizes
+from tuner.storage.protocols import ResultsStore
+
+
+def summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the values that the list of studies shows for one study.
+
+    What a running study is doing, how long it still takes, and the best gain need all results of the study. So the
+    results are read only for a study that is running or has ended. The answer for an ended study is cached.
+    """
+    facts, progress = store.facts(), store.progress()
+    # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
+    reads = OBJECTIVES in facts and (given.get("at_work", False) or bool(facts.get(FINISHED_AT)))
+    now = status_of(kept.results(study, store), progress, datetime.now(UTC)) if reads else None
+    best = listed_study(study, facts, now.as_json()).best_gain if now else None
+    extent = kept.extent(study, store, facts)
+    names = (TARGET, RECORD_SIZES, OBJECTIVES, STARTED_AT, FINISHED_AT, TRIALS_PER_SIZE, TOTALS)
+    return Answer.of(
+        {
+            "trials": extent.trials,
+            "search_trials": extent.search_trials,
+            **{name: facts.get(name) for name in names},
+            "simulated": facts.get(CLIENT_VERSION) == "simulated",
+            "doing": now.doing if now else "",
+            "left_s": now.left_s if now else None,
+            "best_gain": asdict(best) if best else None,
+            "updated_at": progress.updated_at if progress else "",
+            "experiment": _experiment(study, store) if EXPERIMENT in facts else None,
+        }
+    )
+
+
+def _experiment(name: str, store: ResultsStore) -> dict[str, Any]:
+    """Return the line of the list of studies that shows an experiment."""
+    measured = sum(trial.kind is Kind.MEASUREMENT for _, trial in store.trials())
+    return listed_experiment(name, store.facts(), store.progress(), measured).as_json()
+
+
+def newest(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the newest trials of a study, for its page."""
+    facts = store.facts()
+    rows = newest_trials(kept.results(study, store)) if OBJECTIVES in facts else []
+    return Answer.of({"last": kept.extent(study, store, facts).last, "trials": rows})
+
+
+def picture(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the chart of a Pareto front, as PNG."""
+    from tuner.present.report.study_pictures import draw_front
+    from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+
+    results = kept.results(study, store)
+    (size,) = asked_sizes(results, given["record_bytes"])
+    with tempfile.TemporaryDirectory(prefix="tuner-front-") as folder:
+        path = Path(folder) / "front.png"
+        draw_front(size, labels(recommendations_by_goal(results, size)), path, heading=f"{size.record_bytes} B records")
+        return Answer.of(path.read_bytes(), PNG)
+
+
+def figure(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the interactive chart of a Pareto front, as JSON."""
+    from tuner.present.report.interactive import figure_json
+    from tuner.present.report.study_figures import front_figure
+    from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+
+    results = kept.results(study, store)
+    (size,) = asked_sizes(results, given["record_bytes"])
+    return Answer.of(figure_json(front_figure(size, labels(recommendations_by_goal(results, size)))), JSON)
+
+
+def mlflow_views(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
+    from tuner.tracking.views import SavedView, views_of
+
+    place = store.facts().get(IN_MLFLOW)
+    if place is None:
+        return Answer.of({})
+    link = partial(SavedView.link, address=given["address"], experiment_id=place["experiment_id"], saved=place["views"])
+    return Answer.of({each.name: link(each) for each in views_of(kept.results(study, store))})

@@ -1,0 +1,139 @@
+"""What a study has found: its progress, trials, fronts, grids, report, comparison and verification."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from tuner.model.document import document
+from tuner.model.facts import VERIFICATION
+from tuner.model.problem_kinds import ProblemKind
+from tuner.present.console import text_of
+from tuner.present.studies.status import status_of
+from tuner.present.trial_tables.trial_json import trial_json
+from tuner.results.comparisons.comparison import compare
+from tuner.results.grid_tables import grid_tables
+from tuner.service.answers.query import CSV, HTML, TEXT, Answer
+from tuner.service.answers.results_cache import ResultsCache, asked_sizes
+from tuner.service.problems import Problem
+from tuner.storage.protocols import ResultsStore
+
+
+def status(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the progress of a study."""
+    found = status_of(kept.results(study, store), store.progress(), datetime.now(UTC))
+    if state := given.get("state"):
+        found = found.in_queue(state)
+    if given.get("form") == "text":
+        from tuner.present.studies.status_view import status_text
+
+        return Answer.of(text_of(lambda out: out.print(status_text(found))), TEXT)
+    return Answer.of(found.as_json())
+
+
+def trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return one page of a study's trials, in the order in which they ended."""
+    after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
+    found = store.trials(after, limit)
+    # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
+    # page, so that they hold every trial of the page.
+    asked = given.get("record_bytes")
+    sizes = asked_sizes(kept.results(study, store), asked) if found or asked is not None else ()
+    known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
+    shown = {size.record_bytes for size in sizes}
+    rows = [
+        {"sequence": sequence, **trial_json(*known[trial.record_bytes, trial.number])}
+        for sequence, trial in found
+        if asked is None or trial.record_bytes in shown
+    ]
+    for row in rows:
+        row.pop("sampler_state", None)
+    following = found[-1][0] if len(found) == limit and found else None
+    page = document("trials", study=study, trials=rows, next_after=following)
+    return Answer.of(page)
+
+
+def trials_table(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return all trials of a study at once, as CSV or as a JSON table."""
+    # Imported here, because it imports pandas.
+    from tuner.present.trial_tables.frames import trials_csv, trials_frame, trials_json
+
+    results = kept.results(study, store)
+    frame = trials_frame(asked_sizes(results, given.get("record_bytes")))
+    if given["form"] == "csv":
+        return Answer.of(trials_csv(frame), CSV)
+    objectives = [each.metric for each in results.objectives]
+    return Answer.of(trials_json(results.name, frame, objectives, simulated=results.simulated))
+
+
+def front(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the Pareto front of each record size."""
+    from tuner.present.trial_tables.front_table import front_csv, fronts_json
+
+    results = kept.results(study, store)
+    sizes = asked_sizes(results, given.get("record_bytes"))
+    match given.get("form", "json"):
+        case "csv":
+            return Answer.of(front_csv(*sizes), CSV)
+        case "text":
+            from tuner.present.trial_tables.front_view import print_front
+
+            shown = [text_of(partial(print_front, results, size)) for size in sizes]
+            return Answer.of("".join(shown), TEXT)
+        case _:
+            return Answer.of(fronts_json(results, sizes))
+
+
+def grid(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the tables of a grid search."""
+    from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
+
+    results = kept.results(study, store)
+    sizes = asked_sizes(results, given.get("record_bytes"))
+    tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
+    match given.get("form", "json"):
+        case "csv":
+            return Answer.of(grid_csv(tables), CSV)
+        case "text":
+            shown = [text_of(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
+            return Answer.of("".join(shown), TEXT)
+        case _:
+            return Answer.of(grid_json(results.name, tables, simulated=results.simulated))
+
+
+def report(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the report of a study as one HTML page."""
+    from tuner.present.report.page import report_page
+
+    return Answer.of(report_page(kept.results(study, store)), HTML)
+
+
+def comparison(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the comparison of a study with another one."""
+    found_in = (kept.results(study, store), kept.other_results(given["second"]))
+    # The names of the folders: two studies that are called the same would be shown with their paths on this host.
+    found = replace(compare(*found_in), names=(study, given["second"]))
+    match given["form"]:
+        case "html":
+            from tuner.present.report.page import fronts_html
+            from tuner.present.report.study_points import pictures_to_compare
+
+            drawn = found_in[0].objectives == found_in[1].objectives
+            return Answer.of(fronts_html(found, pictures_to_compare(found_in, found) if drawn else {}), HTML)
+        case "text":
+            from tuner.present.comparisons.comparison_view import print_comparison
+
+            return Answer.of(text_of(partial(print_comparison, found)), TEXT)
+        case _:
+            return Answer.of(found.as_json())
+
+
+def verification(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the judgement of a verified config."""
+    stored = store.facts().get(VERIFICATION)
+    if stored is None:
+        raise Problem(ProblemKind.NOT_FOUND, f"{study} verifies no config, or has not ended yet")
+    if given.get("form") == "text":
+        return Answer.of(stored["text"] + "\n", TEXT)
+    return Answer.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})
