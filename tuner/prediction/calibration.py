@@ -3,7 +3,8 @@
 The constants are fitted on their logarithms, by least squares. Each begins at the value of a host that is as
 similar as possible (`similar_host`), and may differ from it as far as hosts differ (`PRIOR_SD_LOG`): this prior counts
 as one more measurement of the constant. So a dozen measurements are enough, and a constant that they say nothing
-about keeps its value and its uncertainty.
+about keeps its value and its uncertainty. The costs in CPU time depend on each other (`prior_covariance`): a host with
+fast cores is fast in all of them.
 
 A measurement that a stall has spoilt must not bend the fit. So far-off values count by their distance and not by its
 square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle Adjustment, section 3.3, as in
@@ -20,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
+from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
@@ -61,13 +62,30 @@ PRIOR_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
     }
 )
 """The constants that are fitted, with the standard deviation of each logarithm among hosts; 0.7 is a factor of 2."""
+_CPU_COSTS: Final = (
+    "sender_s_per_record",
+    "sender_s_per_byte",
+    "client_s_per_record",
+    "client_s_per_byte",
+    "client_s_per_request",
+    "broker_s_per_record",
+    "broker_s_per_byte",
+    "broker_s_per_request",
+    *(f"{codec}_ratio" for codec in CODECS),
+)
+"""The constants that are CPU times, or factors of one."""
+_CPU_CORRELATION: Final = 0.5
+"""Correlation of two of these among hosts: half of the variance is the speed of the cores.
+
+Source: chosen with the tables of `benchmarks.prediction`.
+"""
 NOISE_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
     {
-        "records_per_s": 0.10,
+        "records_per_s": 0.06,
         "wire_bytes_per_value_byte": 0.02,
         BATCHES: 0.10,
-        "latency_p50_ms": 0.2,
-        "latency_p99_ms": 0.5,
+        "latency_p50_ms": 0.3,
+        "latency_p99_ms": 0.8,
     }
 )
 """How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
@@ -130,8 +148,17 @@ def similar_host(bootstrap: str | None) -> ClusterConstants:
 def uncalibrated(start: ClusterConstants) -> Calibration:
     """Return the constants of a host without any measurement, with the uncertainty that this has."""
     names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
-    covariance = np.diag([PRIOR_SD_LOG[name] ** 2 for name in names])
-    return Calibration(start, names, covariance, NOISE_SD_LOG, ())
+    return Calibration(start, names, prior_covariance(names), NOISE_SD_LOG, ())
+
+
+def prior_covariance(names: Sequence[str]) -> NDArray[np.float64]:
+    """Return how constants differ among hosts: the covariance of their logarithms, shape (names, names)."""
+    sds = np.array([PRIOR_SD_LOG[name] for name in names])
+    cpu = np.isin(names, _CPU_COSTS)
+    correlation = np.where(np.outer(cpu, cpu), _CPU_CORRELATION, 0.0)
+    np.fill_diagonal(correlation, 1.0)
+    covariance: NDArray[np.float64] = np.outer(sds, sds) * correlation
+    return covariance
 
 
 def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMBEDDED) -> Calibration:
@@ -142,14 +169,16 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         start: The constants of a host that is as similar as possible.
     """
     names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
-    spreads = np.array([PRIOR_SD_LOG[name] for name in names])
+    prior = prior_covariance(names)
+    # Deviations from the prior, in independent parts of standard deviation 1 each.
+    parts = np.linalg.inv(np.linalg.cholesky(prior))
     data = _Data.of(observations)
 
     steps = STEP * np.eye(len(names))
 
     def residuals_of_all(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.hstack(
-            [_softened(data.deviations([with_shifted_logs(start, names, each) for each in logs])), logs / spreads]
+            [_softened(data.deviations([with_shifted_logs(start, names, each) for each in logs])), logs @ parts.T]
         )
 
     def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -169,7 +198,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     constants = with_shifted_logs(start, names, found.x)
     here, *beside = data.deviations([constants, *(with_shifted_logs(constants, names, step) for step in steps)])
     jacobian = np.column_stack([(there - here) / STEP for there in beside])
-    known = jacobian.T @ jacobian + np.diag(spreads**-2.0)
+    known = jacobian.T @ jacobian + np.linalg.inv(prior)
     bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, bare, jacobian), 0.0, _FULL_LEVERAGE)
     typical = here / np.sqrt(1.0 - leverage)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -21,14 +22,14 @@ _AMPLITUDE_SPREAD: Final = 0.7
 
 One objective may differ by 5 % between good configs, and another objective by a factor of 2; the data show which.
 """
-_LEFT_OVER: Final = 0.05
+_LEFT_OVER: Final = 0.1
 """The value that is used instead of `AMPLITUDE` if gains are expected: how far an objective may differ from them.
 
 With the value of `AMPLITUDE`, searches measured many configs that the model rates as bad.
 """
 _LEFT_OVER_SPREAD: Final = 1.0
 _NEGLIGIBLE: Final = 0.02
-"""The weight below which a rating is left out, to save time."""
+"""The weight below which a prediction is left out, to save time."""
 _DRAWS: Final = 8
 _SOFTENED: Final = 0.05
 """The distance below the reference from which values are compressed noticeably, as a difference of logarithms.
@@ -78,27 +79,25 @@ class Belief:
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
 
-        If gains are expected, they may mislead, so configs are rated both with and without them. The two ratings are
-        weighted by how well each way predicts the measured values in leave-one-out cross-validation.
+        If gains are expected, they may mislead, so each objective is predicted both with and without them. The two
+        predictions are weighted by how well each of them predicts the measured values in leave-one-out
+        cross-validation: the gains expected of one objective may be right while those of another are wrong.
 
         Args:
             rng: The source of randomness.
         """
-        beliefs = [self]
-        if self.gains is not None:
-            beliefs.append(replace(self, gains=None))
-        processes = [[each._objective(index) for index in range(len(self.reference))] for each in beliefs]
-        told = np.array([sum(process.leave_one_out_log_density() for process in each) for each in processes])
-        weights = np.exp(told - told.max())
-        weights /= weights.sum()
+        beliefs = [self] if self.gains is None else [self, replace(self, gains=None)]
+        choices = [_weighted([each._predictor(index) for each in beliefs]) for index in range(len(self.reference))]
         counted = [
-            (weight, each._worth_of(of_objectives, rng))
-            for weight, each, of_objectives in zip(weights, beliefs, processes, strict=True)
-            if weight > _NEGLIGIBLE
+            (math.prod(weight for weight, _ in chosen), self._worth_of([each for _, each in chosen], rng))
+            for chosen in product(*choices)
         ]
         return lambda wanted: np.asarray(sum(weight * worth(wanted) for weight, worth in counted))
 
-    def _worth_of(self, processes: Sequence[GaussianProcess], rng: np.random.Generator) -> Callable[[Array], Array]:
+    def _predictor(self, index: int) -> "_Predictor":
+        return _Predictor(self._objective(index), self._points)
+
+    def _worth_of(self, predictors: Sequence["_Predictor"], rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
 
         The worth of a config is the expected improvement of the Pareto front, times the probability that the config
@@ -106,20 +105,20 @@ class Belief:
         number per config.
 
         Args:
-            processes: The Gaussian process of each objective.
+            predictors: What predicts each objective.
             rng: The source of randomness.
         """
         seen, pending = self.observations, [*self.pending]
         rows = seen.rows()
-        support = self._points(np.concatenate([rows, np.stack(pending)]) if pending else rows)
+        support = np.concatenate([rows, np.stack(pending)]) if pending else rows
         usable = np.concatenate([seen.feasible(), np.full(len(pending), True)])
-        draws = [Draws.of(process, support, _DRAWS, rng) for process in processes]
+        draws = [Draws.of(each.process, each.points(support), _DRAWS, rng) for each in predictors]
         improvement = Improvement(draws, usable, self.reference * self.factors, rng)
         constraints = [self._constraint(name) for name in seen.missed_constraints()]
 
         def worth(wanted: Array) -> Array:
-            points = self._points(wanted)
-            expected = improvement.of(points)
+            expected = improvement.of([each.points(wanted) for each in predictors])
+            points = self._points(wanted) if constraints else wanted
             for process in constraints:
                 mean, sd = process.believed(points)
                 expected = expected * normal_below(-mean / sd)
@@ -183,6 +182,27 @@ class Belief:
             return features
         likeliest, *others = _softened(np.nan_to_num(self.gains(coordinates) * self.factors))
         return np.concatenate([features, likeliest, *(other - likeliest for other in others)], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Predictor:
+    """Predicts one objective.
+
+    Attributes:
+        process: The Gaussian process of the objective.
+        points: Returns the points of the process for the coordinates of configs.
+    """
+
+    process: GaussianProcess
+    points: Callable[[Array], Array]
+
+
+def _weighted(predictors: Sequence[_Predictor]) -> list[tuple[float, _Predictor]]:
+    """Return predictors of the same objective with their weights, without those that hardly count."""
+    told = np.array([each.process.leave_one_out_log_density() for each in predictors])
+    weights = np.exp(told - told.max())
+    weights /= weights.sum()
+    return [(float(weight), each) for weight, each in zip(weights, predictors, strict=True) if weight > _NEGLIGIBLE]
 
 
 def _softened(gains: Array) -> Array:

@@ -90,16 +90,16 @@ class Improvement:
         self._weights = np.abs(rng.standard_normal((self._count, len(draws)))) + _LEAST_SD
         self._chances = rng.standard_normal((self._count, len(draws)))
 
-    def of(self, points: Array) -> Array:
-        """Return the expected improvement at each point, shape (points,).
+    def of(self, points: Sequence[Array]) -> Array:
+        """Return the expected improvement by each config, shape (configs,).
 
         Args:
-            points: The configs as points of the processes, shape (points, columns).
+            points: The configs as points of the process of each objective, each of shape (configs, columns).
         """
-        believed = [each.elsewhere(points) for each in self._draws]
+        believed = [each.elsewhere(at) for each, at in zip(self._draws, points, strict=True)]
         means = np.stack([mean for mean, _ in believed], axis=2)
         sds = np.stack([sd for _, sd in believed], axis=1)
-        added = np.zeros(len(points))
+        added = np.zeros(len(points[0]))
         for draw, front in enumerate(self._fronts):
             if means.shape[2] <= 2:
                 added += _by_strips(means[:, draw, :], sds, front, self._reference)
