@@ -23,7 +23,7 @@ from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import ratio_of
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError
 from runners.isolated import Isolated

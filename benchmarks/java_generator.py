@@ -15,8 +15,8 @@ from typing import Final
 from benchmarks.evidence import run_benchmark
 from benchmarks.turns import Measure, Run, Turns, add_phases, goal_said, turns_parser
 from objectives.verdict import Evidence, judge
-from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.java_client.heap import default_heap_bytes
+from runners.java_runtime.pinned_jars import KAFKA_VERSION
 from runners.kafka_tools.producer_performance import java_throughput
 from runners.limits import Limits
 from runners.topic_for_run import owned_topic

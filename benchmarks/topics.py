@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import short
 from objectives.students_t import t_quantile
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.isolated import Isolated
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -7,7 +7,7 @@ from typing import Final
 
 from runners.clock import NS_PER_S, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reader import ReadWatch, read_on

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
 from runners.consumer_runs.joining import end_to_end_of
 from runners.consumer_runs.topic_consumption import TopicConsumption

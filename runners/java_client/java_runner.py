@@ -8,7 +8,7 @@ from typing import Final
 
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.host.probe import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
-from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
 from runners.java_client.compiled import CompiledProgram
+from runners.java_runtime.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.load.payload import PayloadPool
 from runners.reporting import one_line
 from runners.temporary import temporary_folder

@@ -10,7 +10,7 @@ from typing import Final
 
 from runners.clock import NS_PER_US, US_PER_S, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.host.probe import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import LibrdkafkaLoad, LibrdkafkaResult

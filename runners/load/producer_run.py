@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.stored_records import stored_records
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
+from runners.clusters.topics.stored_records import stored_records
 from runners.end_to_end import SampledDeliveries
 from runners.errors import RunnerError
 from runners.histogram import Histogram

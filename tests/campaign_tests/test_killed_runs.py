@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from runners.clusters.memory import ROOT
+from runners.clusters.brokers.memory import ROOT
 from runners.places import cache_root
 from tests.campaign_tests.invariants import RUN_VARIABLE, left_by
 from tests.helpers.command import arguments

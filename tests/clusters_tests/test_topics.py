@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
+from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
+from runners.clusters.topics.owned_topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import WorkloadRefused
 from tests.clusters_tests.owner import running_owner
 from tests.conftest import TopicMaker

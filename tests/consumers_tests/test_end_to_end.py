@@ -10,7 +10,7 @@ import pytest
 from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.consumer_runs.clock_offset import Offset
 from runners.consumer_runs.consumer_host import ConsumerHost
 from runners.consumer_runs.joining import _behind, arrival_times

@@ -12,7 +12,7 @@ import pytest
 
 from objectives.scoring import Objective
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import ByteBudgetExceeded
 from runners.measurement import Window
 from tests.conftest import TopicMaker

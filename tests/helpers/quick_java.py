@@ -5,7 +5,7 @@ import hashlib
 import shlex
 from pathlib import Path
 
-from runners.clusters.java import find_java
+from runners.java_runtime.java import find_java
 from runners.places import cache_root, write_atomically
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.brokers.embedded import EmbeddedCluster
+from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on

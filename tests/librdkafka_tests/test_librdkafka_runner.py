@@ -4,7 +4,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.histogram import Histogram
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, activity_of, counts_of, latency_check_of
 from runners.librdkafka.statistics import BrokerInterval, SendAccount

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import RunnerError
 from runners.isolated import Isolated

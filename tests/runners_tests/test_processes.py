@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from runners.clean_up import CleanUpList, clean_up_lists
-from runners.clusters.keeper_control import remove_dead_brokers
+from runners.clusters.brokers.keeper_control import remove_dead_brokers
 from runners.processes import ProcessIdentity, this_host
 
 

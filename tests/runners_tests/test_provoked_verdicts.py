@@ -16,7 +16,7 @@ import pytest
 from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.verdict import Evidence, judge
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from runners.clock import NS_PER_S
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
 from runners.isolated import Isolated
 from runners.java_client.java_runner import JavaRunner

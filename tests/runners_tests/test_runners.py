@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import ByteBudgetExceeded
 from runners.isolated import Isolated, end_reused_processes

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import BrokerLost
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner

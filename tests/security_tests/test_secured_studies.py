@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.leftovers import find_leftovers
+from runners.clusters.topics.leftovers import find_leftovers
 from runners.places import state_root
 from tests.helpers.command import Ended, tuner
 from tests.helpers.kafka_tools import run_tool

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
+from runners.clusters.brokers.ports import listener
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.ports import listener
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Window

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.leftovers import sweep_dead_runs
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.leftovers import sweep_dead_runs
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.consumer_runs.own_topic import KEPT
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused

@@ -15,7 +15,7 @@ from math import ceil
 from typing import Final
 
 from runners.clock import SystemClock
-from runners.clusters.stored_records import once_replicated
+from runners.clusters.topics.stored_records import once_replicated
 from runners.errors import BrokerLost, TargetError, TargetUnreachable
 from runners.limits import Limits
 from runners.measurement import Measurement, Window

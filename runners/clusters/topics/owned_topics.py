@@ -11,7 +11,7 @@ from typing import Self
 from runners.clean_up import CleanUpList
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 from runners.processes import ProcessIdentity, runs
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES

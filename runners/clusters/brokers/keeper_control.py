@@ -17,11 +17,11 @@ import psutil
 from confluent_kafka import KafkaException
 
 from runners.clean_up import CleanUpList, clean_up_lists
-from runners.clusters import keeper
-from runners.clusters.broker_layout import Layout, remove_folders
+from runners.clusters.brokers import keeper
+from runners.clusters.brokers.broker_layout import Layout, remove_folders
 from runners.clusters.contact import Contact
-from runners.clusters.java import java_environment
 from runners.errors import BrokerDidNotStart
+from runners.java_runtime.java import java_environment
 from runners.processes import ProcessIdentity
 
 _POLL_S = 0.03

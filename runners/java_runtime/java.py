@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from runners.clusters.jars import kafka_jars
 from runners.errors import JavaNotFound
+from runners.java_runtime.jars import kafka_jars
 from runners.places import write_atomically
 from runners.reporting import Say, silent
 
