@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Self
 
 from runners.errors import JavaNotFound
+from runners.host_processes.places import write_atomically
 from runners.java_runtime.jars import kafka_jars
-from runners.places import write_atomically
 from runners.reporting import Say, silent
 
 OLDEST_JAVA = 17

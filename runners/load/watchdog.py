@@ -11,9 +11,9 @@ from runners.clusters.brokers.memory import LEAST_FREE_BYTES, in_memory, room_by
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host.probe import free_disk_bytes
+from runners.host_processes.processes import runs
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.pulse import Pulse
-from runners.processes import runs
 from search_spaces.configs.producer_config import ProducerConfig
 
 STALL_PATIENCE_S: Final = 15.0

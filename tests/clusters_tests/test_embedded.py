@@ -12,7 +12,6 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.brokers import memory
 from runners.clusters.brokers.broker_layout import (
     LOGS_KEPT,
@@ -31,7 +30,8 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
-from runners.processes import ProcessIdentity
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
 from tests.clusters_tests.owner import running_owner
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually

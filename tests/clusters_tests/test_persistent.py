@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.brokers.persistent import persistent_status, start_persistent, stop_persistent
 from runners.clusters.contact import Contact
 from runners.errors import EmbeddedBrokerError
-from runners.processes import ProcessIdentity
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
 from tests.helpers.waiting import eventually
 
 

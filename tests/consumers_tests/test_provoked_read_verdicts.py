@@ -18,9 +18,9 @@ from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writ
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
-from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS
+from runners.load.isolated import Isolated
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker

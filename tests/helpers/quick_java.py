@@ -5,8 +5,8 @@ import hashlib
 import shlex
 from pathlib import Path
 
+from runners.host_processes.places import cache_root, write_atomically
 from runners.java_runtime.java import find_java
-from runners.places import cache_root, write_atomically
 
 
 def quick_java() -> Path:

@@ -13,8 +13,8 @@ from typing import Any
 from runners.clusters.brokers.memory import memory_root
 from runners.clusters.brokers.ports import free_ports
 from runners.errors import DiskTooFull
+from runners.host_processes.places import state_root
 from runners.java_runtime.java import KafkaJava
-from runners.places import state_root
 from search_spaces.files.properties_file import format_ascii_properties
 
 _MIB = 1024 * 1024

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import psutil
 
-from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.brokers import keeper
 from runners.clusters.brokers.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
 from runners.clusters.brokers.first_start import first_start
@@ -18,8 +17,9 @@ from runners.clusters.brokers.keeper_control import await_answers, identities, l
 from runners.clusters.brokers.ports import require_free
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.errors import BrokerDidNotStart
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
 from runners.java_runtime.java import KafkaJava
-from runners.processes import ProcessIdentity
 from runners.reporting import Say, silent
 
 _STOP_TIMEOUT_S = keeper.GRACE_S + 10.0

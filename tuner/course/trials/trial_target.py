@@ -11,9 +11,9 @@ from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, WorkloadRefused
-from runners.isolated import Isolated
 from runners.limits import Limits
-from runners.measurement import Measurement
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Measurement
 from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
