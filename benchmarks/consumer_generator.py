@@ -21,7 +21,7 @@ from benchmarks.evidence import positive_number, run_benchmark
 from benchmarks.turns import Measure, Run, Turns, add_peers, goal_said, turns_parser
 from objectives.read_verdict import ReadEvidence, judge_reading
 from runners.clock import NS_PER_S, US_PER_S
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import KEPT, fill
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption

@@ -23,12 +23,12 @@ from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import ratio_of
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError
-from runners.isolated import Isolated
 from runners.kafka_tools.performance_tool import run_performance_tool, tool_failed
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.load.isolated import Isolated
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target

@@ -19,9 +19,9 @@ from benchmarks.python_loop import python_loop_throughput
 from benchmarks.turns import Measure, Run, Turns, add_peers, add_phases, turns_parser
 from objectives.verdict import Evidence, judge
 from runners.clock import US_PER_S
+from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import java_throughput
 from runners.limits import Limits
-from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target

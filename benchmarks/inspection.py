@@ -21,9 +21,9 @@ import psutil
 from confluent_kafka import Producer
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 
 SECONDS: Final = 60.0
 MEGABYTES: Final = 20.0

@@ -15,11 +15,11 @@ from typing import Final
 from benchmarks.evidence import run_benchmark
 from benchmarks.turns import Measure, Run, Turns, add_phases, goal_said, turns_parser
 from objectives.verdict import Evidence, judge
-from runners.clusters.pinned_jars import KAFKA_VERSION
+from runners.clusters.topics.topic_for_run import owned_topic
 from runners.java_client.heap import default_heap_bytes
+from runners.java_runtime.pinned_jars import KAFKA_VERSION
 from runners.kafka_tools.producer_performance import java_throughput
 from runners.limits import Limits
-from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig

@@ -8,7 +8,7 @@ python -m benchmarks.latency_agreement [--client librdkafka] [--runs 3] [--secon
 import sys
 
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
-from runners.measurement import LATENCY_AGREEMENT_RATIO
+from runners.measurements.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import ClientKind, client_of
 from search_spaces.configs.producer_config import ProducerConfig

@@ -30,7 +30,7 @@ from benchmarks.evidence import whole_number
 from objectives.outcome import metrics_of
 from runners.clusters.cluster import LocalBroker
 from runners.errors import WorkloadRefused
-from runners.isolated import Isolated, end_reused_processes
+from runners.load.isolated import Isolated, end_reused_processes
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of

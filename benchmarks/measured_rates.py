@@ -18,7 +18,7 @@ from typing import Final
 from benchmarks.measured_grid import burn_in, facts, load_of
 from objectives.row_metrics import row_metrics_of
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
-from runners.isolated import Isolated, end_reused_processes
+from runners.load.isolated import Isolated, end_reused_processes
 from runners.workload import Workload
 from search_spaces.client import Client, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig

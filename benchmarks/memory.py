@@ -9,7 +9,7 @@ import sys
 import psutil
 
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -36,7 +36,7 @@ from tuner.results.study_results import StudyResults
 from tuner.tracking import MlflowMirror
 
 OVERHEAD_S = 0.7
-WARMUP_S = 1.0  # from 1 s on, the previous trial's topic is deleted during the warm-up (runners.topic_for_run)
+WARMUP_S = 1.0  # from 1 s on, the previous trial's topic is deleted during the warm-up (`owned_topic`)
 GROWTH_S = 0.2
 ANSWER_S = 2.0
 

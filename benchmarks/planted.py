@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.noise import Disturbance, Luck, Moment
 from objectives.scoring import Objective
-from runners.measurement import Measurement, Origin
+from runners.measurements.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
 from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import Workload

@@ -26,7 +26,7 @@ from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
 from benchmarks.problems.table import Row, thesis_tables
 from objectives.ratios import Ratio, ratio_of
 from runners.limits import Limits
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig

@@ -24,8 +24,8 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import short
 from objectives.students_t import t_quantile
-from runners.clusters.topics import Topic
-from runners.isolated import Isolated
+from runners.clusters.topics.owned_topics import Topic
+from runners.load.isolated import Isolated
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from runners.measurements.resources import Resources
 from runners.reporting import percent
-from runners.resources import Resources
 
 BUSY_RATIO: Final = 0.9
 """A thread that needs a core for at least this share of the time counts as busy; context switches take the rest."""

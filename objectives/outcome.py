@@ -12,8 +12,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from runners.end_to_end import EndToEnd
-from runners.measurement import Measurement, Window
+from runners.measurements.end_to_end import EndToEnd
+from runners.measurements.measurement import Measurement, Window
 
 SATURATED_PREFIX: Final = "saturated_"
 """Prefix of the names of latencies from the saturating phase."""

@@ -31,7 +31,7 @@ from objectives.outcome import OUTCOME_METRICS, Direction
 from objectives.repeats import ASSUMED_NOISE_RATIO
 from objectives.scoring import Constraint, Objective, score
 from objectives.students_t import t_quantile
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 
 LEVEL: Final = 0.95
 """Probability that a phase's value will lie within its predicted interval."""

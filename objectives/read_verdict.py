@@ -25,8 +25,8 @@ from objectives.bottlenecks import (
 )
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Start
+from runners.measurements.resources import Resources
 from runners.reporting import percent
-from runners.resources import Resources
 
 HARDLY_WAITED_RATIO: Final = 0.1
 """A thread that waits for records for less than this share of the time takes them as fast as it can."""

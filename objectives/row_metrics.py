@@ -11,9 +11,9 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, Direction, Metric
 from runners.consumers.consumption import Consumption
-from runners.end_to_end import EndToEnd
-from runners.measurement import ClientActivity, LatencyCheck, Measurement, WindowKind
-from runners.resources import BrokerUse, Resources
+from runners.measurements.end_to_end import EndToEnd
+from runners.measurements.measurement import ClientActivity, LatencyCheck, Measurement, WindowKind
+from runners.measurements.resources import BrokerUse, Resources
 
 
 def _check(read: Callable[[LatencyCheck], float | None]) -> Callable[[Measurement], float | None]:

@@ -28,10 +28,10 @@ from objectives.bottlenecks import (
     other_processes,
     quota,
 )
-from runners.end_to_end import EndToEnd
-from runners.measurement import Measurement
+from runners.measurements.end_to_end import EndToEnd
+from runners.measurements.measurement import Measurement
+from runners.measurements.resources import Resources
 from runners.reporting import percent
-from runners.resources import Resources
 
 DRAIN_BUSY_RATIO: Final = 0.8
 """From this share on, our thread that processes delivery reports counts as busy.

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final, Protocol, Self
 
 from runners.clock import NS_PER_S
-from runners.measurement import Measurement, Window, WindowKind
+from runners.measurements.measurement import Measurement, Window, WindowKind
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

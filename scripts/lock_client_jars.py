@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from jgo.maven import MavenContext
 
-from runners.clusters.pinned_jars import PINNED_JARS
 from runners.java_client.resolving import resolve
+from runners.java_runtime.pinned_jars import PINNED_JARS
 from scripts.lock_kafka_jars import entry
 
 TARGET = Path(__file__).parent.parent / "runners" / "java_client" / "pinned_jars.py"
@@ -49,7 +49,7 @@ This file is written by `python scripts/lock_client_jars.py`; don't edit it by h
 from collections.abc import Mapping
 from typing import Final
 
-from runners.clusters.pinned_jars import PINNED_JARS, PinnedJar
+from runners.java_runtime.pinned_jars import PINNED_JARS, PinnedJar
 
 COMPILER: Final = (
 {compiler})

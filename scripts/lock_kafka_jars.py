@@ -1,4 +1,4 @@
-"""Resolves the jars of a Kafka version with Maven and pins them in `runners/clusters/pinned_jars.py`.
+"""Resolves the jars of a Kafka version with Maven and pins them in `runners/java_runtime/pinned_jars.py`.
 
     python scripts/lock_kafka_jars.py 4.3.1
 
@@ -14,7 +14,7 @@ from jgo.maven import Artifact, MavenContext
 
 from runners.java_client.resolving import needed_at_run_time, pinned_by_checksum
 
-TARGET = Path(__file__).parent.parent / "runners" / "clusters" / "pinned_jars.py"
+TARGET = Path(__file__).parent.parent / "runners" / "java_runtime" / "pinned_jars.py"
 # Only the tool `connect-plugin-path` needs Connect and its web server. Leaving it out saves 38 jars and 10 MB.
 NOT_NEEDED = ("connect-runtime", "connect-api", "connect-json")
 

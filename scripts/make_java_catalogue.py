@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from jgo.maven import MavenContext
 
-from runners.clusters.java import find_java
+from runners.java_runtime.java import find_java
 
 REPOSITORY: Final = Path(__file__).parent.parent
 TARGET: Final = REPOSITORY / "search_spaces" / "java_client" / "properties.json"

@@ -13,9 +13,9 @@ still used, but the files that make the broker start fast are made again, and th
 import os
 from pathlib import Path
 
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.jars import kafka_jars
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.java_client.compiled import INSPECTOR, LOAD_GENERATOR, CompiledProgram
+from runners.java_runtime.jars import kafka_jars
 from search_spaces.client import java
 
 

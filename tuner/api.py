@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from optuna.storages import BaseStorage
 
-    from runners.measurement import Measurement
+    from runners.measurements.measurement import Measurement
     from search_spaces.configs.producer_config import ProducerConfig
     from tuner.course.experiments.experiment_reporter import ExperimentReporter
     from tuner.course.studies.reporter import Reporter

@@ -1,4 +1,1 @@
-"""The Kafka clusters that we measure against, and the topics that we create on them.
-
-A cluster is started by us, exists already, or runs in a container.
-"""
+"""The Kafka clusters that we measure against: the brokers that we start or find, and the topics on them."""

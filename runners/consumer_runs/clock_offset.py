@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S
-from runners.processes import boot_id
+from runners.host_processes.processes import boot_id
 
 ASKED: Final = 5
 """How many times a clock is asked for its time. An answer of a Ray worker takes about 2 ms."""

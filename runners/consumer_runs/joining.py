@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_S, NS_PER_US
 from runners.consumer_runs.clock_offset import Offset, on_our_clock
 from runners.consumers.consumption import Arrivals, Consumption
-from runners.end_to_end import EndToEnd, SampledDeliveries
-from runners.histogram import Histogram
+from runners.measurements.end_to_end import EndToEnd, SampledDeliveries
+from runners.measurements.histogram import Histogram
 
 _CLOCK_ERROR_RATIO: Final = 0.1
 """If the clocks may differ by a larger part of the median end-to-end latency, the measurement has a warning."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from runners.clock import NS_PER_S, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reader import ReadWatch, read_on
@@ -19,7 +19,7 @@ from runners.limits import Limits
 from runners.load.payload import payload_of
 from runners.load.producer_run import check_records
 from runners.load.watchdog import Watchdog
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.runner import Runner, WatchDecision
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

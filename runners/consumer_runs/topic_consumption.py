@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.stored_topics import StoredTopics
+from runners.clusters.topics.stored_topics import StoredTopics
 from runners.consumers.consumption import Consumption
 from runners.consumers.crew import ConsumerCrew
 from runners.consumers.reader import Reader, ReadWatch, read_on

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
 from runners.consumer_runs.joining import end_to_end_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
@@ -16,7 +16,7 @@ from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
 from runners.errors import GeneratorError, RunnerError, WorkloadRefused
 from runners.limits import DEFAULT_LIMITS
-from runners.measurement import Measurement, Window, sent_bytes_of
+from runners.measurements.measurement import Measurement, Window, sent_bytes_of
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.consumers.reading import Reading
-from runners.measurement import LoadWindow, WindowKind
-from runners.resources import Resources, cpu_ms_per_mb
+from runners.measurements.measurement import LoadWindow, WindowKind
+from runners.measurements.resources import Resources, cpu_ms_per_mb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

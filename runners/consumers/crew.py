@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from runners.child import Child
 from runners.clock import NS_PER_MS
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.merging import merge_consumptions, merge_read_windows
 from runners.consumers.reader import Reader, ReadWatch, read_on
+from runners.host_processes.child import Child
 from runners.runner import WatchDecision
 
 _LEAD_NS: Final = 50 * NS_PER_MS

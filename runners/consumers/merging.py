@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from runners.consumers.consumption import Arrivals, Consumption, FetchActivity, ReadCounts, ReadWindow
-from runners.resources import Resources, merge_resources, sum_of_known
+from runners.measurements.resources import Resources, merge_resources, sum_of_known
 
 
 def merge_read_windows(windows: Sequence[ReadWindow], ended_before_s: float) -> ReadWindow:

@@ -30,7 +30,7 @@ from runners.host.kernel_counters import (
     thread_times,
     user_s,
 )
-from runners.resources import BrokerUse, Resources
+from runners.measurements.resources import BrokerUse, Resources
 
 _SHORTEST_S: Final = 1e-3
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from runners.clusters.stored_topics import BrokerAddress
+from runners.clusters.topics.stored_topics import BrokerAddress
 from runners.errors import BrokerLost, GeneratorError, TargetRefused
 from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
 from runners.java_client.compiled import INSPECTOR, CompiledProgram

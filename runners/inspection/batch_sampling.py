@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from runners.clusters.stored_topics import BrokerAddress, StoredPartition, StoredTopic
+from runners.clusters.topics.stored_topics import BrokerAddress, StoredPartition, StoredTopic
 from runners.inspection.batch_reader import FetchedBatches, ResponseNotRead, Wanted
 from runners.inspection.record_batch import BatchSequence
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from runners.clusters.topic_reader import ReadRecord
+from runners.clusters.topics.topic_reader import ReadRecord
 
 GZIP: Final = "gzip"
 ARROW_CODECS: Final = ("lz4", "snappy", "zstd")

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from runners.clusters.jars import JarFolder
-from runners.clusters.java import Java, find_java, run_java
-from runners.clusters.pinned_jars import PinnedJar
 from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable, JavaNotFound
+from runners.host_processes.places import cache_root, locked
 from runners.java_client.pinned_jars import CLIENT_JARS, COMPILER, HARNESS_JARS
 from runners.java_client.resolving import pinned_once, resolve
-from runners.places import cache_root, locked
+from runners.java_runtime.jars import JarFolder
+from runners.java_runtime.java import Java, find_java, run_java
+from runners.java_runtime.pinned_jars import PinnedJar
 from runners.reporting import Say, silent
 
 _NO_SUBJECT: Final = 24

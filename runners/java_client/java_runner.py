@@ -8,7 +8,7 @@ from typing import Final
 
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.host.probe import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
@@ -27,8 +27,8 @@ from runners.load.producer_run import (
     sent_bytes_in_errors,
 )
 from runners.load.watchdog import Watchdog
-from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
-from runners.resources import Resources
+from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
+from runners.measurements.resources import Resources
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

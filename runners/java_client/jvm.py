@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
-from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
+from runners.host_processes.temporary import temporary_folder
 from runners.java_client.compiled import CompiledProgram
+from runners.java_runtime.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.load.payload import PayloadPool
 from runners.reporting import one_line
-from runners.temporary import temporary_folder
 
 _LINES_KEPT: Final = 200
 _SHOWN_LINES: Final = 3

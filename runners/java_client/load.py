@@ -10,9 +10,7 @@ import numpy as np
 import psutil
 
 from runners.clock import NS_PER_S, Clock
-from runners.end_to_end import SampledDeliveries
 from runners.errors import DeliveryFailed, GeneratorError, RunnerError, TargetRefused, WorkloadRefused
-from runners.histogram import Histogram
 from runners.host.kernel_counters import thread_times
 from runners.host.probe import HostProbe
 from runners.java_client.jvm import Jvm, Message
@@ -25,6 +23,8 @@ from runners.load.producer_run import RawResult
 from runners.load.pulse import Counted, Pulse, count
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
+from runners.measurements.end_to_end import SampledDeliveries
+from runners.measurements.histogram import Histogram
 from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 

@@ -6,7 +6,7 @@ This file is written by `python scripts/lock_client_jars.py`; don't edit it by h
 from collections.abc import Mapping
 from typing import Final
 
-from runners.clusters.pinned_jars import PINNED_JARS, PinnedJar
+from runners.java_runtime.pinned_jars import PINNED_JARS, PinnedJar
 
 COMPILER: Final = (
     PinnedJar(

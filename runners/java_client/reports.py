@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.histogram import Histogram
+from runners.measurements.histogram import Histogram
 
 MS_TO_US: Final = 1e3
 ONE_SAMPLE: Final = {"metrics.sample.window.ms": str(24 * 60 * 60 * 1000)}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from runners.clusters.jars import jgo_kept_quiet, maven_context
-from runners.clusters.pinned_jars import PinnedJar
 from runners.errors import JarsUnavailable
-from runners.places import locked, write_atomically
+from runners.host_processes.places import locked, write_atomically
+from runners.java_runtime.jars import jgo_kept_quiet, maven_context
+from runners.java_runtime.pinned_jars import PinnedJar
 from runners.reporting import Say, first_line, silent
 
 if TYPE_CHECKING:

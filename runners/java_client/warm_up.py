@@ -18,7 +18,7 @@ from runners.java_client.load import JavaLoad
 from runners.limits import DEFAULT_LIMITS
 from runners.load.payload import payload_of
 from runners.load.watchdog import Watchdog
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

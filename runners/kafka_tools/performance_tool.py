@@ -4,9 +4,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from runners.clusters.java import KafkaJava, run_java
 from runners.errors import GeneratorError
-from runners.temporary import temporary_folder
+from runners.host_processes.temporary import temporary_folder
+from runners.java_runtime.java import KafkaJava, run_java
 from search_spaces.files.properties_file import format_ascii_properties
 
 SHOWN_COMPLAINTS: Final = 5

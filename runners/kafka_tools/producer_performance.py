@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.errors import ByteBudgetExceeded, DeliveryFailed
 from runners.kafka_tools.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
 from runners.workload import Workload

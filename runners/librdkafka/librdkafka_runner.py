@@ -10,7 +10,7 @@ from typing import Final
 
 from runners.clock import NS_PER_US, US_PER_S, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.host.probe import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import LibrdkafkaLoad, LibrdkafkaResult
@@ -33,7 +33,7 @@ from runners.load.producer_run import (
     sent_bytes_in_errors,
 )
 from runners.load.watchdog import Watchdog
-from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
+from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

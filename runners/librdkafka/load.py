@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runners.clock import NS_PER_S, Clock
-from runners.end_to_end import SampledDeliveries
 from runners.host.probe import HostProbe
 from runners.librdkafka.drain import Drain
 from runners.librdkafka.load_client import LoadClient
@@ -24,6 +23,7 @@ from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
+from runners.measurements.end_to_end import SampledDeliveries
 from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_US, Clock
-from runners.histogram import Histogram, Recorder
 from runners.librdkafka.load_client import CALL_RECORDS, LoadClient
 from runners.limits import budget_exceeded
 from runners.load.pacing import Schedule
 from runners.load.payload import PayloadPool
+from runners.measurements.histogram import Histogram, Recorder
 
 CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000

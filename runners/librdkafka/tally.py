@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_US
-from runners.end_to_end import SampledDeliveries
-from runners.histogram import Histogram, Recorder
+from runners.measurements.end_to_end import SampledDeliveries
+from runners.measurements.histogram import Histogram, Recorder
 
 Places = tuple[NDArray[np.int32], NDArray[np.int64]]
 """The partitions and the offsets of records, each of shape (n,)."""

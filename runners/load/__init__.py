@@ -1,1 +1,1 @@
-"""What the load generators of all clients are made of: records, pacing, windows, and the watchdog."""
+"""What the load generators of all clients share: records, pacing, windows, the watchdog, a process of their own."""

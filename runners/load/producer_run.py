@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.stored_records import stored_records
-from runners.clusters.topics import Topic
-from runners.end_to_end import SampledDeliveries
+from runners.clusters.topics.owned_topics import Topic
+from runners.clusters.topics.stored_records import stored_records
 from runners.errors import RunnerError
-from runners.histogram import Histogram
 from runners.host.probe import HostReading
 from runners.load.payload import PayloadPool, payload_of
-from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint
-from runners.resources import Resources
+from runners.measurements.end_to_end import SampledDeliveries
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint
+from runners.measurements.resources import Resources
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record

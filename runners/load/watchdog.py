@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 
 from runners.clock import NS_PER_S, Clock
+from runners.clusters.brokers.memory import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.clusters.cluster import LocalBroker, RunningCluster
-from runners.clusters.memory import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host.probe import free_disk_bytes
+from runners.host_processes.processes import runs
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.pulse import Pulse
-from runners.processes import runs
 from search_spaces.configs.producer_config import ProducerConfig
 
 STALL_PATIENCE_S: Final = 15.0

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runners.clock import NS_PER_S
-from runners.histogram import Histogram
-from runners.measurement import TimePoint, Window
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import TimePoint, Window
 from runners.runner import Watch, WatchDecision, WindowSchedule
 
 Reading = TypeVar("Reading")

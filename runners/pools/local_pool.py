@@ -11,8 +11,8 @@ import threading
 import time
 from typing import Final
 
-from runners.isolated import end_reused_processes
-from runners.measurement import Window
+from runners.load.isolated import end_reused_processes
+from runners.measurements.measurement import Window
 from runners.pools.pool import Done, Job, Underway, WorkerReport, produce, runner_of, whoami
 from runners.pools.producers import share
 from runners.runner import Runner, Watch, go_on

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
-from runners.measurement import Measurement, TimePoint, Window, sent_bytes_of
+from runners.measurements.measurement import Measurement, TimePoint, Window, sent_bytes_of
 from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.producers import merge, merge_windows
 from runners.runner import Runner, Watch, WatchDecision, go_on

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from runners.histogram import Histogram
-from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, TimePoint, Window
-from runners.resources import merge_resources, sum_of_known
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, TimePoint, Window
+from runners.measurements.resources import merge_resources, sum_of_known
 from runners.workload import Workload
 
 

@@ -22,7 +22,7 @@ from runners.consumer_runs.clock_offset import SAME_CLOCK, Offset, clock_id, off
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.errors import GeneratorError
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from runners.pools.pool import WorkerReport, priority_warnings, produce, whoami
 from runners.pools.ray_seats import Seats, reason
 from runners.reporting import Say

@@ -20,10 +20,10 @@ from typing import Any, Final
 import psutil
 from typing_extensions import override
 
-from runners.child import PATIENCE_S
 from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
 from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_unwrapped
-from runners.measurement import Window
+from runners.host_processes.child import PATIENCE_S
+from runners.measurements.measurement import Window
 from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.pool import Done, Job, Pool, Underway, WorkerReport, runner_of
 from runners.pools.producers import share

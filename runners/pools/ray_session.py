@@ -20,10 +20,10 @@ from typing import Any, Final
 import psutil
 
 from runners.errors import GeneratorError
+from runners.host_processes.temporary import temporary_folder
 from runners.pools.pool import whoami
 from runners.pools.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
-from runners.temporary import temporary_folder
 
 _OBJECT_STORE_BYTES: Final = 100 * 1024 * 1024  # Ray takes no less than 75 MB
 _LONGEST_FOLDER: Final = 18

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S
-from runners.histogram import Histogram
-from runners.measurement import ClientActivity, Counts, Measurement, Origin, TimePoint, Window, WindowKind
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import ClientActivity, Counts, Measurement, Origin, TimePoint, Window, WindowKind
+from runners.measurements.resources import Resources
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
-from runners.resources import Resources
 from runners.runner import Watch, WatchDecision, WindowSchedule, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

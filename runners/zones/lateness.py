@@ -1,6 +1,6 @@
 """Counts how late the chunks leave a link, compared with the schedule.
 
-The proxy must not import NumPy, which `runners.histogram` needs.
+The proxy must not import NumPy, which `runners.measurements.histogram` needs.
 """
 
 from typing import Final

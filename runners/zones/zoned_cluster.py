@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster
 from runners.reporting import Say, silent
 from runners.zones.link import Link
 from runners.zones.process import LatenessReport, ProxyProcess

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import psutil
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import run_of
+from runners.clusters.topics.owned_topics import run_of
+from runners.clusters.topics.topic_admin import TopicAdmin
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually
 

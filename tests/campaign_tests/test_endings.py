@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import DeliveryFailed, DiskTooFull, GeneratorError, RunnerError
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.stored_topics import StoredTopics
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
+from runners.clusters.topics.stored_topics import StoredTopics
 from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import BatchSample, SampleLimits, sample_batches
 from runners.java_client.java_runner import JavaRunner

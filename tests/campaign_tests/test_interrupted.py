@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
+from runners.host_processes.clean_up import clean_up_lists
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
 from tests.helpers.clients import CLIENTS, brokers_in, holders, left_by_java

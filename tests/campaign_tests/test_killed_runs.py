@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from runners.clusters.memory import ROOT
-from runners.places import cache_root
+from runners.clusters.brokers.memory import ROOT
+from runners.host_processes.places import cache_root
 from tests.campaign_tests.invariants import RUN_VARIABLE, left_by
 from tests.helpers.command import arguments
 from tests.helpers.studies import on_record

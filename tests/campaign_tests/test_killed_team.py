@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from tests.helpers.campaign_form import LONG_CAMPAIGN
 from tests.helpers.mlflow_server import kill as kill_mlflow
 from tests.helpers.mlflow_server import server as mlflow_server

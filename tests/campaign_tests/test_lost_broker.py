@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import TargetError
-from runners.measurement import Window, WindowKind
+from runners.measurements.measurement import Window, WindowKind
 from tests.campaign_tests.brokers import MortalBroker
 from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
 from tests.helpers.waiting import PATIENCE_S, eventually

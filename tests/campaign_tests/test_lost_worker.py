@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.measurement import Window, WindowKind
+from runners.measurements.measurement import Window, WindowKind
 from search_spaces import ProducerConfig, client_of
 from tests.campaign_tests.brokers import our_topics
 from tests.helpers.clients import holders, left_by_java

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 import tuner.cli.commands.cleanup as module
-from runners.clusters.leftovers import Leftover
+from runners.clusters.topics.leftovers import Leftover
 from tuner.model.target import Target
 
 DEAD = Leftover(topic="tuner-1-a-1", run_id="1-a", state="dead")

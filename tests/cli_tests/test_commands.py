@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.leftovers import find_leftovers
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.topics.leftovers import find_leftovers
+from runners.clusters.topics.owned_topics import OwnedTopics
 from tests.conftest import TopicMaker
 from tests.helpers.command import arguments, tuner
 from tests.helpers.waiting import eventually

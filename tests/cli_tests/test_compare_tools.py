@@ -3,7 +3,7 @@
 import pytest
 
 from runners.kafka_tools.producer_performance import PerformanceReport, PerformanceSummary
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from tests.helpers.command import tuner
 from tests.helpers.measurements import counts, measurement
 from tuner.cli.commands.compare_tools import measured_in_turn

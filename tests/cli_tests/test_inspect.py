@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.java_client.compiled import INSPECTOR
 from tests.conftest import TopicMaker
 from tests.helpers.clients import left_by_java, with_word

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from tests.conftest import TopicMaker
 from tests.helpers.command import tuner
 

@@ -1,1 +1,1 @@
-"""Tests of `runners.clusters` and `runners.places`."""
+"""Tests of `runners.clusters`, `runners.java_runtime` and `runners.host_processes.places`."""

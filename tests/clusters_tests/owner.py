@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from runners.clean_up import clean_up_lists
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.existing import ExistingCluster
-from runners.clusters.ports import listener
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.brokers.embedded import EmbeddedCluster
+from runners.clusters.brokers.existing import ExistingCluster
+from runners.clusters.brokers.ports import listener
+from runners.clusters.topics.owned_topics import OwnedTopics
+from runners.host_processes.clean_up import clean_up_lists
 from runners.zones.link import Link
 from runners.zones.zoned_cluster import ZonedCluster
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from runners.clusters.container import DEFAULT_IMAGE, ContainerCluster, variable_name
-from runners.clusters.java import KafkaJava, find_java
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.brokers.container import DEFAULT_IMAGE, ContainerCluster, variable_name
+from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
+from runners.java_runtime.java import KafkaJava, find_java
 from tests.helpers.container_engine import docker_engine, has_image
 
 STAND_IN = "kafka-tuner-test/kafka:stand-in"

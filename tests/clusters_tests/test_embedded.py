@@ -12,9 +12,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from runners.clean_up import CleanUpList, clean_up_lists
-from runners.clusters import memory
-from runners.clusters.broker_layout import (
+from runners.clusters.brokers import memory
+from runners.clusters.brokers.broker_layout import (
     LOGS_KEPT,
     Node,
     broker_properties,
@@ -23,15 +22,16 @@ from runners.clusters.broker_layout import (
     log_folder,
     remove_folders,
 )
+from runners.clusters.brokers.embedded import EmbeddedCluster
+from runners.clusters.brokers.keeper_control import remove_dead_brokers
+from runners.clusters.brokers.memory import in_memory, memory_root
+from runners.clusters.brokers.ports import listener
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.keeper_control import remove_dead_brokers
-from runners.clusters.memory import in_memory, memory_root
-from runners.clusters.ports import listener
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
-from runners.processes import ProcessIdentity
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
 from tests.clusters_tests.owner import running_owner
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
+from runners.clusters.brokers.existing import ExistingCluster
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.contact import Contact, message_text
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.existing import ExistingCluster
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import PATIENCE_S

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.jars import JarFolder
-from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
+from runners.java_runtime.jars import JarFolder
+from runners.java_runtime.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 
 CONTENT = {f"org.example:part{n}:1.{n}": f"jar number {n} ".encode() * 2000 for n in range(3)}
 PINNED = [

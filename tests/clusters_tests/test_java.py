@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.java import find_java, java_environment
 from runners.errors import JavaNotFound
+from runners.java_runtime.java import find_java, java_environment
 
 
 def fake_java(folder: Path, says: str, status: int = 0) -> Path:

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from runners.clusters import memory
-from runners.clusters.memory import free_memory_bytes
+from runners.clusters.brokers import memory
+from runners.clusters.brokers.memory import free_memory_bytes
 
 MACHINE = 1 << 40
 GB = 1 << 30

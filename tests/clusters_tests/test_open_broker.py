@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from runners.clusters.brokers.persistent import Address, open_broker, wait_while_running
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.persistent import Address, open_broker, wait_while_running
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
 from tests.helpers.command import arguments, tuner
 from tests.helpers.ports import free_port

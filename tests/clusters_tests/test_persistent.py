@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clean_up import CleanUpList, clean_up_lists
+from runners.clusters.brokers.persistent import persistent_status, start_persistent, stop_persistent
 from runners.clusters.contact import Contact
-from runners.clusters.persistent import persistent_status, start_persistent, stop_persistent
 from runners.errors import EmbeddedBrokerError
-from runners.processes import ProcessIdentity
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
 from tests.helpers.waiting import eventually
 
 
@@ -30,7 +30,7 @@ def test_none_is_running_at_first() -> None:
 
 @pytest.mark.broker
 def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
-    start = "from runners.clusters.persistent import start_persistent; start_persistent()"
+    start = "from runners.clusters.brokers.persistent import start_persistent; start_persistent()"
     subprocess.run([sys.executable, "-c", start], check=True)
     running = persistent_status()
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from runners.clock import NS_PER_S
-from runners.clusters.stored_records import once_replicated
+from runners.clusters.topics.stored_records import once_replicated
 from tests.helpers.moved_clock import MovedClock
 
 

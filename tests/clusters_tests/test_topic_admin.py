@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from runners.clusters.contact import Contact
-from runners.clusters.stored_topics import StoredTopics
-from runners.clusters.topic_admin import TopicAdmin, TopicShape
+from runners.clusters.topics.stored_topics import StoredTopics
+from runners.clusters.topics.topic_admin import TopicAdmin, TopicShape
 
 
 class NewTopic:

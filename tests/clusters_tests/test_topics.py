@@ -7,12 +7,12 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
+from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
+from runners.clusters.topics.owned_topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import WorkloadRefused
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
 from tests.clusters_tests.owner import running_owner
 from tests.conftest import TopicMaker
 from tests.helpers.waiting import eventually

@@ -14,18 +14,18 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
-from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS, Limits
+from runners.load.isolated import Isolated
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of

@@ -10,7 +10,7 @@ import pytest
 from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.consumer_runs.clock_offset import Offset
 from runners.consumer_runs.consumer_host import ConsumerHost
 from runners.consumer_runs.joining import _behind, arrival_times
@@ -18,12 +18,12 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.consumers.consumption import Arrivals, Consumption
 from runners.consumers.reader import ReadWatch
-from runners.end_to_end import SampledDeliveries
 from runners.errors import ConsumersLost, WorkloadRefused
-from runners.isolated import Isolated
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.measurement import Window
+from runners.load.isolated import Isolated
+from runners.measurements.end_to_end import SampledDeliveries
+from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java

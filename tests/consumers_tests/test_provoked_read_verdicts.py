@@ -11,16 +11,16 @@ import pytest
 
 from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.read_verdict import ReadEvidence, judge_reading
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
-from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS
+from runners.load.isolated import Isolated
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker

@@ -16,8 +16,8 @@ from runners.consumers.consumption import (
 from runners.consumers.crew import _Windows
 from runners.consumers.merging import merge_consumptions
 from runners.consumers.reading import Reading
-from runners.measurement import WindowKind
-from runners.resources import Resources
+from runners.measurements.measurement import WindowKind
+from runners.measurements.resources import Resources
 
 ACTIVITY = FetchActivity(
     fetches_per_s=10.0,

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 from testcontainers.core.container import DockerContainer
 
-from runners.clusters.existing import ExistingCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.brokers.existing import ExistingCluster
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import TargetError
 from tests.container_tests.studies import short_study
 from tests.helpers.command import arguments

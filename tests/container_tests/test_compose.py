@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from runners.clusters.container import DEFAULT_IMAGE
+from runners.clusters.brokers.container import DEFAULT_IMAGE
 from tests.container_tests.composing import FILE, ROOT, Project
 from tests.helpers.container_engine import OWN_IMAGE
 from tuner.service.config import load_config

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.histogram import Histogram
-from runners.measurement import Measurement, Window
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload

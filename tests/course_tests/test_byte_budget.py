@@ -12,9 +12,9 @@ import pytest
 
 from objectives.scoring import Objective
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import ByteBudgetExceeded
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.studies.reporter import Standing

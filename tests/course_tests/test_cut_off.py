@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from runners.pools.local_pool import LocalPool
 from runners.workload import RecordSizes, Workload
 from tests.helpers.cutting_proxy import CuttingProxy

@@ -8,7 +8,7 @@ import pytest
 
 from runners.errors import BrokerLost
 from runners.limits import Limits
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.pools.local_pool import LocalPool
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner

@@ -10,8 +10,8 @@ import pytest
 
 from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race
 from objectives.scoring import Constraint, Objective
-from runners.histogram import Histogram
-from runners.measurement import Window, WindowKind
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Window, WindowKind
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import WorkloadRefused
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.runner import Runner, Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload

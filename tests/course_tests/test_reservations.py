@@ -9,7 +9,7 @@ import pytest
 
 from runners.errors import ByteBudgetExceeded
 from runners.limits import budget_exceeded
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.places import target_lock
+from runners.host_processes.places import target_lock
 from tuner.course.open_target import lock_key
 from tuner.model.target import Target
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from objectives.scoring import Constraint
-from runners.measurement import Measurement, Origin
+from runners.measurements.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
 from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import RecordSizes, Workload

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 import tuner.api
 from runners.errors import GeneratorError
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload

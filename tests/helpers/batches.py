@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from runners.clusters.stored_topics import BrokerAddress, StoredPartition, StoredTopic
+from runners.clusters.topics.stored_topics import BrokerAddress, StoredPartition, StoredTopic
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import psutil
 
 from runners.errors import RunnerError
-from runners.isolated import Isolated
-from runners.measurement import Measurement, Window
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

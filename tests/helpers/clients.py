@@ -6,7 +6,7 @@ from typing import Final
 import psutil
 import pytest
 
-from runners.clean_up import clean_up_lists
+from runners.host_processes.clean_up import clean_up_lists
 
 CLIENTS: Final = ("librdkafka", pytest.param("java", marks=pytest.mark.long))
 """The clients, as `--client` names them. A Java process needs seconds to warm up, so it takes part in the long form."""

@@ -3,8 +3,8 @@
 import subprocess
 from collections.abc import Sequence
 
-from runners.clusters.first_start import quick_flags
-from runners.clusters.java import KafkaJava, run_java
+from runners.clusters.brokers.first_start import quick_flags
+from runners.java_runtime.java import KafkaJava, run_java
 
 _TIMEOUT_S = 60.0
 # The tools run so briefly that Java's optimising compiler would only slow them down.

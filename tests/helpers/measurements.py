@@ -4,14 +4,23 @@ from typing import Any
 
 import numpy as np
 
-from runners.end_to_end import EndToEnd
-from runners.histogram import Histogram
 from runners.host.probe import HostReading
 from runners.librdkafka.load import LibrdkafkaResult
 from runners.librdkafka.statistics import SendAccount, StatisticsReport
 from runners.load.sums import Sum
-from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint, Window, WindowKind
-from runners.resources import Resources
+from runners.measurements.end_to_end import EndToEnd
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import (
+    ClientActivity,
+    Counts,
+    LatencyCheck,
+    Measurement,
+    Origin,
+    TimePoint,
+    Window,
+    WindowKind,
+)
+from runners.measurements.resources import Resources
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

@@ -5,8 +5,8 @@ import hashlib
 import shlex
 from pathlib import Path
 
-from runners.clusters.java import find_java
-from runners.places import cache_root, write_atomically
+from runners.host_processes.places import cache_root, write_atomically
+from runners.java_runtime.java import find_java
 
 
 def quick_java() -> Path:

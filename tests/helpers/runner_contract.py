@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from runners.clock import NS_PER_S
-from runners.measurement import Measurement, Window, WindowKind
+from runners.measurements.measurement import Measurement, Window, WindowKind
 from runners.runner import Runner, WatchDecision, WindowSchedule
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

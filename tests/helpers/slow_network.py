@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.brokers.embedded import EmbeddedCluster
+from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from tuner.course.experiments.experiment import measure_experiment

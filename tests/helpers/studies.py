@@ -8,7 +8,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from objectives.scoring import Objective
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

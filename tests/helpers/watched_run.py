@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from tests.helpers.studies import simulated_study
 from tuner.course.mirroring import SyncOutcome
 from tuner.course.studies.reporter import SilentReporter, Standing

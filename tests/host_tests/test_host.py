@@ -13,7 +13,7 @@ import pytest
 from runners.clusters.cluster import LocalBroker
 from runners.host.kernel_counters import HeldBack, SocketTimes, ThreadTime, thread_times, user_s
 from runners.host.probe import BrokerCounters, HostProbe, free_disk_bytes, usage
-from runners.resources import BrokerUse
+from runners.measurements.resources import BrokerUse
 from tests.helpers.client_threads import client_threads
 from tests.helpers.measurements import reading
 from tests.helpers.waiting import eventually

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from runners.clusters.stored_topics import BrokerAddress, StoredTopic
+from runners.clusters.topics.stored_topics import BrokerAddress, StoredTopic
 from runners.inspection.batch_reader import FetchedBatches, ResponseNotRead, Wanted
 from runners.inspection.batch_sampling import BatchSample, SampleLimits, sample_batches
 from runners.inspection.record_batch import BatchSequence, RecordBatch

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from runners.clusters.topic_reader import ReadRecord
+from runners.clusters.topics.topic_reader import ReadRecord
 from runners.inspection.topic_sample import SampleCount, TopicSample
 from runners.workload import RecordSizes
 

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from runners.histogram import Histogram
 from runners.java_client.load import JavaResult
 from runners.java_client.reports import ClientTotals, JavaReport
-from runners.measurement import TimePoint
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import TimePoint
 from tests.helpers.measurements import reading, window
 
 METRICS: Final = {

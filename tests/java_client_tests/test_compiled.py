@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.pinned_jars import PINNED_JARS
 from runners.errors import JarsUnavailable
+from runners.host_processes.places import cache_root
 from runners.java_client.compiled import SOURCES, CompiledProgram
 from runners.java_client.pinned_jars import CLIENT_JARS, HARNESS_JARS
-from runners.places import cache_root
+from runners.java_runtime.pinned_jars import PINNED_JARS
 
 
 @pytest.fixture

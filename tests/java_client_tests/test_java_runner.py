@@ -3,11 +3,11 @@
 import pytest
 
 from runners.errors import WorkloadRefused
-from runners.histogram import Histogram
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.java_runner import activity_of, counts_of, latency_check_of, resources_of, warnings_of
 from runners.java_client.reports import ClientTotals
 from runners.java_client.warm_up import WarmUpEnd
+from runners.measurements.histogram import Histogram
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java

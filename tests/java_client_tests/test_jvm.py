@@ -11,13 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clean_up import clean_up_lists
-from runners.clusters.java import Java
 from runners.errors import ByteBudgetExceeded, GeneratorError, LoadPaused, TargetRefused, WorkerLost, WorkloadRefused
+from runners.host_processes.clean_up import clean_up_lists
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm
+from runners.java_runtime.java import Java
 from runners.load.payload import payload_of
-from runners.measurement import Window, WindowKind
+from runners.measurements.measurement import Window, WindowKind
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from tests.helpers.waiting import eventually

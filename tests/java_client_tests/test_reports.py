@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runners.histogram import Histogram
 from runners.java_client.reports import ClientTotals, JavaReport, histogram_of
+from runners.measurements.histogram import Histogram
 from tests.java_client_tests.builders import METRICS, message
 
 

@@ -7,9 +7,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from runners.clusters.java import find_java
 from runners.errors import TargetRefused
 from runners.java_client.stores import with_java_stores_read
+from runners.java_runtime.java import find_java
 from search_spaces.connection.connection_config import ConnectionConfig
 
 PASSWORD = "changeit"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import ByteBudgetExceeded, DeliveryFailed, GeneratorError
 from runners.kafka_tools.producer_performance import (
     PerformanceSummary,

@@ -4,12 +4,12 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
-from runners.histogram import Histogram
+from runners.clusters.topics.owned_topics import Topic
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, activity_of, counts_of, latency_check_of
 from runners.librdkafka.statistics import BrokerInterval, SendAccount
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.load.sums import Sum
+from runners.measurements.histogram import Histogram
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

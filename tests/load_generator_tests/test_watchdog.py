@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from runners.clock import NS_PER_S
-from runners.clusters import memory
+from runners.clusters.brokers import memory
 from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.librdkafka.tally import Tally

@@ -3,9 +3,9 @@
 import pytest
 
 from runners.clock import NS_PER_S
-from runners.histogram import Histogram
 from runners.load.windows import CounterSnapshot, Windows
-from runners.measurement import Window, WindowKind
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Window, WindowKind
 from runners.runner import WatchDecision, WindowSchedule
 
 START_NS = 5 * NS_PER_S

@@ -16,8 +16,8 @@ from objectives.outcome import (
     metrics_of,
     shown_in,
 )
-from runners.histogram import Histogram
-from runners.resources import Resources
+from runners.measurements.histogram import Histogram
+from runners.measurements.resources import Resources
 from tests.helpers.measurements import activity, counts, end_to_end, measurement
 
 RESOURCES = Resources(broker_cpu_cores=0.5, process_cpu_cores=0.4)

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, ShownIn, delivered_ratio, metrics_of, shown_in
-from runners.histogram import Histogram
-from runners.measurement import Measurement
-from runners.resources import Resources
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Measurement
+from runners.measurements.resources import Resources
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, counts, end_to_end, measurement
 

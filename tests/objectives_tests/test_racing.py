@@ -22,7 +22,7 @@ from objectives.racing import (
     window_value,
 )
 from objectives.scoring import Constraint, Objective
-from runners.histogram import Histogram
+from runners.measurements.histogram import Histogram
 from tests.helpers.measurements import counts, measurement, window
 
 CAPACITY, P99 = Objective("mb_per_s"), Objective("latency_p99_ms")

@@ -7,7 +7,7 @@ import pytest
 
 from objectives.bottlenecks import Bottleneck
 from objectives.read_verdict import ReadEvidence, judge_reading
-from runners.resources import Resources
+from runners.measurements.resources import Resources
 
 USED = frozenset(each.name for each in fields(Resources))
 

@@ -3,8 +3,8 @@
 import pytest
 
 from objectives.row_metrics import row_metrics_of
-from runners.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
-from runners.resources import BrokerUse, Resources
+from runners.measurements.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
+from runners.measurements.resources import BrokerUse, Resources
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig

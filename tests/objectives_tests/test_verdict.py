@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from objectives.bottlenecks import Bottleneck
 from objectives.verdict import Evidence, judge
-from runners.histogram import Histogram
-from runners.measurement import Origin
-from runners.resources import Resources
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Origin
+from runners.measurements.resources import Resources
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, end_to_end, measurement
 

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, GeneratorError, WorkerLost
-from runners.isolated import Isolated
-from runners.measurement import Measurement, Window
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import Done, Job, Pool
 from runners.pools.producers import share
 from runners.runner import Runner, WatchDecision

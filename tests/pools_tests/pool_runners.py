@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from runners.isolated import Isolated
+from runners.load.isolated import Isolated
 from runners.pools.local_pool import LocalPool
 from runners.pools.pool import Pool
 from runners.runner import Runner

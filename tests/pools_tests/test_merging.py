@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from objectives.bottlenecks import Bottleneck
 from objectives.row_metrics import row_metrics_of
 from objectives.verdict import Evidence, judge
-from runners.histogram import Histogram
-from runners.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
+from runners.measurements.resources import Resources
 from runners.pools.producers import merge, merge_windows, share
-from runners.resources import Resources
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, counts, measurement, window
 

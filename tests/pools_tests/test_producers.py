@@ -3,8 +3,8 @@
 import pytest
 
 from runners.errors import BrokerLost, ByteBudgetExceeded, GeneratorError, WorkerLost
-from runners.histogram import Histogram
-from runners.measurement import Measurement, Window
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import Job, Underway, WorkerReport, produce
 from runners.runner import Runner, WatchDecision, go_on
 from runners.simulated import SimulatedRunner

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.isolated import Isolated
-from runners.places import cache_root
+from runners.host_processes.places import cache_root
+from runners.load.isolated import Isolated
 from runners.pools.pool import Pool
 from runners.pools.ray_pool import RayPool
 from runners.runner import Runner

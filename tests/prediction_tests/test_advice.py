@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from runners.clusters.stored_topics import StoredPartition, StoredTopic
+from runners.clusters.topics.stored_topics import StoredPartition, StoredTopic
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import BatchSequence, Merged
 from runners.performance_model.constants import REMOTE

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from runners.clusters.jars import JarFolder
-from runners.clusters.java import OUR_FLAGS, find_java, run_java
 from runners.errors import JarsUnavailable
+from runners.host_processes.places import cache_root
 from runners.java_client.compiled import compiled
 from runners.java_client.resolving import needed_at_run_time, pinned_once
-from runners.places import cache_root
+from runners.java_runtime.jars import JarFolder
+from runners.java_runtime.java import OUR_FLAGS, find_java, run_java
 from runners.reporting import first_line
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.histogram import Histogram
+from runners.measurements.histogram import Histogram
 from tests.helpers.measurements import measurement, window
 from tuner.present.measurements.measurement_view import live_view, print_spread
 from tuner.present.measurements.resource_words import cluster_text

@@ -2,8 +2,8 @@
 
 from runners.consumers.consumption import Consumption, ReadCounts, ReadOrigin, ReadWindow
 from runners.consumers.reading import Reading
-from runners.measurement import WindowKind
-from runners.resources import Resources
+from runners.measurements.measurement import WindowKind
+from runners.measurements.resources import Resources
 from tests.helpers.measurements import measurement
 from tuner.present.measurements.resource_words import cost_text
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import RunnerError
-from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.measurement import Measurement, Window
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Measurement, Window
 from runners.pools.placement import Placement
 from runners.pools.pool import Job
 from runners.pools.ray_cluster import Code, RayCluster

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.trial import Trial

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from tests.conftest import TopicMaker
 from tests.helpers.clients import CLIENTS, holders
 from tests.helpers.mock_cluster import running_mock_cluster

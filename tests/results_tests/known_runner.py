@@ -4,8 +4,8 @@ from random import Random
 
 import numpy as np
 
-from runners.histogram import Histogram
-from runners.measurement import Measurement
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

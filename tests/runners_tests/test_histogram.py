@@ -9,7 +9,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners.histogram import HIGHEST_US, LOWEST_US, SIGNIFICANT_DIGITS, Histogram, Recorder
+from runners.measurements.histogram import HIGHEST_US, LOWEST_US, SIGNIFICANT_DIGITS, Histogram, Recorder
 
 # Values around every bucket border, and values below the lowest and above the highest bucket.
 DURATIONS = st.one_of(

@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, DiskTooFull, GeneratorError
-from runners.isolated import Isolated, end_reused_processes
-from runners.measurement import Window
+from runners.load.isolated import Isolated, end_reused_processes
+from runners.measurements.measurement import Window
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from search_spaces.errors import InvalidValue, RuleBroken

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from runners.histogram import Histogram
-from runners.measurement import LATENCY_AGREEMENT_RATIO, LatencyCheck, TimePoint
-from runners.resources import Resources
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import LATENCY_AGREEMENT_RATIO, LatencyCheck, TimePoint
+from runners.measurements.resources import Resources
 from tests.helpers.measurements import activity, counts, measurement, window
 
 

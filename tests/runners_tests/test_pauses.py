@@ -13,10 +13,10 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
-from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
-from runners.measurement import Measurement, Window
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Measurement, Window
 from runners.pools.local_pool import LocalPool
 from runners.pools.pool import Done, Job
 from runners.runner import WatchDecision

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clean_up import CleanUpList, clean_up_lists
-from runners.clusters.keeper_control import remove_dead_brokers
-from runners.processes import ProcessIdentity, this_host
+from runners.clusters.brokers.keeper_control import remove_dead_brokers
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity, this_host
 
 
 @pytest.fixture(autouse=True)

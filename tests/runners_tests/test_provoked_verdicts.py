@@ -16,9 +16,9 @@ import pytest
 from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.verdict import Evidence, judge
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import OwnedTopics, Topic
-from runners.isolated import Isolated
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.load.isolated import Isolated
 from runners.workload import RecordSizes, Workload
 from runners.zones.link import Link
 from runners.zones.zoned_cluster import ZonedCluster

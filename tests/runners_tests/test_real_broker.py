@@ -11,20 +11,20 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from runners.clock import NS_PER_S
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_for_run import WithTopic, owned_topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
-from runners.isolated import Isolated
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.keeping import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS, Limits
+from runners.load.isolated import Isolated
 from runners.load.pacing import Bursts, Schedule
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.runner import Runner, Watch, WatchDecision, go_on
-from runners.topic_for_run import WithTopic, owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig

@@ -11,17 +11,17 @@ from uuid import uuid4
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
+from runners.clusters.topics.topic_for_run import WithTopic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import ByteBudgetExceeded
-from runners.isolated import Isolated, end_reused_processes
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
+from runners.load.isolated import Isolated, end_reused_processes
 from runners.pools.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from runners.topic_for_run import WithTopic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig

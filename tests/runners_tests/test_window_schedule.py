@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.clock import NS_PER_S
-from runners.measurement import WindowKind
+from runners.measurements.measurement import WindowKind
 from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_for_run import WithTopic, named_topic, owned_topic
 from runners.errors import BrokerLost
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from runners.topic_for_run import WithTopic, named_topic, owned_topic
 from runners.workload import RecordSizes, Workload
 from tests.conftest import TopicMaker
 from tests.helpers.children import CONFIG, WORKLOAD, Failing

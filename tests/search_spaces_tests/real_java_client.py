@@ -3,7 +3,7 @@
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from runners.places import cache_root, locked
+from runners.host_processes.places import cache_root, locked
 from scripts.make_java_catalogue import Clients
 from search_spaces import ProducerConfig
 

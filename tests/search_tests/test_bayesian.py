@@ -188,6 +188,25 @@ def test_what_is_expected_counts_less_if_measurements_contradict_it() -> None:
     assert worth_of_the_promise(-0.5) < 0.5 * worth_of_the_promise(0.5)
 
 
+def test_what_is_expected_of_one_objective_counts_although_that_of_another_is_wrong() -> None:
+    space, seen = PlainSpace({"x": FloatDistribution(0.0, 1.0)}), Observations(2)
+    for at in np.linspace(0.0, 0.7, 15):
+        seen.add(np.array([at]), [0.5 * float(at), 0.5 * float(at)], {})
+    promised = np.array([[0.9]])
+
+    def worth_of_the_promise(first: float) -> float:
+        """Rate a config whose expected gain is 2 in the first objective. What the second should gain is wrong."""
+
+        def gains(rows: Array) -> Array:
+            return np.hstack([np.where(rows == promised, 2.0, first * rows), -2.0 * rows])[None]
+
+        belief = Belief(space, seen, [], np.zeros(2), np.ones(2), 0.02, gains)
+        return float(belief.worth(np.random.default_rng(0))(promised)[0])
+
+    right, wrong = worth_of_the_promise(0.5), worth_of_the_promise(-2.0)
+    assert right > 2 * wrong
+
+
 def test_a_config_whose_expected_gain_may_be_wrong_is_worth_more() -> None:
     """Both configs lie 5 % below the reference in the likeliest case, and one of them may be much better."""
     space, seen = PlainSpace({"x": FloatDistribution(0.0, 1.0)}), Observations(1)
@@ -232,21 +251,21 @@ def test_expected_improvement_is_the_mean_growth_of_the_volume(objectives: int) 
                 (mean,), (sd,) = (each.ravel() for each in draw.elsewhere(at[None, :]))
                 new.append(max(0.0, mean + sd * chance.standard_normal()))
             sampled.append(hypervolume([*values.tolist(), new]) - before)
-        assert expected.of(at[None, :])[0] == pytest.approx(np.mean(sampled), rel=0.15, abs=0.003)
+        assert expected.of([at[None, :]] * objectives)[0] == pytest.approx(np.mean(sampled), rel=0.15, abs=0.003)
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3])
 def test_a_measured_config_improves_nothing_even_with_much_noise(objectives: int) -> None:
     values = np.array([[1.0, 0.2, 0.5], [0.8, 0.7, 0.5], [0.1, 0.9, 0.5]])[:, :objectives]
     expected = improvement(POINTS, values, noise_sd=0.3, draws=16)
-    again, new = expected.of(np.array([[0.5], [1.8]]))
+    again, new = expected.of([np.array([[0.5], [1.8]])] * objectives)
     assert new > 10 * again
 
 
 def test_a_config_that_breaks_a_constraint_is_not_on_the_front() -> None:
     values = np.array([[1.0, 0.2], [0.8, 0.7], [0.1, 0.9]])
-    all_of_them = improvement(POINTS, values).of(np.array([[0.6]]))
-    without = improvement(POINTS, values, usable=np.array([1.0, 0.0, 1.0])).of(np.array([[0.6]]))
+    all_of_them = improvement(POINTS, values).of([np.array([[0.6]])] * 2)
+    without = improvement(POINTS, values, usable=np.array([1.0, 0.0, 1.0])).of([np.array([[0.6]])] * 2)
     assert without > all_of_them
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from tests.security_tests.secured import TOPIC, Secured, secured_broker
 
 

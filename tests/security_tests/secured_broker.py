@@ -13,9 +13,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.embedded import EmbeddedCluster
 from runners.reporting import Say, silent
 from tests.helpers.ports import free_port
 

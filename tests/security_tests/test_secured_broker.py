@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.clean_up import clean_up_lists
-from runners.clusters.existing import ExistingCluster
-from runners.clusters.leftovers import find_leftovers, remove_leftovers
-from runners.clusters.topics import RECORD_KIND, OwnedTopics
+from runners.clusters.brokers.existing import ExistingCluster
+from runners.clusters.topics.leftovers import find_leftovers, remove_leftovers
+from runners.clusters.topics.owned_topics import RECORD_KIND, OwnedTopics
 from runners.errors import TargetRefused
+from runners.host_processes.clean_up import clean_up_lists
 from search_spaces.connection.connection_config import ConnectionConfig
 from tests.helpers.command import tuner
 from tests.security_tests.acls import (

@@ -5,13 +5,13 @@ from typing import Final
 
 import pytest
 
+from runners.clusters.brokers.existing import ExistingCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.existing import ExistingCluster
-from runners.clusters.java import find_java
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.errors import JavaNotFound, TargetRefused
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.keeping import end_kept_jvms
+from runners.java_runtime.java import find_java
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from confluent_kafka import Producer
 
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from tests.helpers.command import tuner
 from tests.helpers.waiting import eventually
 from tests.security_tests.acls import READING, bindings, commands, documented, grant, grant_only, rights

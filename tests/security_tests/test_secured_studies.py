@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.leftovers import find_leftovers
-from runners.places import state_root
+from runners.clusters.topics.leftovers import find_leftovers
+from runners.host_processes.places import state_root
 from tests.helpers.command import Ended, tuner
 from tests.helpers.kafka_tools import run_tool
 from tests.security_tests.acls import OURS, YOURS, bindings, commands, documented, grant, grant_only, rights, without

@@ -8,8 +8,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 
-from runners.clusters.existing import ExistingCluster
-from runners.clusters.java import find_java
+from runners.clusters.brokers.existing import ExistingCluster
+from runners.java_runtime.java import find_java
 from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import ConfigError
 from tests.security_tests.secured import Secured

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.processes import ProcessIdentity
+from runners.host_processes.processes import ProcessIdentity
 from tests.helpers.command import arguments
 from tests.helpers.serving import ended, serving, study_file
 from tests.helpers.waiting import eventually

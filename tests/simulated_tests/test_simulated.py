@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.problems.truth import Truth
 from objectives.outcome import metrics_of
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.performance_model.constants import REMOTE
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from objectives.scoring import Constraint
-from runners.processes import ProcessIdentity
+from runners.host_processes.processes import ProcessIdentity
 from tests.helpers.invented_studies import BEGAN, baseline, confirming, plan, study, trial
 from tests.helpers.stored_studies import ENVIRONMENT, failed
 from tests.tracking_tests.looking import files, numbers, runs

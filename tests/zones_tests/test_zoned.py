@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
+from runners.clusters.brokers.ports import listener
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.ports import listener
-from runners.clusters.topics import OwnedTopics
-from runners.isolated import Isolated
+from runners.clusters.topics.owned_topics import OwnedTopics
+from runners.host_processes.processes import ProcessIdentity
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.measurement import Window
-from runners.processes import ProcessIdentity
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.zones.link import Link, LinkDirection

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runners import places
+from runners.host_processes import places
 from tuner.model.errors import StudyError
 from tuner.present.marks import MARKS
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import psutil
 
-from runners.clusters.memory import in_memory
-from runners.clusters.pinned_jars import KAFKA_VERSION
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import Topic
+from runners.clusters.brokers.memory import in_memory
+from runners.clusters.topics.owned_topics import Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import RunnerError
+from runners.java_runtime.pinned_jars import KAFKA_VERSION
 from runners.librdkafka import capi
 from runners.reporting import counted
 from search_spaces.client import Client, ClientKind

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runners.clusters.topics.topic_for_run import DELETION_S
 from runners.errors import signals_unwrapped
-from runners.places import target_lock
+from runners.host_processes.places import target_lock
 from runners.pools.local_pool import LocalPool
 from runners.pools.placement import Placement
 from runners.pools.pool import Pool
@@ -17,7 +18,6 @@ from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_pool import RayPool
 from runners.reporting import Say
 from runners.runner import Runner
-from runners.topic_for_run import DELETION_S
 from search_spaces.client import Client
 from tuner.course.environment import check_environment, environment_facts
 from tuner.course.mirroring import Mirror, finish_mirror, state_after

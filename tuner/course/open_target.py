@@ -16,22 +16,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.leftovers import sweep_dead_runs
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import OwnedTopics, Topic
+from runners.clusters.topics.leftovers import sweep_dead_runs
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_for_run import TopicFor, WithTopic, named_topic, owned_topic
 from runners.consumer_runs.own_topic import KEPT
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused
-from runners.isolated import Isolated, end_reused_processes
+from runners.host_processes.places import target_lock
+from runners.host_processes.temporary import remove_folders_of_dead
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS, Limits
-from runners.places import target_lock
+from runners.load.isolated import Isolated, end_reused_processes
 from runners.reporting import Say, counted, silent
 from runners.runner import Runner
-from runners.temporary import remove_folders_of_dead
-from runners.topic_for_run import TopicFor, WithTopic, named_topic, owned_topic
 from search_spaces.client import Client, ClientKind, librdkafka
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.target import Target

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
-from runners.processes import ProcessIdentity
+from runners.host_processes.processes import ProcessIdentity
 from tuner.course.mirroring import Mirror
 from tuner.model.errors import TooManyFailures
 from tuner.model.progress import Progress

@@ -8,7 +8,7 @@ from typing import Any
 
 from objectives.read_verdict import ReadEvidence, judge_reading
 from runners.consumers.consumption import Consumption
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from tuner.model.document import document
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from objectives.outcome import OUTCOME_METRICS, ShownIn, shown_in
 from objectives.verdict import Evidence, judge
-from runners.end_to_end import EndToEnd
-from runners.histogram import Histogram
-from runners.measurement import Measurement
+from runners.measurements.end_to_end import EndToEnd
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Measurement
 from tuner.model.document import document
 
 PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)

@@ -42,7 +42,7 @@ class Progress:
         behind_mlflow: Number of stored trials that MLflow does not show yet.
         pid: Process ID of the process that runs the study.
         process_started: When that process started, counted from the boot of its host (see
-            `runners.processes`); empty in the reports of earlier releases.
+            `runners.host_processes.processes`); empty in the reports of earlier releases.
         started_at: Start time of that process, ISO 8601.
         updated_at: Time of this report, ISO 8601.
         alive: Whether that process still runs, if the storage knows; None if only the process's own host can tell.
@@ -116,7 +116,7 @@ def is_alive(progress: Progress) -> bool:
     # Imported here because a status without a running process does not need it.
     import psutil
 
-    from runners.processes import ProcessIdentity
+    from runners.host_processes.processes import ProcessIdentity
 
     if progress.process_started:
         return ProcessIdentity(progress.pid, progress.process_started).process() is not None

@@ -87,9 +87,9 @@ class Target:
     def cluster(self) -> "Cluster":
         """Return the cluster that the target describes; the cluster is not started yet."""
         # Imported here because the client library takes a while to import, and reading results does not need it.
-        from runners.clusters.container import ContainerCluster
-        from runners.clusters.embedded import EmbeddedCluster
-        from runners.clusters.existing import ExistingCluster
+        from runners.clusters.brokers.container import ContainerCluster
+        from runners.clusters.brokers.embedded import EmbeddedCluster
+        from runners.clusters.brokers.existing import ExistingCluster
         from runners.zones.zoned_cluster import ZonedCluster
 
         if self.bootstrap is not None:

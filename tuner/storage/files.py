@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from runners import places
+from runners.host_processes import places
 from tuner.model.errors import RecordUnwritable
 from tuner.model.progress import Progress
 from tuner.model.study_files import BESIDE_RESULTS, PROGRESS_FILE, RESULTS_FILE, SERVICE_FILES, STUDY_FILE

@@ -8,7 +8,7 @@ from types import ModuleType
 import tuner
 from objectives.scoring import Constraint, Objective
 from runners import errors as runner_errors
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from search_spaces import ProducerConfig
 from search_spaces import errors as config_errors
 from tuner import client as client_module

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.librdkafka.librdkafka_runner import GENERATORS
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.reporting import counted, silent
 from runners.runner import Runner, go_on
 from runners.workload import RecordSizes, Workload

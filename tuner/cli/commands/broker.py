@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from runners.clusters.persistent import (
+from runners.clusters.brokers.persistent import (
     Address,
     PersistentBroker,
     open_broker,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Column, Table
 
-from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
+from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
 from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options

@@ -10,11 +10,11 @@ from rich.table import Column, Table
 from objectives.bottlenecks import Bottleneck
 from objectives.ratios import Ratio, ratio_of
 from objectives.verdict import Evidence, judge
+from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import PerformanceReport, java_throughput
 from runners.limits import Limits
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
-from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig

@@ -12,12 +12,12 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
-from runners.isolated import Isolated
 from runners.java_client import source
 from runners.java_client.compiled import CompiledProgram
 from runners.librdkafka.consumer import check_properties
 from runners.limits import Limits
-from runners.measurement import Measurement
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Measurement
 from runners.reporting import Say, counted, silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of, librdkafka

@@ -17,13 +17,13 @@ import psutil
 import typer
 
 from objectives.verdict import Evidence, judge
-from runners.clusters.java import find_java
-from runners.clusters.memory import memory_root
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.brokers.memory import memory_root
+from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
+from runners.host_processes.places import cache_root, state_root
+from runners.java_runtime.java import find_java
 from runners.librdkafka import capi
 from runners.limits import Limits
-from runners.places import cache_root, state_root
 from runners.reporting import percent, silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from runners.clusters.stored_topics import StoredTopic, StoredTopics
+from runners.clusters.topics.stored_topics import StoredTopic, StoredTopics
 from runners.errors import WorkloadRefused
 from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from runners.clusters.stored_topics import StoredTopics
-from runners.clusters.topic_reader import newest_records
+from runners.clusters.topics.stored_topics import StoredTopics
+from runners.clusters.topics.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
 from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, write_output

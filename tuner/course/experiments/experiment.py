@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from objectives.row_metrics import row_metrics_of
 from runners.errors import WorkloadRefused
+from runners.host_processes.temporary import remove_folders_of_dead
 from runners.runner import Runner
-from runners.temporary import remove_folders_of_dead
 from tuner.course.environment import machine_name, topic_shape
 from tuner.course.equipment import Equipment, open_bench, telling_errors
 from tuner.course.experiments.experiment_reporter import ExperimentReporter

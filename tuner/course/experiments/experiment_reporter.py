@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from tuner.course.experiments.experiment_steps import ExperimentStep
 from tuner.model.trial import Trial
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from objectives.read_verdict import ReadEvidence, judge_reading
 from objectives.row_metrics import read_metrics_of
-from runners.clusters.topics import Topic
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from tuner.model.trial import Kind, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Any, Final
 
 from runners.errors import TargetError
+from runners.host_processes.temporary import remove_folders_of_dead
 from runners.reporting import Say, counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from runners.temporary import remove_folders_of_dead
 from runners.workload import Workload
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.confirmation.stored_plans import (

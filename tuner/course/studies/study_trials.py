@@ -9,7 +9,7 @@ from typing import Final
 
 from objectives.racing import metrics_in_windows
 from runners.errors import ByteBudgetExceeded
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.budgets.outlook import Outlook

@@ -15,10 +15,10 @@ from math import ceil
 from typing import Final
 
 from runners.clock import SystemClock
-from runners.clusters.stored_records import once_replicated
+from runners.clusters.topics.stored_records import once_replicated
 from runners.errors import BrokerLost, TargetError, TargetUnreachable
 from runners.limits import Limits
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload

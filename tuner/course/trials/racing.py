@@ -6,7 +6,7 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, metrics_in_windows
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -9,7 +9,7 @@ from objectives.racing import Stop
 from objectives.scoring import ALWAYS, Constraint, Objective, Score, score
 from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from tuner.course.trials.steadiness import capacity_of
 from tuner.course.trials.trial_job import TrialDone
 from tuner.model.measurement_json import measurement_json

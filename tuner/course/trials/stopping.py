@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from objectives.racing import Stop, window_value
-from runners.measurement import Measurement, Window, WindowKind
+from runners.measurements.measurement import Measurement, Window, WindowKind
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from objectives.bottlenecks import Verdict
 from objectives.racing import Stop
 from runners.errors import RunnerError
-from runners.measurement import Measurement, Window
+from runners.measurements.measurement import Measurement, Window
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.errors import ConfigError

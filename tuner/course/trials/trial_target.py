@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from runners.clusters.lost_broker import LONGEST_OUTAGE_S, kill_leader
-from runners.clusters.topics import Topic
+from runners.clusters.brokers.lost_broker import LONGEST_OUTAGE_S, kill_leader
+from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, WorkloadRefused
-from runners.isolated import Isolated
 from runners.limits import Limits
-from runners.measurement import Measurement
+from runners.load.isolated import Isolated
+from runners.measurements.measurement import Measurement
 from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload

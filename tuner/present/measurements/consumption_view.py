@@ -10,7 +10,7 @@ from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.read_verdict import ReadEvidence, judge_reading
 from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from runners.reporting import counted, percent
 from tuner.present.console import OUT, warn
 from tuner.present.measurements.resource_words import broker_lines, cluster_text, cost_text

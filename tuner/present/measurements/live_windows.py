@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from rich.live import Live
 from rich.table import Column, Table
 
-from runners.measurement import LoadWindow
+from runners.measurements.measurement import LoadWindow
 from runners.runner import WatchDecision
 from tuner.present.console import ERR
 

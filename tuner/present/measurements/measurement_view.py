@@ -12,9 +12,9 @@ from rich.text import Text
 
 from objectives.bottlenecks import Verdict
 from objectives.verdict import Evidence, judge
-from runners.histogram import Histogram
 from runners.kafka_tools.perf_test_command import perf_test_command
-from runners.measurement import Measurement, Window
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Measurement, Window
 from runners.reporting import counted, percent
 from runners.runner import Watch
 from search_spaces.client import ClientKind

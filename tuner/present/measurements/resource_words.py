@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from runners.consumers.consumption import Consumption
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
+from runners.measurements.resources import BrokerUse, Resources
 from runners.reporting import percent
-from runners.resources import BrokerUse, Resources
 
 
 def cluster_text(label: str) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from runners.measurement import Measurement
+from runners.measurements.measurement import Measurement
 from tuner.present.report.canvas import canvas, save
 
 _NINES: Final = 5

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
-from runners.measurement import Window
+from runners.measurements.measurement import Window
 from runners.reporting import counted
 from tuner.course.studies.reporter import Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from objectives.ratios import Ratio, claim_level, ratio_of
-from runners.measurement import WindowKind
+from runners.measurements.measurement import WindowKind
 from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.model.errors import RequestRefused, StudyNotFound
 from tuner.model.experiment import ExperimentSpec

@@ -10,7 +10,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from runners.places import file_lock
+from runners.host_processes.places import file_lock
 from runners.reporting import Say, one_line, printable
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError

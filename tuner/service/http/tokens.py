@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from runners.places import write_atomically
+from runners.host_processes.places import write_atomically
 from tuner.service.errors import ServiceConfigError, TokensBusy
 
 SCHEMA_VERSION: Final = 1

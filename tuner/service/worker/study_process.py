@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from runners.processes import ProcessIdentity
+from runners.host_processes.processes import ProcessIdentity
 from tuner.model.errors import ExitCode, StudyError, exit_code_of
 from tuner.model.study_files import LOG_FILE, OLD_LOG_FILE, OUTCOME_FILE, PROCESS_FILE, SUBMITTED_FILE, TASK_FILE
 from tuner.service.config import ServiceConfig

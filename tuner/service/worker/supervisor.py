@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from runners.processes import this_host
+from runners.host_processes.processes import this_host
 from runners.reporting import Say
 from tuner.model.errors import ExitCode
 from tuner.service.config import ServiceConfig

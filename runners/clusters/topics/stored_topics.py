@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, AdminRequest, Contact, answer_to, lacking
-from runners.clusters.topic_admin import patiently
+from runners.clusters.topics.topic_admin import patiently
 from runners.errors import WorkloadRefused
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from runners.clusters.topics import OwnedTopics, Topic
-from runners.measurement import Measurement
+from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload

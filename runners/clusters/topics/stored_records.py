@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from runners.clock import NS_PER_S, Clock, SystemClock
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import RunnerError
 
 _POLL_S: Final = 0.1

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runners.clusters.broker_layout import Node, broker_properties
+from runners.clusters.brokers.broker_layout import Node, broker_properties
+from runners.clusters.brokers.existing import ExistingCluster
+from runners.clusters.brokers.keeper_control import failure_lines
+from runners.clusters.brokers.ports import free_ports
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.existing import ExistingCluster
-from runners.clusters.keeper_control import failure_lines
-from runners.clusters.ports import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
 from runners.reporting import Say, first_line, silent
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from runners.clean_up import CleanUpList, clean_up_lists
-from runners.processes import ProcessIdentity
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
 
 KINDS: Final = ("java", "mlflow", "ray")
 """The kinds of the `CleanUpList`s that list our temporary folders."""

@@ -16,13 +16,13 @@ from typing import Any
 import psutil
 from confluent_kafka import KafkaException
 
-from runners.clean_up import CleanUpList, clean_up_lists
-from runners.clusters import keeper
-from runners.clusters.broker_layout import Layout, remove_folders
+from runners.clusters.brokers import keeper
+from runners.clusters.brokers.broker_layout import Layout, remove_folders
 from runners.clusters.contact import Contact
-from runners.clusters.java import java_environment
 from runners.errors import BrokerDidNotStart
-from runners.processes import ProcessIdentity
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
+from runners.java_runtime.java import java_environment
 
 _POLL_S = 0.03
 _METADATA_TIMEOUT_S = 2.0

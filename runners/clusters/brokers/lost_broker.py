@@ -5,7 +5,7 @@ import signal
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.stored_topics import StoredTopics
+from runners.clusters.topics.stored_topics import StoredTopics
 from runners.errors import WorkloadRefused
 
 LONGEST_OUTAGE_S: Final = 120.0

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
-from runners.clusters.certificates import absolute_paths, certificate_fault, require_files
+from runners.clusters.brokers.certificates import absolute_paths, certificate_fault, require_files
+from runners.clusters.brokers.embedded import log_dir_of
+from runners.clusters.brokers.ports import listener, process_name
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.embedded import log_dir_of
-from runners.clusters.ports import listener, process_name
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from runners.reporting import Say, silent
 

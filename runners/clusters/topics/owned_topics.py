@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from runners.clean_up import CleanUpList
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
-from runners.processes import ProcessIdentity, runs
+from runners.host_processes.clean_up import CleanUpList
+from runners.host_processes.processes import ProcessIdentity, runs
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 
 RECORD_KIND = "topics"

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from runners.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
-from runners.clusters.topics import RECORD_KIND, run_of
+from runners.clusters.topics.owned_topics import RECORD_KIND, run_of
+from runners.clusters.topics.topic_admin import TopicAdmin
+from runners.host_processes.clean_up import clean_up_lists
 
 RunState = Literal["live", "dead", "unknown"]
 

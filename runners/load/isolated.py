@@ -4,8 +4,8 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from runners.child import PATIENCE_S, Child
-from runners.measurement import Measurement
+from runners.host_processes.child import PATIENCE_S, Child
+from runners.measurements.measurement import Measurement
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from runners.clusters.jars import kafka_jars
 from runners.errors import JavaNotFound
-from runners.places import write_atomically
+from runners.host_processes.places import write_atomically
+from runners.java_runtime.jars import kafka_jars
 from runners.reporting import Say, silent
 
 OLDEST_JAVA = 17

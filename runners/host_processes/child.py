@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from runners.errors import GeneratorError, RunnerError, WorkerLost
-from runners.load.malloc import keep_freed_memory
+from runners.host_processes.malloc import keep_freed_memory
 from search_spaces.errors import ConfigError
 
 PATIENCE_S: Final = 180.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from runners.places import state_root, write_atomically
-from runners.processes import ProcessIdentity, this_host
+from runners.host_processes.places import state_root, write_atomically
+from runners.host_processes.processes import ProcessIdentity, this_host
 
 
 @dataclass(frozen=True, slots=True)

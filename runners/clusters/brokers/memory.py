@@ -31,7 +31,7 @@ LEAST_FREE_BYTES: Final = 1 << 30
 """Bytes of the machine's memory that a load must leave free."""
 
 _LOG_BYTES: Final = 3 << 30
-"""Upper limit of the size of one broker's partitions in bytes, with a reserve; see `topics.owned_configs`."""
+"""Upper limit of the size of one broker's partitions in bytes, with a reserve; see `owned_topics.owned_configs`."""
 _BESIDE_BYTES: Final = 3 << 30
 """Memory for the broker's heap, the producer's buffer, and the programs themselves."""
 CGROUPS: Final = Path("/sys/fs/cgroup")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.histogram import Histogram
+from runners.measurements.histogram import Histogram
 
 
 @dataclass(frozen=True, slots=True, eq=False)

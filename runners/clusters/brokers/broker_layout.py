@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners.clusters.java import KafkaJava
-from runners.clusters.memory import memory_root
-from runners.clusters.ports import free_ports
+from runners.clusters.brokers.memory import memory_root
+from runners.clusters.brokers.ports import free_ports
 from runners.errors import DiskTooFull
-from runners.places import state_root
+from runners.host_processes.places import state_root
+from runners.java_runtime.java import KafkaJava
 from search_spaces.files.properties_file import format_ascii_properties
 
 _MIB = 1024 * 1024

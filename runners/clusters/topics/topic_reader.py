@@ -9,7 +9,7 @@ from typing import Final
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
 
 from runners.clusters.contact import READ, AdminRequest, Contact
-from runners.clusters.stored_topics import StoredTopic
+from runners.clusters.topics.stored_topics import StoredTopic
 from runners.errors import BrokerLost
 
 _AT_ONCE: Final = 500

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from runners.end_to_end import EndToEnd, SampledDeliveries
-from runners.histogram import Histogram
-from runners.resources import Resources, cpu_ms_per_mb
+from runners.measurements.end_to_end import EndToEnd, SampledDeliveries
+from runners.measurements.histogram import Histogram
+from runners.measurements.resources import Resources, cpu_ms_per_mb
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

@@ -13,13 +13,13 @@ from typing import Final
 
 import psutil
 
-from runners.clean_up import CleanUpList, clean_up_lists
+from runners.clusters.brokers.embedded import EmbeddedCluster, bring_down, bring_up
+from runners.clusters.brokers.keeper_control import remove_dead_brokers
+from runners.clusters.brokers.ports import free_ports, require_free
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster, bring_down, bring_up
-from runners.clusters.keeper_control import remove_dead_brokers
-from runners.clusters.ports import free_ports, require_free
 from runners.errors import EmbeddedBrokerError
-from runners.places import locked, state_root
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.places import locked, state_root
 from runners.reporting import Say, silent
 
 _KIND = "persistent"

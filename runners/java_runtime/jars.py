@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
-from runners.places import cache_root, locked, write_atomically
+from runners.host_processes.places import cache_root, locked, write_atomically
+from runners.java_runtime.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.reporting import Say, first_line, silent
 
 if TYPE_CHECKING:

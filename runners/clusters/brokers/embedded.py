@@ -10,16 +10,16 @@ from typing import Any, Protocol
 
 import psutil
 
-from runners.clean_up import CleanUpList, clean_up_lists
-from runners.clusters import keeper
-from runners.clusters.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
+from runners.clusters.brokers import keeper
+from runners.clusters.brokers.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
+from runners.clusters.brokers.first_start import first_start
+from runners.clusters.brokers.keeper_control import await_answers, identities, launch_keeper, remove_dead_brokers
+from runners.clusters.brokers.ports import require_free
 from runners.clusters.cluster import LocalBroker, RunningCluster
-from runners.clusters.first_start import first_start
-from runners.clusters.java import KafkaJava
-from runners.clusters.keeper_control import await_answers, identities, launch_keeper, remove_dead_brokers
-from runners.clusters.ports import require_free
 from runners.errors import BrokerDidNotStart
-from runners.processes import ProcessIdentity
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.processes import ProcessIdentity
+from runners.java_runtime.java import KafkaJava
 from runners.reporting import Say, silent
 
 _STOP_TIMEOUT_S = keeper.GRACE_S + 10.0

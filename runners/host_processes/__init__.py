@@ -1,0 +1,1 @@
+"""What the tuner's processes on one host share: child processes, folders, locks, and cleaning up after killed ones."""
