@@ -83,7 +83,16 @@ def test_a_measurement_that_a_stall_has_spoilt_does_not_bend_the_fit() -> None:
 def test_what_was_not_measured_stays_uncertain() -> None:
     calibration = calibrate(measured(OTHER_HOST, configs(16_384, 300_000)))
     assert {"gzip_ratio", "zstd_ratio", "network_bytes_per_s"} <= set(calibration.undetermined)
-    assert calibration.constants.gzip_ratio == pytest.approx(1.0)
+    assert calibration.constants.network_bytes_per_s == pytest.approx(EMBEDDED.network_bytes_per_s, rel=0.05)
+
+
+def test_a_host_that_is_slow_in_all_measured_costs_is_expected_to_be_slow_in_others() -> None:
+    """Neither zstd nor gzip was measured."""
+    costs = ("sender_s_per_record", "client_s_per_byte", "client_s_per_request", "broker_s_per_byte")
+    slow = replace(EMBEDDED, **{name: 2 * getattr(EMBEDDED, name) for name in costs})
+    constants = calibrate(measured(slow, configs(16_384, 300_000))).constants
+    assert constants.zstd_ratio > 1.1
+    assert constants.gzip_ratio > 1.1
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,11 @@ NOISE_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
         "latency_p99_ms": 0.8,
     }
 )
-"""How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
+"""How far measurements lie from a good model, as the standard deviation of their logarithm, by metric.
+
+Those of the latencies are larger than that, so that a latency that the model can't describe hardly changes the costs
+from which a throughput follows.
+"""
 FACTORED: Final = (*CPU, *CONSUMERS)
 """Metrics for which the model's value is multiplied by one factor, instead of fitting its constants."""
 _FACTORED_NOISE_SD_LOG: Final = 0.2
