@@ -115,9 +115,13 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
     )
 
 
+_DEFAULTS_OF_JAVA: Final = {("gzip", "-1"), ("zstd", "0")}
+"""Levels that stand for the codec's default level. Source: `Deflater` of Java, and `ZSTD_CLEVEL_DEFAULT` of zstd."""
+
+
 def _level_of_java(codec: str, text: str) -> int | None:
     """Return the level of a codec for the model, whose levels are librdkafka's; None is the default level."""
-    if codec not in CODECS or text in ("", str(CODECS[codec].usual_level)):
+    if codec not in CODECS or text in ("", str(CODECS[codec].usual_level)) or (codec, text) in _DEFAULTS_OF_JAVA:
         return None
     # The model also has zstd's levels that librdkafka does not reach.
     return librdkafka_level(codec, int(text)) if codec == "lz4" else int(text)

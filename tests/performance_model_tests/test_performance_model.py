@@ -164,6 +164,12 @@ def test_all_levels_of_lz4_but_9_are_those_of_its_strong_compressor_in_java(
     assert least < lz4.cost_s_per_byte(settings_of(str(level)).level) / lz4.cost_s_per_byte(None) < most
 
 
+@pytest.mark.parametrize(("codec", "level"), [("gzip", "-1"), ("gzip", "6"), ("zstd", "0"), ("zstd", "3")])
+def test_a_level_that_stands_for_the_default_in_java_costs_what_the_default_costs(codec: str, level: str) -> None:
+    config = ProducerConfig.parse({"compression.type": codec, f"compression.{codec}.level": level}, java())
+    assert Settings.of(config, load()).level is None
+
+
 def java_gives(rate: float | None, size: int = 100, partitions: int = 3, **properties: Value) -> Performance:
     config = ProducerConfig.parse({name.replace("_", "."): value for name, value in properties.items()}, java())
     return performance(EMBEDDED, config, replace(load(size, rate), partitions=partitions))
