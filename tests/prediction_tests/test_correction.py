@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.prediction import observed, paced_load
-from benchmarks.problems.table import embedded_grid
+from benchmarks.problems.table import java_grid
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.performance_model.settings import Settings
@@ -65,8 +65,8 @@ def test_only_measured_metrics_have_factors() -> None:
 
 
 def test_real_measurements_are_predicted_better_with_it() -> None:
-    """The kept table of 168 configs, of which the fit sees 60."""
-    table = observed(embedded_grid())
+    """The kept table of 168 configs of the Java client, of which the fit sees 60."""
+    table = observed(java_grid())
     chosen = chosen_probes(list(table), 60, paced_load(table), EMBEDDED)
     calibration = calibrate([each for config in chosen for each in table[config]])
     with_it, without = [], []
@@ -77,7 +77,7 @@ def test_real_measurements_are_predicted_better_with_it() -> None:
         with_it.append(abs(log(told) - measured))
         without.append(abs(log(bare) - measured))
     assert len(with_it) > 100
-    assert np.mean(with_it) < 0.95 * np.mean(without)
+    assert np.mean(with_it) < 0.85 * np.mean(without)
 
 
 def test_what_was_learnt_at_one_level_of_a_codec_says_little_about_another() -> None:

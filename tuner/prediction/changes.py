@@ -59,7 +59,7 @@ _TYPES: Final = {name: get_args(get_type_hints(Changes)[name])[0] for name in LO
 
 
 def canonical_setting(name: str, client: Client) -> str:
-    """Return the name of a load setting without dashes, and of a property without its alias; others as they are."""
+    """Return the usual spelling of a name: a load setting without dashes, a property in place of its alias."""
     if (load_setting := name.replace("-", "_")) in LOAD_SETTINGS:
         return load_setting
     return client.catalogue.find(name).name if name in client.catalogue else name

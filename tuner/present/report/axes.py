@@ -9,7 +9,7 @@ FROM_ZERO_RATIO: Final = 20.0
 
 
 def is_wide(values: Iterable[float], ratio: float = _USUAL_RATIO) -> bool:
-    """Return whether values should have a logarithmic axis: all are above 0, and the range of them is wide.
+    """Return whether a chart should show values on a logarithmic axis: all are above 0, and they differ widely.
 
     Args:
         values: The values.

@@ -58,7 +58,7 @@ def summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
 
 
 def _experiment(name: str, store: ResultsStore) -> dict[str, Any]:
-    """Return the line of the list of studies that shows an experiment."""
+    """Return an experiment as a line of the list of studies."""
     measured = sum(trial.kind is Kind.MEASUREMENT for _, trial in store.trials())
     return listed_experiment(name, store.facts(), store.progress(), measured).as_json()
 
