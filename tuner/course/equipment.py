@@ -23,6 +23,7 @@ from tuner.course.environment import check_environment, environment_facts
 from tuner.course.mirroring import Mirror, finish_mirror, state_after
 from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
 from tuner.course.trials.bench import Bench
+from tuner.course.trials.racing import PhaseRule
 from tuner.course.trials.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.model.errors import RecordUnwritable
 from tuner.model.progress import Progress
@@ -162,6 +163,7 @@ def _pool(equipment: Equipment, keys: Sequence[str], say: Say) -> Pool:
         cluster=equipment.ray,
         target=",".join(keys) or None,
         jobs=equipment.ray_jobs,
+        job_modules=(TrialTarget.__module__, PhaseRule.__module__),  # a job holds runners and the rule of its phase
         on_wait=partial(tell_waiting, say),
         tell=say,
     )
