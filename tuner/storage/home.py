@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from tuner.model.errors import StudyNotFound
+from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.protocols import Storage
 from tuner.storage.sqlite import FolderStorage
-from tuner.storage.url import StorageUrl
 
 ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
 STORAGE_VARIABLE: Final = "KAFKA_TUNER_STORAGE"
@@ -34,7 +34,7 @@ def study_folder(name: str, root: Path | None = None) -> Path:
     return (root or studies_root()) / name
 
 
-def shared_url(url: str | None = None) -> StorageUrl | None:
+def shared_url(url: str | None = None) -> PostgresUrl | None:
     """Return the address of the database that stores the studies; None if they are stored in folders.
 
     Args:
@@ -44,7 +44,7 @@ def shared_url(url: str | None = None) -> StorageUrl | None:
         StorageMisnamed: The text is not the address of a PostgreSQL database.
     """
     named = url or os.environ.get(STORAGE_VARIABLE)
-    return StorageUrl.parse(named) if named else None
+    return PostgresUrl.parse(named) if named else None
 
 
 def storage_at(url: str | None = None) -> Storage:
