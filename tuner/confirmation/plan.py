@@ -112,6 +112,7 @@ class ConfirmationPlan:
         baseline: str,
         nominees: Mapping[Goal, tuple[str, ...]],
         trials: Iterable[Trial],
+        *,
         constraints: Sequence[Constraint] = (),
         confirmation_id: str = "",
         earlier: Sequence["ConfirmationPlan"] = (),

@@ -92,8 +92,15 @@ class Searches:
         """Return a search; or note why it is refused, and return None."""
         sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
         study, place = f"{self.experiment}-{name}", ("searches", name)
-        load, executor = self._load(_SHARED), self._executor(sections)
-        text = searching_text(self.written, study, sizes, sections, load, executor, self.max_bytes_per_trial)
+        text = searching_text(
+            self.written,
+            study,
+            sizes,
+            sections,
+            load=self._load(_SHARED),
+            executor=self._executor(sections),
+            max_bytes_per_trial=self.max_bytes_per_trial,
+        )
         try:
             spec = parse_study(text, name=study, folder=self.files.folder, origin=study, environ=self.environ)
         except StudyFileError as error:

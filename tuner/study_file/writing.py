@@ -122,6 +122,7 @@ def searching_text(
     name: str,
     record_bytes: Sequence[str],
     search: Mapping[str, Any],
+    *,
     load: Mapping[str, Any],
     executor: Mapping[str, Any],
     max_bytes_per_trial: int,

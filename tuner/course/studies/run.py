@@ -2,12 +2,11 @@
 
 import datetime
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 from runners.errors import TargetError
@@ -114,7 +113,7 @@ def measure_study(
         if searching:
             check_new(spec, lambda: not storage.has(folder), now)
         if not folder.exists() and not storage.has(folder):
-            stack.push(partial(_remove_if_unreached, storage, folder, spec.name, reporter.say))
+            stack.enter_context(_removed_if_unreached(storage, folder, spec.name, reporter.say))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
@@ -154,34 +153,31 @@ def measure_study(
         return results()
 
 
-def _remove_if_unreached(
-    storage: Storage,
-    folder: Path,
-    name: str,
-    say: Say,
-    kind: type[BaseException] | None,
-    error: BaseException | None,
-    trace: TracebackType | None,
-) -> None:
-    """Remove a study that this run has created, if the cluster was never reached, as with a mistyped address.
+@contextmanager
+def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
+    """Run the block, which creates a study, and remove the study if its cluster was never reached.
+
+    This happens if the address is mistyped.
 
     Args:
         storage: Where the study is kept.
         folder: The folder of the study.
         name: The name of the study.
         say: Called with a sentence for the user.
-        kind: The type of the error that ended the run; None if there was none.
-        error: This error.
-        trace: Its traceback.
+
+    Raises:
+        TargetError: The error from the block.
     """
-    if not isinstance(error, TargetError):
-        return
-    with suppress(StudyError):  # the first error tells the user more than this one
-        with closing(storage.read(folder)) as store:
-            unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
-        if unreached:
-            storage.remove(folder, name, say)
-            say(f"{name} is not kept, because its cluster could not be used")
+    try:
+        yield
+    except TargetError:
+        with suppress(StudyError):  # the first error tells the user more than this one
+            with closing(storage.read(folder)) as store:
+                unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
+            if unreached:
+                storage.remove(folder, name, say)
+                say(f"{name} is not kept, because its cluster could not be used")
+        raise
 
 
 def _study_trials(
