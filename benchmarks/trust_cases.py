@@ -38,7 +38,7 @@ from benchmarks.trust_figures import (
     told,
 )
 from objectives.scoring import Constraint
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.target import Target
 from tuner.results.recommendations.recommendation import Conditions
 

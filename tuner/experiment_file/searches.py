@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from tuner.experiment_file.sections import LOAD_KEYS, Settings
 from tuner.model.experiment import Search
+from tuner.model.goals import Goal
 from tuner.model.row import BestOf, Row
-from tuner.model.spec import Executor, Goal
+from tuner.model.spec import Executor
 from tuner.study_file import parse_study
 from tuner.study_file.errors import KeyPath, Problems, StudyFileError
 from tuner.study_file.properties import Files

@@ -28,11 +28,11 @@ from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.files.producer_file import FileClient
 from search_spaces.properties.catalogue import Value
 from search_spaces.space.parameters import KnobChange
+from tuner.model.goals import Goal
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
-    Goal,
     Method,
     NewBroker,
     PhaseSpec,

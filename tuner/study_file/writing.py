@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from tuner.model.spec import FORMER_SETTINGS, PRESETS, Goal
+from tuner.model.goals import PRESETS, Goal
+from tuner.model.spec import FORMER_SETTINGS
 from tuner.study_file.errors import Problems, StudyFileError
 from tuner.study_file.strict_yaml import escaped, fill_in, read_yaml, scalar
 

@@ -9,7 +9,8 @@ import typer
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
 from tuner.cli.options import confirm_options, workload_options
-from tuner.model.spec import Executor, Goal, Method, NewBroker
+from tuner.model.goals import Goal
+from tuner.model.spec import Executor, Method, NewBroker
 
 _FILE: Final = "Without a file"
 _CONFIRM: Final = "Confirmation"

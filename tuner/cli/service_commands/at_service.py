@@ -16,8 +16,8 @@ from tuner.cli.options.common_options import TARGET_PANEL
 from tuner.cli.printing import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
+from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind, exit_code_of_problem
-from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title

@@ -6,7 +6,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction
 from objectives.ratios import ERROR_RATE, Ratio, short
 from runners.reporting import counted, enumerated, percent
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.present.number_text import (
     Cell,
     gain,

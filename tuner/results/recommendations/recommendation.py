@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from objectives.ratios import Ratio
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
 
 

@@ -19,8 +19,9 @@ from tuner.course.studies.forking import TakenOver, begin_fork
 from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
+from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind
-from tuner.model.spec import Goal, check_rounds
+from tuner.model.spec import check_rounds
 from tuner.model.study_files import SERVICE_FILES
 from tuner.present.console import text_of
 from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
