@@ -24,7 +24,7 @@ from tuner.confirmation.stored_plans import (
 from tuner.course.budgets.budget import Budget, check_new, deadline_of
 from tuner.course.budgets.outlook import Outlook
 from tuner.course.environment import topic_shape
-from tuner.course.equipment import Equipment, open_bench, telling_errors
+from tuner.course.equipment import Equipment, open_bench
 from tuner.course.mirroring import Mirror
 from tuner.course.open_target import OpenTarget
 from tuner.course.studies.beginning import begin, confirm_limits, is_finished
@@ -32,7 +32,7 @@ from tuner.course.studies.record_sizes import measure_sizes
 from tuner.course.studies.reporter import Reporter
 from tuner.course.studies.study_progress import StudyProgress
 from tuner.course.studies.study_trials import StudyTrials
-from tuner.course.trial_keeper import TrialKeeper
+from tuner.course.trial_keeper import TrialKeeper, telling_end
 from tuner.course.trials.bench import Bench
 from tuner.model.errors import StudyError
 from tuner.model.facts import (
@@ -145,7 +145,7 @@ def measure_study(
             bench.on_interrupted = trials.count_interrupted
         make_strategy = partial(strategy_of, spec, sampler=sampler)
         results = partial(results_of, store, folder)
-        with telling_errors(trials.progress.tell):
+        with telling_end(trials.progress.tell):
             topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
             measure_sizes(trials, make_strategy, topic_max, confirmation_id, results, searching=searching, sleep=sleep)
             if not searching:
