@@ -6,8 +6,6 @@ only files that can be made again, such as the report.
 
 import difflib
 import os
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -123,14 +121,3 @@ def place_of_studies(storage: Storage, root: Path) -> str:
     """Return where studies are kept, as a part of a sentence that says that none is there."""
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     return f"in {storage.shown}" if storage.is_shared else below
-
-
-def verification_stem(file: str) -> str:
-    """Return what the names of the studies that verify a file begin with: `verify-new` for `new.properties`."""
-    return f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(file).stem)}"[:80]
-
-
-def numbered_name(stem: str, taken: Iterable[str]) -> str:
-    """Return `STEM-1`, or the name with the next number that is not taken."""
-    alike = {name for name in taken if name.startswith(stem)}
-    return next(name for number in range(1, len(alike) + 2) if (name := f"{stem}-{number}") not in alike)
