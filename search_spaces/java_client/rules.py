@@ -10,9 +10,11 @@ from search_spaces.client_facts.rules import (
     Condition,
     Rule,
     RuleOutcome,
+    idempotence_limits_in_flight,
+    idempotence_needs_acks_all,
+    idempotence_needs_retries,
     show,
     transactional_needs_idempotence,
-    when_idempotent,
 )
 from search_spaces.java_client.versions import Minor
 from search_spaces.properties.catalogue import INT_MAX
@@ -98,20 +100,8 @@ def _needs_default_partitioner(name: str) -> Rule:
 
 
 _ALWAYS: Final = (
-    Rule(
-        name="idempotence-needs-acks-all",
-        knobs=(IDEMPOTENCE, "acks"),
-        statement="an idempotent producer needs acks=all",
-        source=_REFUSED,
-        broken=when_idempotent("acks", lambda config: config.integer("acks") == -1),
-    ),
-    Rule(
-        name="idempotence-needs-retries",
-        knobs=(IDEMPOTENCE, "retries"),
-        statement="an idempotent producer needs retries of at least 1",
-        source=_REFUSED,
-        broken=when_idempotent("retries", lambda config: config.integer("retries") >= 1),
-    ),
+    idempotence_needs_acks_all(_REFUSED),
+    idempotence_needs_retries(_REFUSED),
     Rule(
         name="delivery-covers-linger-and-request",
         knobs=("delivery.timeout.ms", "linger.ms", "request.timeout.ms"),
@@ -140,13 +130,7 @@ _ALWAYS: Final = (
         outcome=RuleOutcome.UNMEASURED,
     ),
 )
-_IN_FLIGHT_3: Final = Rule(
-    name="idempotence-limits-in-flight",
-    knobs=(IDEMPOTENCE, IN_FLIGHT),
-    statement=f"an idempotent producer may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
-    source=_REFUSED,
-    broken=when_idempotent(IN_FLIGHT, lambda config: config.integer(IN_FLIGHT) <= IDEMPOTENT_MAX_IN_FLIGHT),
-)
+_IN_FLIGHT_3: Final = idempotence_limits_in_flight(_REFUSED, IN_FLIGHT)
 _IN_FLIGHT_4: Final = Rule(
     name="idempotence-limits-in-flight",
     knobs=(IDEMPOTENCE, IN_FLIGHT),
