@@ -16,6 +16,7 @@ from search_spaces.client_facts.rules import (
     show,
     transactional_needs_idempotence,
 )
+from search_spaces.java_client.levels import LEVEL_PROPERTIES, LEVELS_SINCE
 from search_spaces.java_client.versions import Minor
 from search_spaces.properties.catalogue import INT_MAX
 
@@ -23,14 +24,12 @@ ADAPTIVE: Final = "partitioner.adaptive.partitioning.enable"
 AVAILABILITY: Final = "partitioner.availability.timeout.ms"
 PARTITIONER: Final = "partitioner.class"
 IGNORE_KEYS: Final = "partitioner.ignore.keys"
-CODECS_WITH_LEVELS: Final = ("gzip", "lz4", "zstd")
 _OWN_PARTITIONERS: Final = "org.apache.kafka.clients.producer."
 _REFUSED: Final = "kafka-clients refuses to create the producer"
 _SILENT: Final = "kafka-clients accepts it but does not do it"
 
-# Levels arrived with 3.8 (KIP-390), the adaptive partitioner with 3.3 (KIP-794). Since 4.0, more than five requests in
-# flight no longer switch idempotence off.
-LEVELS_SINCE: Final[Minor] = (3, 8)
+# The adaptive partitioner arrived with 3.3 (KIP-794). Since 4.0, more than five requests in flight no longer switch
+# idempotence off.
 ADAPTIVE_SINCE: Final[Minor] = (3, 3)
 _IN_FLIGHT_REFUSED_SINCE: Final[Minor] = (4, 0)
 
@@ -43,7 +42,7 @@ def rules_of(minor: Minor) -> tuple[Rule, ...]:
         rules = (*rules, *_PARTITIONING)
     if minor >= LEVELS_SINCE:
         # The client refuses the level 0 with every codec, so this rule comes before those that set levels aside.
-        rules = (_GZIP_LEVEL, *rules, *(_level_needs(codec) for codec in CODECS_WITH_LEVELS))
+        rules = (_GZIP_LEVEL, *rules, *(_level_needs(codec) for codec in LEVEL_PROPERTIES))
     return rules
 
 
@@ -75,7 +74,7 @@ def _given_but(name: str, other: str, holds: Callable[[Effective], bool]) -> Con
 
 
 def _level_needs(codec: str) -> Rule:
-    level = f"compression.{codec}.level"
+    level = LEVEL_PROPERTIES[codec]
     return Rule(
         name=f"{codec}-level-needs-{codec}",
         knobs=("compression.type", level),
