@@ -17,7 +17,7 @@ from benchmarks import rdkafka_performance
 from benchmarks.evidence import run_benchmark
 from benchmarks.python_loop import python_loop_throughput
 from benchmarks.turns import Measure, Run, Turns, add_peers, add_phases, turns_parser
-from objectives.verdict import Evidence, judge
+from objectives.producer_verdict import Evidence, judge
 from runners.clock import US_PER_S
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import java_throughput
