@@ -13,7 +13,7 @@ import sys
 from typing import Final
 
 from benchmarks.evidence import run_benchmark
-from benchmarks.turns import Measure, Run, Turns, add_phases, goal_said, turns_parser
+from benchmarks.peers.turns import Measure, Run, Turns, add_phases, goal_said, turns_parser
 from objectives.producer_verdict import Evidence, judge
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.java_client.heap import default_heap_bytes

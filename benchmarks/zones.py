@@ -20,7 +20,7 @@ import numpy as np
 import psutil
 
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
-from benchmarks.loopback_peer import (
+from benchmarks.peers.loopback_peer import (
     MESSAGE_BYTES,
     MESSAGES_PER_S,
     echoed,

@@ -16,9 +16,9 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.predictions.queueing import Array, fitted, mean_response_s
 from benchmarks.problems.latency import PERCENTILES
 from benchmarks.problems.table import MeasuredTable, Row, unseen_rates_table
-from benchmarks.queueing import Array, fitted, mean_response_s
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from tuner.prediction.calibration import Calibration, calibrate

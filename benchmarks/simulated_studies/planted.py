@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from benchmarks.noise import Disturbance, Luck, Moment
+from benchmarks.simulated_studies.noise import Disturbance, Luck, Moment
 from objectives.scoring import Objective
 from runners.measurements.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
