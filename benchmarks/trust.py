@@ -3,10 +3,10 @@
 python -m benchmarks.trust [--studies 400] [--trials 40] [--only aa-5,power] [--processes 2] [--json]
 
 Bad advice is to recommend a change that does not help, or to recommend no change although one helps. The cases, with
-the disturbances of their simulated machine and their goals, are in `benchmarks.trust_cases`. Their seeds are 0, 1, 2,
-and so on. Most studies are light (`benchmarks.light_studies`). The cases whose names begin with `complete`, and
-`cluster`, run complete studies with sampler, bench and storage; there are half as many of them. The case `cluster` has
-the simulated cluster of `runners.simulated` with 5 % of noise.
+the disturbances of their simulated machine and their goals, are in `benchmarks.simulated_studies.cases`. Their seeds
+are 0, 1, 2, and so on. Most studies are light (`benchmarks.simulated_studies.light_studies`). The cases whose names
+begin with `complete`, and `cluster`, run complete studies with sampler, bench and storage; there are half as many of
+them. The case `cluster` has the simulated cluster of `runners.simulated` with 5 % of noise.
 """
 
 import json
@@ -24,11 +24,11 @@ from random import Random
 from statistics import geometric_mean, stdev
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
-from benchmarks.light_studies import LightStudy
-from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, RECORD_BYTES, Machine, MachineRunner
 from benchmarks.problems.truth import Truth
-from benchmarks.trust_cases import CASES, Case
-from benchmarks.trust_figures import Advice, Figure, Found, Interval
+from benchmarks.simulated_studies.cases import CASES, Case
+from benchmarks.simulated_studies.figures import Advice, Figure, Found, Interval
+from benchmarks.simulated_studies.light_studies import LightStudy
+from benchmarks.simulated_studies.planted import BASELINE, MB_PER_S, P99_MS, RECORD_BYTES, Machine, MachineRunner
 from objectives.ratios import Ratio
 from objectives.scoring import Objective
 from runners.runner import Runner
