@@ -89,7 +89,7 @@ class Row:
         else:
             shown = f"{100 * self.figure:.1f} +/- {100 * self.error:.1f} %"
         met = "" if not self.goal else "met" if self.met else "**missed**"
-        return f"| `{self.scenario}` | {self.studies} | {self.seeds} | {self.what} | {shown} | {self.goal} | {met} |"
+        return f"| `{self.scenario}` | {self.studies} | {self.what} | {shown} | {self.goal} | {met} |"
 
 
 def main() -> None:
@@ -106,7 +106,7 @@ def main() -> None:
         parser.error(f"--only must name cases among {', '.join(CASES)}, but got {', '.join(unknown)}")
     rows: list[Row] = []
     if not asked.json:
-        print("| scenario | studies | seeds | what | figure | goal | |\n| --- | ---: | --- | --- | ---: | ---: | --- |")
+        print("| scenario | studies | what | figure | goal | |\n| --- | ---: | --- | ---: | ---: | --- |")
     with get_context("spawn").Pool(asked.processes) as pool:
         for name in names:
             studies = max(2, asked.studies // 2) if CASES[name].complete else asked.studies
