@@ -144,3 +144,8 @@ def test_the_baseline_alone_has_a_hypervolume_of_one(metrics: tuple[str, ...]) -
     baseline = dict(zip(metrics, (48.5, 7.25, 3.125), strict=False))
     gains = [Objective(name).gain(value, value) for name, value in baseline.items()]
     assert hypervolume([gains]) == 1.0
+
+
+def test_dominance_counts_how_many_configs_are_better() -> None:
+    values = np.array([[1.0, 1.0], [2.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
+    assert dominated_by(values).tolist() == [0, 0, 2, 0]

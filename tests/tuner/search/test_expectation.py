@@ -20,7 +20,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
 from search_spaces.space.search_space import SearchSpace
 from tests.helpers.spaces import spaces
-from tests.tuner.search.bayesian.test_bayesian import config_at, row_of
+from tests.tuner.search.rows import config_at, row_of
 from tuner.model.spec import Method, RaySpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.regression.gaussian_process import GaussianProcess, Prior

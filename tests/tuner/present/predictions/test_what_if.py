@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
@@ -73,11 +71,3 @@ def test_a_disk_that_is_never_full_differs_from_one_of_which_nothing_is_known() 
     assert never["disk_full_after_days"] is None
     assert {"kept_days", "kept_gb_per_broker"} <= never.keys()
     assert not {"disk_full_after_days", "kept_days", "kept_gb_per_broker"} & unknown.keys()
-
-
-@pytest.mark.parametrize("brokers", ["-5", "0", "2.5"])
-def test_a_wrong_number_of_brokers_is_refused_and_a_right_one_alone_asks_nothing(brokers: str) -> None:
-    with pytest.raises(ValueError, match="brokers must be"):
-        Retention.typed({"brokers": brokers})
-    assert Retention.typed({"brokers": "3"}) is None
-    assert Retention.typed({"brokers": "", "disk_gb": " "}) is None

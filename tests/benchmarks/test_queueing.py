@@ -1,18 +1,14 @@
-"""The paper's queue against known results and a simulation, and its packets against what they are made of."""
+"""The paper's queue, against known results and a simulation."""
 
 from typing import Final
 
 import numpy as np
 import pytest
 
-from benchmarks.packet_model import Packet, PacketModel
 from benchmarks.queueing import Overloaded, PhaseType, fitted, mean_response_s
-from runners.workload import RecordSizes, Workload
-from search_spaces.configs.producer_config import ProducerConfig
 
 RNG_SEED: Final = 5
 RNG: Final = np.random.default_rng(4)
-LOAD: Final = Workload(RecordSizes.fixed(1_000), compressibility_ratio=0.5)
 
 
 def test_with_exponential_service_it_is_the_queue_of_the_textbook() -> None:
@@ -62,23 +58,3 @@ def test_the_fit_has_the_moments_and_the_shape_of_its_times(drawn: np.ndarray, m
     assert found.moment(2) == pytest.approx((drawn**2).mean(), rel=moments_within)
     for share in (0.1, 0.5, 0.9):
         assert found.below(float(np.quantile(drawn, share))) == pytest.approx(share, abs=0.1)
-
-
-def test_a_packet_has_a_full_batch_of_each_partition() -> None:
-    packet = Packet.of(ProducerConfig.parse({"batch.size": 16_384}), LOAD)
-    assert packet.records == pytest.approx(3 * (16_384 - 61) / 1_010)
-    assert packet.bytes == pytest.approx(3 * 16_384 + 60, rel=0.001)
-    assert packet.payload_ratio == pytest.approx(0.99, abs=0.01)
-    compressed = Packet.of(ProducerConfig.parse({"batch.size": 16_384, "compression.type": "zstd"}), LOAD)
-    assert 0.5 < compressed.bytes / packet.bytes < 0.6
-
-
-def test_the_line_is_found_again() -> None:
-    packets = [Packet.of(ProducerConfig.parse({"batch.size": size}), LOAD) for size in (4_096, 16_384, 65_536, 262_144)]
-    truth = PacketModel(80e-6, 3e-9, 1.0)
-    found = PacketModel.fitted(packets, [truth.records_per_s(each) for each in packets])
-    assert (found.fixed_s, found.s_per_byte, found.r_squared) == pytest.approx((80e-6, 3e-9, 1.0), rel=1e-6)
-    stored = found.stored_bytes(packets[0], 10.0)
-    assert stored == pytest.approx(
-        10 * truth.records_per_s(packets[0]) / packets[0].records * packets[0].bytes, rel=0.01
-    )

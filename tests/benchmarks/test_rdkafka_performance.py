@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import consumer_performance
 from benchmarks.rdkafka_performance import consumed_summary, records_per_s
 from runners.errors import GeneratorError
 
@@ -73,12 +72,3 @@ def test_the_summary_of_a_consumer_is_read() -> None:
         consumed_summary("% Failed to create Kafka consumer: no such property")
     with pytest.raises(GeneratorError, match="consumed in 0ms"):
         consumed_summary(said.splitlines()[0])
-
-
-def test_the_summary_of_kafka_s_consumer_tool_is_read() -> None:
-    line = (
-        "2026-11-25 14:23:13:000, 2026-11-25 14:23:14:101, 28.6102, 25.98, 300000, 272479.5, 768, 333, 85.9, 900900.9"
-    )
-    assert consumer_performance.records_per_s(line, 300_000) == 900_900.9
-    assert consumer_performance.records_per_s(line, 300_001) is None
-    assert consumer_performance.records_per_s("WARNING: Exiting before consuming the expected number", 1) is None
