@@ -94,7 +94,7 @@ class TestStartingAt(RunnerContract):
 
 @pytest.mark.long
 class TestWithConsumers(RealRunnerContract):
-    """Without consumers in the workload; `test_end_to_end.py` has them."""
+    """Without consumers in the workload; `consumer_runs/test_with_consumers.py` has them."""
 
     covers = WithConsumers
 
