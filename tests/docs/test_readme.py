@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from objectives.ratios import Ratio
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.docs.pages import blocks

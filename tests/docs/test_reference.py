@@ -5,7 +5,7 @@ import re
 from sphinx.pycode import ModuleAnalyzer
 
 from docs.extensions.reference import command_line, knobs, python, rest, study_file
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from search_spaces import Role, java, librdkafka
 from tests.helpers.repository import ROOT
 from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.outcome import COMPARED_WITH_BASELINE, OUTCOME_METRICS, TOLD_OF_CONSUMERS
+from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS, TOLD_OF_CONSUMERS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall

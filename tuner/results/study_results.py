@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from objectives.outcome import COMPARED_WITH_BASELINE
+from objectives.metrics import COMPARED_WITH_BASELINE
 from objectives.scoring import Constraint, Objective
 from runners.workload import RecordSizes
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from objectives.scoring import Constraint, Objective
 from tuner.model.spec import PRESETS, Goal
 from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused

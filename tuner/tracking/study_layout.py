@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from objectives.outcome import ShownIn, shown_in
+from objectives.metrics import ShownIn, shown_in
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, HOST, METHOD, SEED, STUDY_ID

@@ -16,7 +16,7 @@ from typing import Annotated, Final
 import psutil
 import typer
 
-from objectives.verdict import Evidence, judge
+from objectives.producer_verdict import Evidence, judge
 from runners.clusters.brokers.memory import memory_root
 from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from runners.java_client.stores import with_java_stores_read
+from runners.java_client.key_stores import with_java_stores_read
 from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.connection.connection_config import ConnectionConfig

@@ -3,7 +3,7 @@
 import shlex
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.ratios import ERROR_RATE, Ratio, short
 from runners.reporting import counted, enumerated, percent
 from tuner.model.spec import ALLOW_LOSS, Goal

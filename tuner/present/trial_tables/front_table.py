@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from objectives.bottlenecks import OTHER_LIMITS_TEXT
-from objectives.outcome import Direction, ShownIn, shown_in
+from objectives.metrics import Direction, ShownIn, shown_in
 from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
 from runners.reporting import counted, percent

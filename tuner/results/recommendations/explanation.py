@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.dominance import dominated_by
-from objectives.outcome import COMPARED_WITH_BASELINE, Direction
+from objectives.metrics import COMPARED_WITH_BASELINE, Direction
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from benchmarks.packet_model import Packet, PacketModel
+from benchmarks.predictions.packet_model import Packet, PacketModel
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

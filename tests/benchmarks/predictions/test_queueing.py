@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from benchmarks.queueing import Overloaded, PhaseType, fitted, mean_response_s
+from benchmarks.predictions.queueing import Overloaded, PhaseType, fitted, mean_response_s
 
 RNG_SEED: Final = 5
 RNG: Final = np.random.default_rng(4)

@@ -1,6 +1,6 @@
 """Kafka's own consumer tool: its summary is read."""
 
-from benchmarks import consumer_performance
+from benchmarks.peers import consumer_performance
 
 
 def test_the_summary_of_kafka_s_consumer_tool_is_read() -> None:
