@@ -12,9 +12,10 @@ import pytest
 from runners.errors import BrokerLost
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
+from tests.helpers.stored_studies import write_study
 from tuner.cli.app import start
 from tuner.cli.running.own_study import new_study
-from tuner.storage.home import storage_at
+from tuner.storage.home import ROOT_VARIABLE, storage_at
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
@@ -215,6 +216,14 @@ def test_a_command_works_with_closed_streams(tmp_path: Path, closed: str) -> Non
     ended = subprocess.run(["bash", "-c", f"exec {command} {closed}"], capture_output=True, text=True, check=False)
     assert (ended.returncode, "Traceback" in ended.stderr) == (0, False)
     assert "record_bytes" in (tmp_path / "night.yaml").read_text()
+
+
+def test_a_sign_that_the_locale_lacks_is_escaped(tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", ROOT_VARIABLE: str(tmp_path)}
+    words = arguments("front", "overnight")
+    ended = subprocess.run(words, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "\\xb1" in ended.stdout) == (0, True), ended.stderr
 
 
 def test_a_folder_that_was_deleted_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Mapping
@@ -160,9 +161,17 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open as long as the process
 
 
+def _print_in_any_encoding() -> None:
+    """Print what the user's locale has no character for, such as the sign in `±24 %`, as an escape such as `\\xb1`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def start() -> None:
     """Run the command line, and turn every expected error into one message and its exit code."""
     _open_closed_streams()
+    _print_in_any_encoding()
     catch_signals()
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.
