@@ -198,6 +198,21 @@ def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> N
     assert found.json["detail"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "detail"),
+    [
+        ("GET", "/v1/studies?limit=abc", "query.limit: must be a valid integer, unable to parse .*, but got 'abc'$"),
+        ("GET", "/v1/recommendation", "query.study: must be given$"),
+        ("GET", "/v1/studies/.hidden/trials", "path.study: must match pattern .*, but got '.hidden'$"),
+        ("GET", "/v1/studies?limit=" + "9" * 5000 + "x", "but got '9{99}$"),
+        ("DELETE", "/v1/studies", "the method must be GET or POST here, but got DELETE$"),
+        ("GET", "/v1/nothing", "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),
+    ],
+)
+def test_a_wrong_request_is_told_the_rule_and_the_value(served: Serving, method: str, path: str, detail: str) -> None:
+    assert re.search(detail, served.ask(method, path).json["detail"])
+
+
 def test_trials_come_in_pages(served: Serving) -> None:
     first = served.ask("GET", "/v1/studies/overnight/trials?limit=7").json
     assert [trial["sequence"] for trial in first["trials"]] == list(range(1, 8))
