@@ -458,6 +458,24 @@ def test_ctrl_c_leaves_the_study_running_and_says_how_to_stop_it(served: Serving
     assert ended(served, "long") == "cancelled"
 
 
+def test_a_mistake_is_named_with_the_user_s_file(served: Serving, tmp_path: Path) -> None:
+    file = tmp_path / "mistaken.yaml"
+    file.write_text(study_file("mistaken") + "baseline: {lingerms: 5}\n")
+    for command in ("run", "plan"):
+        refused = tuner("--server", served.url, command, str(file))
+        assert refused.code == 2
+        assert f"error: {file}, line " in refused.complaint
+        assert "baseline.lingerms" in refused.complaint
+
+
+def test_a_detached_study_needs_no_advice_about_ctrl_c(served: Serving, tmp_path: Path) -> None:
+    file = tmp_path / "first.yaml"
+    file.write_text(study_file("first"))
+    assert (
+        tuner("--server", served.url, "run", str(file), "--detach").err == f"study first is complete at {served.url}\n"
+    )
+
+
 def test_the_client_reports_errors(served: Serving) -> None:
     with pytest.raises(ServiceRefused, match="nobody") as refused:
         served.client.study("nobody")
