@@ -210,6 +210,16 @@ def test_a_bench_that_cannot_be_starts_no_broker(words: tuple[str, ...], complai
     assert "starting Kafka" not in refused.err
 
 
+def test_an_option_that_a_service_does_not_take_says_so() -> None:
+    for words in (("run", "--bootstrap", "kafka:9092"), ("predict", "orders", "--png", "sweep.png")):
+        refused = tuner("--server", "http://127.0.0.1:9", *words)
+        option = next(word for word in words if word.startswith("--"))
+        assert refused.code == 2
+        assert f"{option} can't be used with a service: leave it out, or leave out --server" in refused.complaint
+    unknown = tuner("--server", "http://127.0.0.1:9", "run", "--bootstrp", "kafka:9092")
+    assert "No such option: --bootstrp" in unknown.complaint
+
+
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_command_works_with_closed_streams(tmp_path: Path, closed: str) -> None:
     command = shlex.join(arguments("init", str(tmp_path / "night.yaml")))
