@@ -435,6 +435,12 @@ def test_fewer_rounds_at_most_than_at_least_are_refused_as_by_the_command(served
     assert (terms.rounds, terms.max_rounds) == (3, 3), "rounds that nobody asked for are lowered"
 
 
+def test_settings_of_a_confirmation_in_a_body_are_refused_and_not_ignored(served: Serving) -> None:
+    refused = served.ask("POST", "/v1/studies/orders/confirm", b'{"rounds": 2}', {"Content-Type": "application/json"})
+    assert refused.status == 422
+    assert refused.json["detail"] == "a confirmation takes no body: send its settings as query parameters"
+
+
 def test_a_reader_may_do_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "studies"
     root.mkdir()
