@@ -367,7 +367,11 @@ def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(
         queue.claim("test", at_once=1, lease_s=60)
         queue.move("complete", JobState.COMPLETE)
     with serving(root, "--no-access-log") as service:
-        for command, what in (("front", "its front"), ("explain", "the recommendation")):
+        for command, what in (
+            ("front", "its front"),
+            ("explain", "the recommendation"),
+            ("recommend", "the recommendation"),
+        ):
             warning = f"the study is not finished, so {what} may still change"
             for name in ("finished", "running", "interrupted"):
                 here, there = tuner(command, name), at(service, command, name)
