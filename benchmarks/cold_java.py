@@ -18,7 +18,7 @@ from typing import Final
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import ratio_of
 from runners.java_client.java_runner import JavaRunner
-from runners.java_client.keeping import end_kept_jvms
+from runners.java_client.kept_jvm import end_kept_jvms
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import consumer_performance, rdkafka_performance
 from benchmarks.evidence import positive_number, run_benchmark
-from benchmarks.turns import Measure, Run, Turns, add_peers, goal_said, turns_parser
-from objectives.read_verdict import ReadEvidence, judge_reading
+from benchmarks.peers import consumer_performance, rdkafka_performance
+from benchmarks.peers.turns import Measure, Run, Turns, add_peers, goal_said, turns_parser
+from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.clock import NS_PER_S, US_PER_S
 from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import KEPT, fill

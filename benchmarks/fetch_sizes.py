@@ -15,7 +15,7 @@ from typing import Final
 
 from benchmarks.consumer_generator import CONSUMER
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
-from benchmarks.packet_model import Packet, PacketModel
+from benchmarks.predictions.packet_model import Packet, PacketModel
 from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import KEPT, fill
 from runners.consumer_runs.topic_consumption import TopicConsumption

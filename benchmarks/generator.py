@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import rdkafka_performance
 from benchmarks.evidence import run_benchmark
-from benchmarks.python_loop import python_loop_throughput
-from benchmarks.turns import Measure, Run, Turns, add_peers, add_phases, turns_parser
-from objectives.verdict import Evidence, judge
+from benchmarks.peers import rdkafka_performance
+from benchmarks.peers.python_loop import python_loop_throughput
+from benchmarks.peers.turns import Measure, Run, Turns, add_peers, add_phases, turns_parser
+from objectives.producer_verdict import Evidence, judge
 from runners.clock import US_PER_S
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import java_throughput

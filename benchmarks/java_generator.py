@@ -13,8 +13,8 @@ import sys
 from typing import Final
 
 from benchmarks.evidence import run_benchmark
-from benchmarks.turns import Measure, Run, Turns, add_phases, goal_said, turns_parser
-from objectives.verdict import Evidence, judge
+from benchmarks.peers.turns import Measure, Run, Turns, add_phases, goal_said, turns_parser
+from objectives.producer_verdict import Evidence, judge
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.java_client.heap import default_heap_bytes
 from runners.java_runtime.pinned_jars import KAFKA_VERSION

@@ -27,7 +27,7 @@ from typing import Final
 import psutil
 
 from benchmarks.evidence import whole_number
-from objectives.outcome import metrics_of
+from objectives.metrics import metrics_of
 from runners.clusters.cluster import LocalBroker
 from runners.errors import WorkloadRefused
 from runners.load.isolated import Isolated, end_reused_processes
@@ -60,7 +60,7 @@ METRICS = (
     "paced_batch_records",
     "stored_bytes_per_record",
 )
-"""The columns with values. Those before the last three are metrics of `objectives.outcome`.
+"""The columns with values. Those before the last three are metrics of `objectives.metrics`.
 
 `batch_records` is the mean number of records in a batch under the saturating load and `paced_batch_records` under the
 paced one, and `stored_bytes_per_record` is what each broker stores of a record under the paced load, with its indexes.

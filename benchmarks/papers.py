@@ -28,6 +28,7 @@ from tuner.study_file import QUICK_SUFFIX
 MOST_MINUTES: Final = 40.0
 METRICS_DRAWN: Final = 2
 PICTURES: Final = PAGES.parent / "pictures"
+_DIFFERENCE: Final = "- Differs from the paper: "
 _TUNER: Final = str(Path(sys.executable).with_name("tuner"))
 
 
@@ -67,8 +68,12 @@ def main() -> None:
 
 
 def in_full(name: str, report: str) -> str:
-    """Return the report of the full form of an experiment with its picture."""
-    return f"### {name}\n\n![Metrics of {name}](../pictures/{name}-full.png)\n\n{report}"
+    """Return the report of the full form of an experiment with its picture.
+
+    The differences from the paper are left out, because they stand on the same page in the report of the quick form.
+    """
+    kept = "".join(line for line in report.splitlines(keepends=True) if not line.startswith(_DIFFERENCE))
+    return f"### {name}\n\n![Metrics of {name}](../pictures/{name}-full.png)\n\n{kept}"
 
 
 def with_pictures(report: str) -> str:

@@ -4,7 +4,7 @@
 
 Some configs of a table calibrate the performance model, and the others are predicted. The configs that calibrate it are
 chosen as `tuner calibrate` chooses its probes (`tuner.prediction.probes`). Each measurement was made once, so its own
-noise is part of the error. A second table has latencies by rate (`benchmarks.prediction_at_rates`).
+noise is part of the error. A second table has latencies by rate (`benchmarks.predictions.at_rates`).
 """
 
 import time
@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
-from benchmarks.packet_model import Packet, PacketModel
-from benchmarks.prediction_at_rates import print_latencies
-from benchmarks.prediction_of_producers import print_producers
+from benchmarks.predictions.at_rates import print_latencies
+from benchmarks.predictions.of_producers import print_producers
+from benchmarks.predictions.packet_model import Packet, PacketModel
 from benchmarks.problems.table import (
     MeasuredTable,
     Row,

@@ -29,9 +29,9 @@ from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.problems.searched import TABLES, Problem, Volume, problem_of
-from benchmarks.sampler_entries import ENTRIES, NEEDED
-from benchmarks.sampler_searches import Course, ask_costs_s, course
-from benchmarks.sampler_tables import load, missed, one_table, save, tables
+from benchmarks.searches.course import Course, ask_costs_s, course
+from benchmarks.searches.entries import ENTRIES, NEEDED
+from benchmarks.searches.tables import load, missed, one_table, save, tables
 from runners.errors import WorkloadRefused
 from search_spaces.configs.producer_config import ProducerConfig
 

@@ -3,10 +3,10 @@
 python -m benchmarks.trust [--studies 400] [--trials 40] [--only aa-5,power] [--processes 2] [--json]
 
 Bad advice is to recommend a change that does not help, or to recommend no change although one helps. The cases, with
-the disturbances of their simulated machine and their goals, are in `benchmarks.trust_cases`. Their seeds are 0, 1, 2,
-and so on. Most studies are light (`benchmarks.light_studies`). The cases whose names begin with `complete`, and
-`cluster`, run complete studies with sampler, bench and storage; there are half as many of them. The case `cluster` has
-the simulated cluster of `runners.simulated` with 5 % of noise.
+the disturbances of their simulated machine and their goals, are in `benchmarks.simulated_studies.cases`. Their seeds
+are 0, 1, 2, and so on. Most studies are light (`benchmarks.simulated_studies.light_studies`). The cases whose names
+begin with `complete`, and `cluster`, run complete studies with sampler, bench and storage; there are half as many of
+them. The case `cluster` has the simulated cluster of `runners.simulated` with 5 % of noise.
 """
 
 import json
@@ -24,11 +24,11 @@ from random import Random
 from statistics import geometric_mean, stdev
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
-from benchmarks.light_studies import LightStudy
-from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, RECORD_BYTES, Machine, MachineRunner
 from benchmarks.problems.truth import Truth
-from benchmarks.trust_cases import CASES, Case
-from benchmarks.trust_figures import Advice, Figure, Found, Interval
+from benchmarks.simulated_studies.cases import CASES, Case
+from benchmarks.simulated_studies.figures import Advice, Figure, Found, Interval
+from benchmarks.simulated_studies.light_studies import LightStudy
+from benchmarks.simulated_studies.planted import BASELINE, MB_PER_S, P99_MS, RECORD_BYTES, Machine, MachineRunner
 from objectives.ratios import Ratio
 from objectives.scoring import Objective
 from runners.runner import Runner
@@ -38,8 +38,8 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import goal_metrics
-from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.goals import Goal, goal_metrics
+from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation
@@ -89,7 +89,7 @@ class Row:
         else:
             shown = f"{100 * self.figure:.1f} +/- {100 * self.error:.1f} %"
         met = "" if not self.goal else "met" if self.met else "**missed**"
-        return f"| `{self.scenario}` | {self.studies} | {self.seeds} | {self.what} | {shown} | {self.goal} | {met} |"
+        return f"| `{self.scenario}` | {self.studies} | {self.what} | {shown} | {self.goal} | {met} |"
 
 
 def main() -> None:
@@ -106,7 +106,7 @@ def main() -> None:
         parser.error(f"--only must name cases among {', '.join(CASES)}, but got {', '.join(unknown)}")
     rows: list[Row] = []
     if not asked.json:
-        print("| scenario | studies | seeds | what | figure | goal | |\n| --- | ---: | --- | --- | ---: | ---: | --- |")
+        print("| scenario | studies | what | figure | goal | |\n| --- | ---: | --- | ---: | ---: | --- |")
     with get_context("spawn").Pool(asked.processes) as pool:
         for name in names:
             studies = max(2, asked.studies // 2) if CASES[name].complete else asked.studies

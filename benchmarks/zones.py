@@ -20,7 +20,7 @@ import numpy as np
 import psutil
 
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
-from benchmarks.loopback_peer import (
+from benchmarks.peers.loopback_peer import (
     MESSAGE_BYTES,
     MESSAGES_PER_S,
     echoed,
@@ -30,7 +30,7 @@ from benchmarks.loopback_peer import (
     sent_mb_per_s,
 )
 from runners.zones.link import Link
-from runners.zones.process import ProxyProcess
+from runners.zones.proxy_process import ProxyProcess
 
 DELAYS_MS: Final = (0.5, 1.0, 5.0, 20.0)
 BESIDE: Final = ((1.0, 20.0), (5.0, 100.0))

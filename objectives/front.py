@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from objectives.outcome import Direction
+from objectives.metrics import Direction
 from objectives.repeats import Estimate
 
 

@@ -27,7 +27,7 @@ from statistics import fmean, variance
 from typing import Final, Self
 
 from objectives.front import dominates
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.repeats import ASSUMED_NOISE_RATIO
 from objectives.scoring import Constraint, Objective, score
 from objectives.students_t import t_quantile

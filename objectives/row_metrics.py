@@ -1,7 +1,7 @@
 """The metrics of a row of an experiment: those of a trial, and what the client's statistics add to them.
 
 A row has one load, saturating or at a fixed rate, so a latency has the same name for both. The names of the metrics of
-a study are in `objectives.outcome`.
+a study are in `objectives.metrics`.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from statistics import fmean, median, stdev
 from types import MappingProxyType
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, Direction, Metric
+from objectives.metrics import OUTCOME_METRICS, SATURATED_PREFIX, Direction, Metric
 from runners.consumers.consumption import Consumption
 from runners.measurements.end_to_end import EndToEnd
 from runners.measurements.measurement import ClientActivity, LatencyCheck, Measurement, WindowKind

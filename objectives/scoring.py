@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.metrics import OUTCOME_METRICS, Direction
 
 LEAST_HELD_RATIO: Final = 0.95
 """The limit of the constraint that every study has: a config must deliver at least this share of the fixed rate.

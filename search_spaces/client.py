@@ -138,9 +138,9 @@ class Client:
                 broken.append(error)
         return broken
 
-    def in_force(self, given: Mapping[str, str]) -> Effective:
+    def in_force(self, given: Mapping[str, str]) -> "InForce":
         """Return the values in force if a config sets `given`, canonical values by canonical name."""
-        return Effective(given, self)
+        return InForce(given, self)
 
     def knob(self, name: str) -> Knob | None:
         """Return the knob of this name; None if the property is not worth searching by default."""
@@ -157,6 +157,21 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({self.kind} {self.version})"
+
+
+class InForce(Effective):
+    """The values in force in a config, and the client that they belong to.
+
+    Attributes:
+        client: The client.
+    """
+
+    __slots__ = ("client",)
+
+    def __init__(self, given: Mapping[str, str], client: Client) -> None:
+        """Take the config's given values: canonical values by canonical name."""
+        super().__init__(given, client.catalogue, client.derived)
+        self.client = client
 
 
 @lru_cache

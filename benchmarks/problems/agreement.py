@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.problems.latency import mean_ms, percentile_ms
+from benchmarks.problems.latency import PERCENTILES, mean_ms, percentile_ms
 from benchmarks.problems.table import MeasuredTable, Row
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import Performance, performance
@@ -18,13 +18,6 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
 _SATURATED: Final = "saturated_"
-_PERCENTILES: Final[Mapping[str, float]] = {
-    "latency_p50_ms": 0.5,
-    "latency_p90_ms": 0.9,
-    "latency_p95_ms": 0.95,
-    "latency_p99_ms": 0.99,
-    "latency_p999_ms": 0.999,
-}
 _LATE_S: Final = 5.0
 """The time in the phase at which latencies are compared, in seconds. It is about the middle of the phase.
 
@@ -128,8 +121,8 @@ def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: ClusterCons
 
 def _value(metric: str, told: Performance) -> float | None:
     """Return a metric of a simulated performance, or None if the model lacks the metric."""
-    if metric in _PERCENTILES:
-        return percentile_ms(told, _PERCENTILES[metric], _LATE_S)
+    if metric in PERCENTILES:
+        return percentile_ms(told, PERCENTILES[metric], _LATE_S)
     values = {
         "mb_per_s": told.mb_per_s,
         "records_per_s": told.records_per_s,

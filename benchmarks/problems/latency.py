@@ -1,11 +1,20 @@
 """Latencies of a simulated cluster, computed from its simulated performance."""
 
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Final
 
 from runners.performance_model.performance import Performance
 
+PERCENTILES: Final[Mapping[str, float]] = {
+    "latency_p50_ms": 0.5,
+    "latency_p90_ms": 0.9,
+    "latency_p95_ms": 0.95,
+    "latency_p99_ms": 0.99,
+    "latency_p999_ms": 0.999,
+}
+"""The metrics that are percentiles of the latency, each with its percentile as a ratio, in ascending order."""
 _NORMAL: Final = NormalDist()
 
 

@@ -22,7 +22,7 @@ Then follow a line with the names of the columns, and the rows:
     producers               number of producers that shared the load; 1 without this column
     a property's name       value of that property; an empty cell leaves the property out
     repeat, table, comment  for readers; ignored here
-    any other name          a metric of `objectives.outcome`; an empty cell means that it was not measured
+    any other name          a metric of `objectives.metrics`; an empty cell means that it was not measured
 
 Several rows with the same record size and config are repeats.
 """

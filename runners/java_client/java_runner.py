@@ -12,7 +12,7 @@ from runners.clusters.topics.owned_topics import Topic
 from runners.host.probe import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
-from runners.java_client.keeping import kept_jvm
+from runners.java_client.kept_jvm import kept_jvm
 from runners.java_client.load import JavaLoad, JavaResult
 from runners.java_client.reports import ONE_SAMPLE, ClientTotals, JavaReport
 from runners.java_client.warm_up import warm_up

@@ -10,8 +10,7 @@ from typing import Final
 
 from runners.performance_model.constants import CODECS
 from runners.workload import Workload
-from search_spaces.client import ClientKind
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client import ClientKind, InForce
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import RANDOM_PARTITIONERS
@@ -72,7 +71,7 @@ class Settings:
         return _remembered(config, *shape, producers)
 
     @staticmethod
-    def in_force(force: Effective, workload: Workload, producers: int = 1) -> "Settings":
+    def in_force(force: InForce, workload: Workload, producers: int = 1) -> "Settings":
         """Return the client's settings for the values in force in a config. The config need not have been checked."""
         read = _read(force, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
         return read if producers == 1 else replace(read, producers=producers)
@@ -85,7 +84,7 @@ def _remembered(
     return replace(_read(config.in_force, value_bytes, key_bytes, partitions), producers=producers)
 
 
-def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
+def _read(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     if force.client.kind is ClientKind.JAVA:
         return _read_java(force, value_bytes, key_bytes, partitions)
     # Other partitioners send all records without a key to one partition.
@@ -127,7 +126,7 @@ def _level_of_java(codec: str, text: str) -> int | None:
     return librdkafka_level(codec, int(text)) if codec == "lz4" else int(text)
 
 
-def _read_java(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
+def _read_java(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
     It compresses in the thread that calls `send`. A request has the next batch of each partition of a broker, as far as

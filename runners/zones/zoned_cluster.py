@@ -8,7 +8,7 @@ from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.reporting import Say, silent
 from runners.zones.link import Link
-from runners.zones.process import LatenessReport, ProxyProcess
+from runners.zones.proxy_process import LatenessReport, ProxyProcess
 
 
 @dataclass(slots=True)

@@ -3,11 +3,9 @@
 A client derives some defaults from other properties.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
-if TYPE_CHECKING:
-    from search_spaces.client import Client
+from search_spaces.properties.catalogue import Catalogue
 
 
 class Effective:
@@ -16,19 +14,31 @@ class Effective:
     Methods accept aliases as property names.
 
     Attributes:
-        client: The client that the values belong to.
+        catalogue: The client's properties, with their fixed defaults.
     """
 
-    __slots__ = ("_given", "client")
+    __slots__ = ("_derived", "_given", "catalogue")
 
-    def __init__(self, given: Mapping[str, str], client: "Client") -> None:
-        """Take the config's given values: canonical values by canonical name."""
+    def __init__(
+        self,
+        given: Mapping[str, str],
+        catalogue: Catalogue,
+        derived: Callable[["Effective", str], str | None],
+    ) -> None:
+        """Take the given values, and what is known of the client's defaults.
+
+        Args:
+            given: The config's given values: canonical values by canonical name.
+            catalogue: The client's properties, with their fixed defaults.
+            derived: Returns the default that the client derives for a property from other values; None if it does not.
+        """
         self._given = given
-        self.client = client
+        self._derived = derived
+        self.catalogue = catalogue
 
     def is_given(self, name: str) -> bool:
         """Return whether the config itself sets the property."""
-        return self.client.catalogue.find(name).name in self._given
+        return self.catalogue.find(name).name in self._given
 
     def text(self, name: str) -> str:
         """Return the value in force; "" if the property is not given and has no default.
@@ -36,14 +46,14 @@ class Effective:
         Raises:
             UnknownProperty: The client has no such property.
         """
-        entry = self.client.catalogue.find(name)
+        entry = self.catalogue.find(name)
         if entry.name in self._given:
             return self._given[entry.name]
-        return self.client.derived(self, entry.name) or entry.default or ""
+        return self._derived(self, entry.name) or entry.default or ""
 
     def stated(self, name: str) -> str:
         """Return the given value or the client's fixed default, without the defaults that the client derives."""
-        entry = self.client.catalogue.find(name)
+        entry = self.catalogue.find(name)
         return self._given.get(entry.name, entry.default or "")
 
     def number(self, name: str) -> float:

@@ -15,6 +15,7 @@ from search_spaces.client_facts.sizes import Sizes
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 STRATEGY: Final = "queuing.strategy"
 IDEMPOTENCE: Final = "enable.idempotence"
+THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
 
 
 class Stage(IntEnum):
@@ -78,6 +79,15 @@ def always(_: Sizes, __: Effective) -> bool:
 def on_request(_: Sizes, __: Effective) -> bool:
     """Return False: the knob is searched only if the study file names it."""
     return False
+
+
+ACKS: Final = Knob(
+    "acks",
+    "",
+    fixed(WordList(("0", "1", "all"), ("0", "1", "-1"))),
+    always,
+    f"{THESIS}, table 13: the most influential knob for the latency of records of 10 and 100 bytes",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Kafka's record format, version 2: how many bytes a record and a batch take before compression.
+"""Kafka's record format, version 2: how many bytes a record and a batch take before compression, and the codecs.
 
 Source: "Record Batch" and "Record" in the protocol guide of Apache Kafka. Records are taken to have no headers.
 """
@@ -6,6 +6,8 @@ Source: "Record Batch" and "Record" in the protocol guide of Apache Kafka. Recor
 from functools import lru_cache
 from typing import Final
 
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""How the records of a batch can be compressed."""
 BATCH_HEADER_BYTES: Final = 61
 # The fields that always take one byte: the attributes and the header count, and the timestamp delta if the records of a
 # batch are created within 63 ms.

@@ -26,22 +26,6 @@ def show(config: Effective, *names: str) -> str:
     return ", ".join(f"{name}={config.text(name)}" + ("" if config.is_given(name) else " (default)") for name in names)
 
 
-def when_idempotent(knob: str, holds: Callable[[Effective], bool]) -> Condition:
-    """Return the condition of a rule that an idempotent config breaks if `holds` returns False for the config.
-
-    Args:
-        knob: The property that `holds` checks, for the message.
-        holds: Returns whether an idempotent producer may have this config.
-    """
-
-    def broken(config: Effective) -> str | None:
-        if not config.flag("enable.idempotence") or holds(config):
-            return None
-        return show(config, "enable.idempotence", knob)
-
-    return broken
-
-
 def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
     """Return the condition of a rule that a config breaks if it sets `upper` to more than the value of `lower`.
 
@@ -113,6 +97,59 @@ def when_transactional(holds: Callable[[Effective], bool], *names: str) -> Condi
         names: The properties that `holds` checks, for the message.
     """
     return lambda config: show(config, *names) if config.text(TRANSACTIONAL_ID) and not holds(config) else None
+
+
+def idempotence_rule(name: str, knob: str, needs: str, source: str, holds: Callable[[Effective], bool]) -> Rule:
+    """Return a rule that only idempotent producers must keep.
+
+    Args:
+        name: The rule's name.
+        knob: The property that `holds` checks.
+        needs: The end of the rule's sentence, which begins with "an idempotent producer".
+        source: How we know that the rule is needed.
+        holds: Returns whether an idempotent producer may have this config.
+    """
+
+    def broken(config: Effective) -> str | None:
+        if not config.flag("enable.idempotence") or holds(config):
+            return None
+        return show(config, "enable.idempotence", knob)
+
+    return Rule(name, ("enable.idempotence", knob), f"an idempotent producer {needs}", source, broken)
+
+
+def idempotence_needs_acks_all(source: str) -> Rule:
+    """Return the rule that both clients have for the acks of idempotent producers."""
+    return idempotence_rule(
+        "idempotence-needs-acks-all", "acks", "needs acks=all", source, lambda config: config.integer("acks") == -1
+    )
+
+
+def idempotence_needs_retries(source: str) -> Rule:
+    """Return the rule that both clients have for the retries of idempotent producers."""
+    return idempotence_rule(
+        "idempotence-needs-retries",
+        "retries",
+        "needs retries of at least 1",
+        source,
+        lambda config: config.integer("retries") >= 1,
+    )
+
+
+def idempotence_limits_in_flight(source: str, knob: str) -> Rule:
+    """Return the rule that both clients have for the requests in flight of idempotent producers.
+
+    Args:
+        source: How we know that the rule is needed.
+        knob: The name of the property, as the client's users write it.
+    """
+    return idempotence_rule(
+        "idempotence-limits-in-flight",
+        knob,
+        f"may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
+        source,
+        lambda config: config.integer(knob) <= IDEMPOTENT_MAX_IN_FLIGHT,
+    )
 
 
 def transactional_needs_idempotence(source: str) -> Rule:

@@ -52,7 +52,7 @@ class Guarantee:
         one_at_a_time = in_force.integer("max.in.flight.requests.per.connection") == 1
         never_retried = in_force.integer("retries") == 0
         # Only librdkafka has the property; with lifo, the newest record leaves first.
-        first_in_first_out = STRATEGY not in in_force.client.catalogue or in_force.text(STRATEGY) == "fifo"
+        first_in_first_out = STRATEGY not in in_force.catalogue or in_force.text(STRATEGY) == "fifo"
         ordered = idempotent or (first_in_first_out and (one_at_a_time or never_retried))
         return cls(in_force.integer("acks"), ordered, idempotent)
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
 from typing import Final, Self
 
-from search_spaces.client import Client, librdkafka
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client import Client, InForce, librdkafka
 from search_spaces.properties.catalogue import Value
 from search_spaces.properties.roles import Role
 from search_spaces.properties.values import canonical_values
@@ -98,7 +97,7 @@ class ProducerConfig:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
     @property
-    def in_force(self) -> Effective:
+    def in_force(self) -> InForce:
         """The values in force: the given ones, and the client's defaults for all other properties."""
         return self.client.in_force(self.values)
 
@@ -141,12 +140,12 @@ class ProducerConfig:
         return self.client.limits.queue_bytes(self.in_force)
 
 
-def same_effect(one: Effective, other: Effective) -> bool:
+def same_effect(one: InForce, other: InForce) -> bool:
     """Return whether every producer property has the same value in both configs, with defaults considered."""
     names = one.client.producer_names
     return one.client == other.client and all(spelt_out(one, name) == spelt_out(other, name) for name in names)
 
 
-def spelt_out(config: Effective, name: str) -> str:
+def spelt_out(config: InForce, name: str) -> str:
     """Return a property's value in force, as text; if it means a codec's default level, return that level."""
     return config.client.spelt_out(config, name)

@@ -1,8 +1,8 @@
 """Connection properties: how to reach a cluster and how to log in. They are neither measured nor recorded.
 
 A file written for Kafka's Java clients works too: its logins and PEM files are translated to librdkafka's properties.
-This module can't read Java key stores: `runners.java_client.stores` converts them first. For a key store that was not
-converted, the error names the commands that convert it.
+This module can't read Java key stores: `runners.java_client.key_stores` converts them first. For a key store that was
+not converted, the error names the commands that convert it.
 
 Source: "TLS" and "SASL" in the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory` of kafka-clients 4.3.1 for
 the contents of a store of type PEM; its `OAuthBearerLoginCallbackHandler` for the options of that login.

@@ -8,8 +8,9 @@ from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.client_facts.sizes import Sizes
+from search_spaces.java_client.levels import LEVEL_PROPERTIES
 from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
-from search_spaces.java_client.rules import ADAPTIVE, AVAILABILITY, CODECS_WITH_LEVELS
+from search_spaces.java_client.rules import ADAPTIVE, AVAILABILITY
 
 _PARTITIONS_RULE: Final = "buffer-holds-a-batch-per-partition"
 _COVERS: Final = "delivery-covers-linger-and-request"
@@ -54,7 +55,7 @@ BOUNDS: Final = Bounds(
     drawn_early=("retries", _TIMEOUT),
     drawn_late=(_REQUEST,),
     adjusted=_adjusted,
-    undone_with={f"compression.{codec}.level": "compression.type" for codec in CODECS_WITH_LEVELS},
+    undone_with=dict.fromkeys(LEVEL_PROPERTIES.values(), "compression.type"),
     statements={_PARTITIONS_RULE: "buffer.memory must hold a batch for each partition, or send() waits for room"},
     needs={AVAILABILITY: (ADAPTIVE, "true")},
 )

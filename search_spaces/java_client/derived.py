@@ -40,7 +40,7 @@ def derived(config: Effective, name: str) -> str | None:
 def _idempotent_by_default(config: Effective) -> bool:
     """Return whether a producer is idempotent that does not set `enable.idempotence`, whose default is true."""
     return (
-        config.client.version not in _NOT_IDEMPOTENT_BY_DEFAULT
+        config.catalogue.version not in _NOT_IDEMPOTENT_BY_DEFAULT
         and config.stated("acks") == "-1"
         and int(config.stated("retries")) > 0
         and int(config.stated(IN_FLIGHT)) <= IDEMPOTENT_MAX_IN_FLIGHT

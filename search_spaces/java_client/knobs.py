@@ -2,11 +2,13 @@
 
 from typing import Final
 
-from search_spaces.client_facts.domains import Range, WordList
+from search_spaces.client_facts.domains import Range
 from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.knobs import (
+    ACKS,
     IDEMPOTENCE,
     IN_FLIGHT,
+    THESIS,
     Knob,
     Stage,
     StartingPoint,
@@ -15,20 +17,13 @@ from search_spaces.client_facts.knobs import (
     on_request,
     words,
 )
+from search_spaces.client_facts.record_format import CODECS
 from search_spaces.client_facts.sizes import Sizes
-from search_spaces.java_client.levels import FAST_LZ4
+from search_spaces.java_client.levels import FAST_LZ4, LEVEL_PROPERTIES, LEVELS_SINCE
 from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
-from search_spaces.java_client.rules import (
-    ADAPTIVE,
-    ADAPTIVE_SINCE,
-    AVAILABILITY,
-    IGNORE_KEYS,
-    LEVELS_SINCE,
-    PARTITIONER,
-)
+from search_spaces.java_client.rules import ADAPTIVE, ADAPTIVE_SINCE, AVAILABILITY, IGNORE_KEYS, PARTITIONER
 from search_spaces.java_client.versions import Minor
 
-_THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
 _MANUAL: Final = "the producer configs of Apache Kafka 4.3"
 _KIP_794: Final = "KIP-794, Strictly Uniform Sticky Partitioner"
 _LEVELS: Final = "KIP-390, Support Compression Level"
@@ -59,13 +54,7 @@ def _adapts(sizes: Sizes, baseline: Effective) -> bool:
 
 
 _FIRST: Final = (
-    Knob(
-        "acks",
-        "",
-        fixed(WordList(("0", "1", "all"), ("0", "1", "-1"))),
-        always,
-        f"{_THESIS}, table 13: the most influential knob for the latency of records of 10 and 100 bytes",
-    ),
+    ACKS,
     Knob(
         IDEMPOTENCE,
         "",
@@ -79,7 +68,7 @@ _FIRST: Final = (
         "requests",
         fixed(Range(1, 100, log=True)),
         always,
-        f"{_THESIS}, 5.2.3: 1 costs throughput but lowers the latency of small records",
+        f"{THESIS}, 5.2.3: 1 costs throughput but lowers the latency of small records",
         Stage.LAST,
     ),
     Knob(
@@ -87,7 +76,7 @@ _FIRST: Final = (
         "bytes",
         _buffer,
         always,
-        f"{_THESIS}, tables 5 and 6: under full load, latency is the time in the buffer",
+        f"{THESIS}, tables 5 and 6: under full load, latency is the time in the buffer",
         Stage.SECOND,
     ),
     Knob(
@@ -103,7 +92,7 @@ _FIRST: Final = (
         "bytes",
         lambda sizes: Range(sizes.batch_low_bytes, sizes.batch_high_bytes, log=True),
         lambda sizes, _: sizes.several_in_batch,
-        f"{_THESIS}, tables 8 to 12: best at 100 to 1,000 records per batch; {_KIP_794}: records without a key stay on "
+        f"{THESIS}, tables 8 to 12: best at 100 to 1,000 records per batch; {_KIP_794}: records without a key stay on "
         "a partition for this many bytes",
     ),
     Knob(
@@ -111,7 +100,7 @@ _FIRST: Final = (
         "ms",
         fixed(Range(1, 100, log=True, special=0, reach=0.4)),
         always,
-        f"{_THESIS}, 5.2.2: 10 ms is better than 0; {_MANUAL}: 5 by default since 4.0, 0 before",
+        f"{THESIS}, 5.2.2: 10 ms is better than 0; {_MANUAL}: 5 by default since 4.0, 0 before",
     ),
 )
 _ADAPTIVE: Final = (
@@ -142,7 +131,7 @@ _COMPRESSION: Final = (
     Knob(
         "compression.type",
         "",
-        fixed(words("none", "gzip", "snappy", "lz4", "zstd")),
+        fixed(words(*CODECS)),
         always,
         f"{_MANUAL}: uses the client's CPU to save bytes on the network and on disk",
     ),
@@ -199,9 +188,7 @@ INFLUENTIAL: Final = (
     "linger.ms",
     "batch.size",
     "compression.type",
-    "compression.gzip.level",
-    "compression.lz4.level",
-    "compression.zstd.level",
+    *LEVEL_PROPERTIES.values(),
     "acks",
     BUFFER,
     IDEMPOTENCE,

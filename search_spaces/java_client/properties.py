@@ -10,6 +10,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from search_spaces.client_facts.record_format import CODECS
+from search_spaces.java_client.levels import LEVEL_PROPERTIES
 from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
 from search_spaces.java_client.versions import Minor
 from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property, major_and_minor
@@ -17,9 +19,7 @@ from search_spaces.properties.roles import Role
 
 # What the client's own list does not say.
 _ANY_CASE: Final = "metadata.recovery.strategy"  # of the words of all other properties, the client compares the case
-_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")  # releases before 3.3 check the codec only when they start
 _LONGEST_LINGER_MS: Final = 2**31 - 1  # KafkaProducer.lingerMs lowers longer ones without a word
-_GZIP_LEVEL: Final = "compression.gzip.level"
 _MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 
 
@@ -95,7 +95,7 @@ def _property(row: Mapping[str, Any]) -> Property:
     name, kind, low, high, default = row["name"], row["type"], row["low"], row["high"], row["default"]
     choices = None if row["choices"] is None else tuple(choice for choice in row["choices"])
     if name == "compression.type":
-        kind, choices = "enum", _CODECS
+        kind, choices = "enum", CODECS  # releases before 3.3 check the codec only when they start
     elif name == _ANY_CASE and choices is not None:
         choices = tuple(choice.lower() for choice in choices)
     elif name == "acks":
@@ -103,7 +103,7 @@ def _property(row: Mapping[str, Any]) -> Property:
         default = "-1" if default == "all" else default
     elif name == "linger.ms":
         high = _LONGEST_LINGER_MS
-    elif name == _GZIP_LEVEL:
+    elif name == LEVEL_PROPERTIES["gzip"]:
         low = int(default)  # -1 means the codec's own default; 0 is refused by a rule
     role, reason = role_of(name)
     return Property(

@@ -10,10 +10,13 @@ from search_spaces.client_facts.rules import (
     Condition,
     Rule,
     RuleOutcome,
+    idempotence_limits_in_flight,
+    idempotence_needs_acks_all,
+    idempotence_needs_retries,
     show,
     transactional_needs_idempotence,
-    when_idempotent,
 )
+from search_spaces.java_client.levels import LEVEL_PROPERTIES, LEVELS_SINCE
 from search_spaces.java_client.versions import Minor
 from search_spaces.properties.catalogue import INT_MAX
 
@@ -21,14 +24,12 @@ ADAPTIVE: Final = "partitioner.adaptive.partitioning.enable"
 AVAILABILITY: Final = "partitioner.availability.timeout.ms"
 PARTITIONER: Final = "partitioner.class"
 IGNORE_KEYS: Final = "partitioner.ignore.keys"
-CODECS_WITH_LEVELS: Final = ("gzip", "lz4", "zstd")
 _OWN_PARTITIONERS: Final = "org.apache.kafka.clients.producer."
 _REFUSED: Final = "kafka-clients refuses to create the producer"
 _SILENT: Final = "kafka-clients accepts it but does not do it"
 
-# Levels arrived with 3.8 (KIP-390), the adaptive partitioner with 3.3 (KIP-794). Since 4.0, more than five requests in
-# flight no longer switch idempotence off.
-LEVELS_SINCE: Final[Minor] = (3, 8)
+# The adaptive partitioner arrived with 3.3 (KIP-794). Since 4.0, more than five requests in flight no longer switch
+# idempotence off.
 ADAPTIVE_SINCE: Final[Minor] = (3, 3)
 _IN_FLIGHT_REFUSED_SINCE: Final[Minor] = (4, 0)
 
@@ -41,7 +42,7 @@ def rules_of(minor: Minor) -> tuple[Rule, ...]:
         rules = (*rules, *_PARTITIONING)
     if minor >= LEVELS_SINCE:
         # The client refuses the level 0 with every codec, so this rule comes before those that set levels aside.
-        rules = (_GZIP_LEVEL, *rules, *(_level_needs(codec) for codec in CODECS_WITH_LEVELS))
+        rules = (_GZIP_LEVEL, *rules, *(_level_needs(codec) for codec in LEVEL_PROPERTIES))
     return rules
 
 
@@ -73,7 +74,7 @@ def _given_but(name: str, other: str, holds: Callable[[Effective], bool]) -> Con
 
 
 def _level_needs(codec: str) -> Rule:
-    level = f"compression.{codec}.level"
+    level = LEVEL_PROPERTIES[codec]
     return Rule(
         name=f"{codec}-level-needs-{codec}",
         knobs=("compression.type", level),
@@ -98,20 +99,8 @@ def _needs_default_partitioner(name: str) -> Rule:
 
 
 _ALWAYS: Final = (
-    Rule(
-        name="idempotence-needs-acks-all",
-        knobs=(IDEMPOTENCE, "acks"),
-        statement="an idempotent producer needs acks=all",
-        source=_REFUSED,
-        broken=when_idempotent("acks", lambda config: config.integer("acks") == -1),
-    ),
-    Rule(
-        name="idempotence-needs-retries",
-        knobs=(IDEMPOTENCE, "retries"),
-        statement="an idempotent producer needs retries of at least 1",
-        source=_REFUSED,
-        broken=when_idempotent("retries", lambda config: config.integer("retries") >= 1),
-    ),
+    idempotence_needs_acks_all(_REFUSED),
+    idempotence_needs_retries(_REFUSED),
     Rule(
         name="delivery-covers-linger-and-request",
         knobs=("delivery.timeout.ms", "linger.ms", "request.timeout.ms"),
@@ -140,13 +129,7 @@ _ALWAYS: Final = (
         outcome=RuleOutcome.UNMEASURED,
     ),
 )
-_IN_FLIGHT_3: Final = Rule(
-    name="idempotence-limits-in-flight",
-    knobs=(IDEMPOTENCE, IN_FLIGHT),
-    statement=f"an idempotent producer may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
-    source=_REFUSED,
-    broken=when_idempotent(IN_FLIGHT, lambda config: config.integer(IN_FLIGHT) <= IDEMPOTENT_MAX_IN_FLIGHT),
-)
+_IN_FLIGHT_3: Final = idempotence_limits_in_flight(_REFUSED, IN_FLIGHT)
 _IN_FLIGHT_4: Final = Rule(
     name="idempotence-limits-in-flight",
     knobs=(IDEMPOTENCE, IN_FLIGHT),

@@ -3,11 +3,13 @@
 import math
 from typing import Final
 
-from search_spaces.client_facts.domains import Range, WordList
+from search_spaces.client_facts.domains import Range
 from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.knobs import (
+    ACKS,
     IDEMPOTENCE,
     IN_FLIGHT,
+    THESIS,
     Knob,
     Stage,
     StartingPoint,
@@ -16,6 +18,7 @@ from search_spaces.client_facts.knobs import (
     on_request,
     words,
 )
+from search_spaces.client_facts.record_format import CODECS
 from search_spaces.client_facts.sizes import Sizes
 from search_spaces.librdkafka.levels import CODEC_LEVELS
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES, QUEUED_RECORD_BYTES
@@ -29,7 +32,6 @@ _MOST_IN_BATCH: Final = 1_000_000
 RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
 """The values of `partitioner` that spread records without a key over all partitions."""
 
-_THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
 _MANUAL: Final = "librdkafka 2.16 CONFIGURATION.md"
 _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
@@ -63,13 +65,7 @@ def _level(codec: str, low: int, source: str) -> Knob:
 
 # In the order in which they are drawn: a knob that bounds another comes first (see `search_spaces.space.dependencies`).
 KNOBS: Final = (
-    Knob(
-        "acks",
-        "",
-        fixed(WordList(("0", "1", "all"), ("0", "1", "-1"))),
-        always,
-        f"{_THESIS}, table 13: the most influential knob for the latency of records of 10 and 100 bytes",
-    ),
+    ACKS,
     Knob(
         IDEMPOTENCE,
         "",
@@ -83,7 +79,7 @@ KNOBS: Final = (
         "requests",
         fixed(Range(1, 100, log=True, special=1_000_000, reach=160)),
         always,
-        f"{_THESIS}, 5.2.3: 1 costs throughput but lowers the latency of small records; {_MANUAL}: 1,000,000: no limit",
+        f"{THESIS}, 5.2.3: 1 costs throughput but lowers the latency of small records; {_MANUAL}: 1,000,000: no limit",
         Stage.LAST,
     ),
     Knob(
@@ -91,7 +87,7 @@ KNOBS: Final = (
         "KiB",
         _queue_kbytes,
         lambda sizes, baseline: not _messages_bind(sizes, baseline),
-        f"{_THESIS}, tables 5 and 6: under full load, latency is the time in the buffer; {_MANUAL}: its limit in bytes",
+        f"{THESIS}, tables 5 and 6: under full load, latency is the time in the buffer; {_MANUAL}: its limit in bytes",
         Stage.SECOND,
     ),
     Knob(
@@ -106,7 +102,7 @@ KNOBS: Final = (
         "records",
         _queue_messages,
         lambda sizes, baseline: _messages_bind(sizes, baseline),
-        f"{_THESIS}, tables 5 and 6: under full load, latency is the time in the buffer; {_MANUAL}: importance high",
+        f"{THESIS}, tables 5 and 6: under full load, latency is the time in the buffer; {_MANUAL}: importance high",
         Stage.SECOND,
     ),
     Knob(
@@ -114,7 +110,7 @@ KNOBS: Final = (
         "bytes",
         lambda sizes: Range(sizes.batch_low_bytes, sizes.batch_high_bytes, log=True),
         lambda sizes, _: sizes.several_in_batch,
-        f"{_THESIS}, tables 8 to 12: best at 100 to 1,000 records per batch; at most the topic's max.message.bytes",
+        f"{THESIS}, tables 8 to 12: best at 100 to 1,000 records per batch; at most the topic's max.message.bytes",
     ),
     Knob(
         "batch.num.messages",
@@ -134,7 +130,7 @@ KNOBS: Final = (
         "ms",
         fixed(Range(0.05, 100, whole=False, log=True, special=0, reach=0.02)),
         always,
-        f"{_INTRODUCTION}, Performance: the single most important property; {_THESIS}, 5.2.2: 10 ms is better than 0",
+        f"{_INTRODUCTION}, Performance: the single most important property; {THESIS}, 5.2.2: 10 ms is better than 0",
     ),
     Knob(
         "sticky.partitioning.linger.ms",
@@ -149,7 +145,7 @@ KNOBS: Final = (
     Knob(
         "compression.type",
         "",
-        fixed(words("none", "gzip", "snappy", "lz4", "zstd")),
+        fixed(words(*CODECS)),
         always,
         f"{_INTRODUCTION}, Compression: uses the client's CPU to save bytes on the network and on disk",
     ),

@@ -4,14 +4,16 @@ from typing import Final
 
 from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.rules import (
-    IDEMPOTENT_MAX_IN_FLIGHT,
     Condition,
     Rule,
     RuleOutcome,
     above,
+    idempotence_limits_in_flight,
+    idempotence_needs_acks_all,
+    idempotence_needs_retries,
+    idempotence_rule,
     show,
     transactional_needs_idempotence,
-    when_idempotent,
     when_transactional,
 )
 from search_spaces.librdkafka.levels import CODEC_LEVELS, NO_LEVEL
@@ -62,45 +64,22 @@ def linger_beyond_timeout(config: Effective) -> str | None:
 
 
 RULES: Final = (
-    Rule(
-        name="idempotence-needs-acks-all",
-        knobs=("enable.idempotence", "acks"),
-        statement="an idempotent producer needs acks=all",
-        source=_REFUSED,
-        broken=when_idempotent("acks", lambda config: config.integer("acks") == -1),
+    idempotence_needs_acks_all(_REFUSED),
+    idempotence_limits_in_flight(_REFUSED, "max.in.flight"),
+    idempotence_needs_retries(_REFUSED),
+    idempotence_rule(
+        "idempotence-needs-fifo",
+        "queuing.strategy",
+        "needs queuing.strategy=fifo",
+        _REFUSED,
+        lambda config: config.text("queuing.strategy") == "fifo",
     ),
-    Rule(
-        name="idempotence-limits-in-flight",
-        knobs=("enable.idempotence", "max.in.flight"),
-        statement=f"an idempotent producer may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
-        source=_REFUSED,
-        broken=when_idempotent(
-            "max.in.flight", lambda config: config.integer("max.in.flight") <= IDEMPOTENT_MAX_IN_FLIGHT
-        ),
-    ),
-    Rule(
-        name="idempotence-needs-retries",
-        knobs=("enable.idempotence", "retries"),
-        statement="an idempotent producer needs retries of at least 1",
-        source=_REFUSED,
-        broken=when_idempotent("retries", lambda config: config.integer("retries") >= 1),
-    ),
-    Rule(
-        name="idempotence-needs-fifo",
-        knobs=("enable.idempotence", "queuing.strategy"),
-        statement="an idempotent producer needs queuing.strategy=fifo",
-        source=_REFUSED,
-        broken=when_idempotent("queuing.strategy", lambda config: config.text("queuing.strategy") == "fifo"),
-    ),
-    Rule(
-        name="idempotence-fixes-backpressure",
-        knobs=("enable.idempotence", "queue.buffering.backpressure.threshold"),
-        statement="an idempotent producer needs queue.buffering.backpressure.threshold=1",
-        source=_REFUSED,
-        broken=when_idempotent(
-            "queue.buffering.backpressure.threshold",
-            lambda config: config.integer("queue.buffering.backpressure.threshold") == 1,
-        ),
+    idempotence_rule(
+        "idempotence-fixes-backpressure",
+        "queue.buffering.backpressure.threshold",
+        "needs queue.buffering.backpressure.threshold=1",
+        _REFUSED,
+        lambda config: config.integer("queue.buffering.backpressure.threshold") == 1,
     ),
     Rule(
         name="acks-is-none-one-or-all",

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from search_spaces.client import Client, ClientKind
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client import Client, ClientKind, InForce
 from search_spaces.configs.transactions import transactions
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
 from search_spaces.files.java_file import LIKENESS
@@ -42,7 +41,7 @@ class Entries:
     findings: list[LintFinding] = field(default_factory=list)
 
     @property
-    def in_force(self) -> Effective:
+    def in_force(self) -> InForce:
         """The values in force: those of the file, and the client's defaults for all others."""
         return self.client.in_force({**self.transactions, **self.values})
 

@@ -14,10 +14,9 @@ from operator import eq
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.client import Client
+from search_spaces.client import Client, InForce
 from search_spaces.client_facts.bounds import UNBOUNDED, Ordering, limit
 from search_spaces.client_facts.domains import WordList
-from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.client_facts.sizes import Sizes
 from search_spaces.configs.guarantee import Guarantee
@@ -51,7 +50,7 @@ def drawing_order(client: Client) -> Callable[[str], tuple[int, str]]:
 
 
 def bounds(
-    name: str, so_far: Effective, sizes: Sizes, floor: Guarantee, highest: Mapping[str, float] = _NOTHING_HIGH
+    name: str, so_far: InForce, sizes: Sizes, floor: Guarantee, highest: Mapping[str, float] = _NOTHING_HIGH
 ) -> tuple[float, float]:
     """Return the lowest and the highest value allowed for a numeric knob, given the values already drawn.
 
@@ -73,13 +72,13 @@ def bounds(
     return low, high
 
 
-def _added(name: str, so_far: Effective, highest: Mapping[str, float]) -> float:
+def _added(name: str, so_far: InForce, highest: Mapping[str, float]) -> float:
     if not name:
         return 0
     return highest[name] if name in highest and not so_far.is_given(name) else so_far.number(name)
 
 
-def is_drawn(parameter: Parameter, so_far: Effective) -> bool:
+def is_drawn(parameter: Parameter, so_far: InForce) -> bool:
     """Return whether to draw a value for a knob: only if the knob has an effect, given the values drawn before it."""
     if parameter.name == IDEMPOTENCE:
         return so_far.integer("acks") == -1
@@ -207,8 +206,8 @@ class _Narrowing:
                 if value != self._in_force().text(parameter.sets):
                     self.fixed[parameter.sets] = value
 
-    def _in_force(self, changes: Mapping[str, str] = _NOTHING) -> Effective:
-        return Effective({**self.fixed, **changes}, self.client)
+    def _in_force(self, changes: Mapping[str, str] = _NOTHING) -> InForce:
+        return self.client.in_force({**self.fixed, **changes})
 
     def _largest(self, name: str) -> float:
         """Return the largest value that a property has in the space; 0 if `name` is empty."""

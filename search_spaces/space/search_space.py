@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-from search_spaces.client import Client
+from search_spaces.client import Client, InForce
 from search_spaces.client_facts.bounds import UNBOUNDED
 from search_spaces.client_facts.domains import Chooser, NumberList, Odometer, ParamValue, Range, RangeEnds, WordList
-from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig, same_effect, spelt_out
@@ -219,7 +218,7 @@ class SearchSpace:
                 values[parameter.sets] = ask(self._allowed(parameter, so_far, highest))
         return {**values, **self.client.bounds.adjusted(so_far, self.sizes)}
 
-    def _allowed(self, parameter: Parameter, so_far: Effective, highest: Mapping[str, float]) -> Parameter:
+    def _allowed(self, parameter: Parameter, so_far: InForce, highest: Mapping[str, float]) -> Parameter:
         if isinstance(parameter.domain, WordList):
             return parameter
         low, high = bounds(parameter.name, so_far, self.sizes, self.floor, highest)

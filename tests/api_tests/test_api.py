@@ -14,7 +14,7 @@ from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.api import Study
 from tuner.model.errors import StudyChanged, StudyNotFound
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.study_file import StudyFileError
 
 STUDY: dict[str, Any] = {

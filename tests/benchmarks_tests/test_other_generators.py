@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import consumer_performance
-from benchmarks.rdkafka_performance import consumed_summary, records_per_s
+from benchmarks.peers import consumer_performance
+from benchmarks.peers.rdkafka_performance import consumed_summary, records_per_s
 from runners.errors import GeneratorError
 
 # The output of librdkafka 2.0.2.

@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 import pytest
 
-from benchmarks.packet_model import Packet, PacketModel
-from benchmarks.queueing import Overloaded, PhaseType, fitted, mean_response_s
+from benchmarks.predictions.packet_model import Packet, PacketModel
+from benchmarks.predictions.queueing import Overloaded, PhaseType, fitted, mean_response_s
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

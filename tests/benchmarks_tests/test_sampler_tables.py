@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from benchmarks.sampler_searches import Course
-from benchmarks.sampler_tables import load, one_table, save, tables
+from benchmarks.searches.course import Course
+from benchmarks.searches.tables import load, one_table, save, tables
 
 
 def searched(sampler: str, seed: int, reached_after: int) -> Course:

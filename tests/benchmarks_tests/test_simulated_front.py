@@ -10,7 +10,7 @@ from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.nearest import Nearest
 from benchmarks.problems.truth import Truth
 from objectives.front import dominates, hypervolume
-from objectives.outcome import Direction
+from objectives.metrics import Direction
 from runners.performance_model.constants import REMOTE
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange

@@ -10,9 +10,18 @@ from statistics import fmean
 
 import pytest
 
-from benchmarks.light_studies import LightStudy
-from benchmarks.noise import Autocorrelated, CarryOver, Luck, Moment, Scatter, Sessions, Stalls, Warming
-from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, Machine, Planted
+from benchmarks.simulated_studies.light_studies import LightStudy
+from benchmarks.simulated_studies.noise import (
+    Autocorrelated,
+    CarryOver,
+    Luck,
+    Moment,
+    Scatter,
+    Sessions,
+    Stalls,
+    Warming,
+)
+from benchmarks.simulated_studies.planted import BASELINE, MB_PER_S, P99_MS, Machine, Planted
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import consumer_generator, generator, java_generator
 from benchmarks.evidence import page_of
-from benchmarks.turns import Measure, Run, Turns, add_peers, turns_parser
+from benchmarks.peers.turns import Measure, Run, Turns, add_peers, turns_parser
 
 
 def found(*names: str, ours: float = 2e6) -> Turns:

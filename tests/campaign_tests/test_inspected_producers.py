@@ -18,7 +18,7 @@ from runners.clusters.topics.stored_topics import StoredTopics
 from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import BatchSample, SampleLimits, sample_batches
 from runners.java_client.java_runner import JavaRunner
-from runners.java_client.keeping import end_kept_jvms
+from runners.java_client.kept_jvm import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload

@@ -21,7 +21,8 @@ from tests.helpers.command import tuner
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.course.budgets import estimate
-from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec, Executor, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.study_files import STUDY_FILE
 from tuner.model.study_time import trial_s
 from tuner.storage.home import ROOT_VARIABLE, study_folder

@@ -12,7 +12,7 @@ import pytest
 
 from tests.helpers.command import arguments, tuner
 from tuner.cli.options.verify_options import rounds_asked
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind
 from tuner.results.study_results import SIMULATED, load_results
 from tuner.storage.home import storage_at

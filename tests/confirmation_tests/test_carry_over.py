@@ -12,7 +12,7 @@ from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import next_step
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, size_results

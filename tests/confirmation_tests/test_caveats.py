@@ -10,7 +10,7 @@ from objectives.scoring import Constraint
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, plan_of, results, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults

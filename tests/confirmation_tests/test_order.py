@@ -12,7 +12,7 @@ from tuner.confirmation.order import measured_before, measured_rounds, order_of_
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import next_step
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, Trial
 
 BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}

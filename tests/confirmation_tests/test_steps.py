@@ -14,7 +14,8 @@ from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import least_steps, most_steps, next_step
 from tuner.confirmation.undoing import variants_of
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.model.spec import ConfirmSpec, Goal
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec
 from tuner.model.trial import Kind, Trial
 
 BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}

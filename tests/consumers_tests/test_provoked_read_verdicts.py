@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from objectives.bottlenecks import Bottleneck, Verdict
-from objectives.read_verdict import ReadEvidence, judge_reading
+from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic

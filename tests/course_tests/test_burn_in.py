@@ -17,7 +17,8 @@ from tests.helpers.studies import THROUGHPUT, Told, simulated_study
 from tests.helpers.trials import OBJECTIVES, failed, trial
 from tuner.course.studies.run import measure_study
 from tuner.model import study_time
-from tuner.model.spec import ConfirmSpec, Goal, StudySpec
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec, StudySpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import burn_ins_as_baseline
 from tuner.search.strategy import Strategy

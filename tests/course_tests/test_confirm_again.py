@@ -18,7 +18,8 @@ from tuner.confirmation.winners import MeasuredPlan
 from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
-from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, load_results, size_results

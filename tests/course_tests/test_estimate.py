@@ -7,7 +7,8 @@ import pytest
 
 from tests.helpers.studies import simulated_study
 from tuner.course.budgets.estimate import gap_s, least_bytes, least_s, least_spread_s, most_s, spread_s
-from tuner.model.spec import ConfirmSpec, Executor, Goal, NewBroker, StudySpec
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec, Executor, NewBroker, StudySpec
 from tuner.model.study_time import burn_in_trials
 from tuner.model.target import Target
 

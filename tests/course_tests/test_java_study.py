@@ -15,7 +15,7 @@ from search_spaces import Guarantee, ProducerConfig, java, parse_properties
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.open_target import open_target
 from tuner.course.studies.run import measure_study
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
 from tuner.present.export import Format, export, is_translated, offered, recommendation_json, recommendation_of

@@ -27,8 +27,9 @@ from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.course.studies.run import measure_study
 from tuner.course.trials.trial_target import ClusterTarget
+from tuner.model.goals import Goal
 from tuner.model.setup import ONE_PRODUCER
-from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
+from tuner.model.spec import Executor, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import rounds_on_new_brokers, spreads_rounds
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial

@@ -15,7 +15,8 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Told
 from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
-from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import burn_in_trials
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommendations.recommend import recommend

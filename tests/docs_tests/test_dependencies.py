@@ -18,7 +18,7 @@ PROGRAM: Final = ("search_spaces", "runners", "objectives", "tuner")
 TOOLS: Final = ("tests", "benchmarks", "scripts", "docs")
 NOT_DECLARED: Final = {
     "pydantic_core",  # every version of pydantic needs exactly one of it
-    "botorch",  # a sampler that can be measured if it is there (benchmarks/sampler_entries.py)
+    "botorch",  # a sampler that can be measured if it is there (benchmarks/searches/entries.py)
     "optuna_integration",
 }
 

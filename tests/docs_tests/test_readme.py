@@ -4,12 +4,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from objectives.ratios import Ratio
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.docs_tests.pages import blocks
 from tests.helpers.stored_studies import study
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.present.export import Format, export
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import SideEffect

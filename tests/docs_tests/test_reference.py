@@ -6,7 +6,7 @@ from pathlib import Path
 from sphinx.pycode import ModuleAnalyzer
 
 from docs.extensions.reference import command_line, knobs, python, rest, study_file
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from search_spaces import Role, java, librdkafka
 from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
 from tuner.model.errors import ExitCode

@@ -13,8 +13,9 @@ from tests.helpers.small_experiment import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
 from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.experiment_file.searches import on_ray
+from tuner.model.goals import Goal
 from tuner.model.row import BROKERS_ANEW_S, BestOf
-from tuner.model.spec import Goal, RaySpec
+from tuner.model.spec import RaySpec
 from tuner.study_file import StudyFileError
 
 

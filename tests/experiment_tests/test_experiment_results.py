@@ -169,7 +169,7 @@ def test_a_warning_of_several_rows_is_one_line_with_their_names(results: Experim
         warned = (replace(each, warnings=(f"it was {percent} % too hot",)) for each in row.trials)
         hot.append(replace(row, trials=tuple(warned)))
     count = len(first.trials) + len(second.trials)
-    wanted = f"{first.row.name}; {second.row.name}: it was 10 % too hot (in {count} measurements)"
+    wanted = f"{first.row.name}; {second.row.name}: it was 10 % too hot (the first of {count} such measurements)"
     assert wanted in notes_of(replace(results, rows=(*hot, *others)))
 
 

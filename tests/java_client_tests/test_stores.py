@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from runners.errors import TargetRefused
-from runners.java_client.stores import with_java_stores_read
+from runners.java_client.key_stores import with_java_stores_read
 from runners.java_runtime.java import find_java
 from search_spaces.connection.connection_config import ConnectionConfig
 

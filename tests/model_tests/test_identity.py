@@ -13,11 +13,11 @@ from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
 from tuner.model.errors import StudyChanged
+from tuner.model.goals import Goal
 from tuner.model.identity import check_unchanged, study_identity
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
-    Goal,
     Method,
     PhaseSpec,
     RaySpec,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from objectives.dominance import dominated_by
 from objectives.front import Front, dominates, hypervolume
-from objectives.outcome import Direction
+from objectives.metrics import Direction
 from objectives.scoring import Objective
 
 UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 import pytest
 
-from objectives import outcome
-from objectives.outcome import (
+from objectives import metrics
+from objectives.metrics import (
     COMPARED_WITH_BASELINE,
     OUTCOME_METRICS,
     SATURATED_PREFIX,
@@ -150,6 +150,6 @@ def test_a_new_metric_is_measured_and_shown_where_its_flags_say(
         lambda seen: 3.0,
         shown=frozenset({where}),
     )
-    monkeypatch.setattr(outcome, "OUTCOME_METRICS", MappingProxyType({**OUTCOME_METRICS, new.name: new}))
+    monkeypatch.setattr(metrics, "OUTCOME_METRICS", MappingProxyType({**OUTCOME_METRICS, new.name: new}))
     assert [each for each in ShownIn if new.name in shown_in(each)] == [where]
     assert metrics_of(measurement(), None)[new.name] == 3.0

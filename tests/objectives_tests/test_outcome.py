@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, ShownIn, delivered_ratio, metrics_of, shown_in
+from objectives.metrics import OUTCOME_METRICS, SATURATED_PREFIX, ShownIn, delivered_ratio, metrics_of, shown_in
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement
 from runners.measurements.resources import Resources

@@ -3,7 +3,7 @@
 import pytest
 
 from objectives.bottlenecks import Bottleneck
-from objectives.verdict import Evidence, judge
+from objectives.producer_verdict import Evidence, judge
 
 BUFFER_BYTES = 33_554_432  # the Java producer's default buffer.memory
 MIB = 1.048576  # the thesis's megabyte, see tests.benchmarks_tests.test_simulated_table

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from objectives.bottlenecks import Bottleneck
-from objectives.read_verdict import ReadEvidence, judge_reading
+from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.measurements.resources import Resources
 
 USED = frozenset(each.name for each in fields(Resources))

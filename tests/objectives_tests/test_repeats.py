@@ -5,7 +5,7 @@ import pytest
 from scipy.special import stdtrit
 
 from objectives.front import surely_dominates
-from objectives.outcome import Direction
+from objectives.metrics import Direction
 from objectives.repeats import ASSUMED_NOISE_RATIO, Estimate, Noise, mean_of_repeats
 from objectives.students_t import t_quantile
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.scoring import ALWAYS, LEAST_HELD_RATIO, Constraint, Objective, Score, score
 
 THROUGHPUT, P99 = Objective("mb_per_s"), Objective("latency_p99_ms")

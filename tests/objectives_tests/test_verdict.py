@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from objectives.bottlenecks import Bottleneck
-from objectives.verdict import Evidence, judge
+from objectives.producer_verdict import Evidence, judge
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Origin
 from runners.measurements.resources import Resources

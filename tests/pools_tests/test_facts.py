@@ -17,10 +17,15 @@ OURS = {
 
 
 def test_a_host_agrees_with_its_own_facts() -> None:
-    facts = facts_here()
+    facts = facts_here([])
     assert facts.keys() == OURS.keys()
-    check_alike(facts, facts_here(), Code.SHIP)
-    check_here(facts, facts_here())
+    check_alike(facts, facts_here([]), Code.SHIP)
+    check_here(facts, facts_here([]))
+
+
+def test_a_host_that_cant_import_a_module_of_the_jobs_says_so() -> None:
+    facts = facts_here(["runners.pools.pool", "runners.pools.no_such_module"])
+    assert facts["trouble"] == "ModuleNotFoundError: No module named 'runners.pools.no_such_module'"
 
 
 @pytest.mark.parametrize("name", ["Python", "kafka-tuner", "confluent-kafka", "librdkafka"])

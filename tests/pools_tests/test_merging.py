@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from objectives.bottlenecks import Bottleneck
+from objectives.producer_verdict import Evidence, judge
 from objectives.row_metrics import row_metrics_of
-from objectives.verdict import Evidence, judge
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
 from runners.measurements.resources import Resources

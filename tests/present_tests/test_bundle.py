@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from objectives import outcome
-from objectives.outcome import OUTCOME_METRICS, ShownIn
+from objectives import metrics
+from objectives.metrics import OUTCOME_METRICS, ShownIn
 from search_spaces.client import librdkafka
 from tests.helpers.stored_studies import WINNER, study
 from tuner.model.errors import StudyError
@@ -96,7 +96,7 @@ def test_a_metric_that_the_front_also_shows_gets_a_column_and_no_gain(
 ) -> None:
     p50 = OUTCOME_METRICS["latency_p50_ms"]
     shown = {**OUTCOME_METRICS, p50.name: replace(p50, shown=p50.shown | {ShownIn.FRONT})}
-    monkeypatch.setattr(outcome, "OUTCOME_METRICS", shown)
+    monkeypatch.setattr(metrics, "OUTCOME_METRICS", shown)
     (size,) = study(tmp_path).sizes
     assert p50.name in front_metrics(size, front_rows(size))
     gains = [row.gains for row in front_rows(size) if row.gains]

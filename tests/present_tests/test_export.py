@@ -24,7 +24,7 @@ from tests.helpers.choosers import Random
 from tests.helpers.stored_studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Trial
 from tuner.present.changes import Change, changed_values
 from tuner.present.export import (

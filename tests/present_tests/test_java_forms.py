@@ -16,7 +16,7 @@ from search_spaces.files.properties_file import parse_properties
 from search_spaces.java_client.forms import FORMS as JAVA_FORMS
 from tests.helpers.stored_studies import study
 from tests.present_tests.java_recommendation import entries_of, of_java
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.present.export import SUFFIXES, Format, export, export_all, formats, is_translated, offered
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation

@@ -18,7 +18,7 @@ from tests.helpers.stored_studies import study
 from tests.present_tests.java_programs import CONNECT, SPRING, STREAMS
 from tests.present_tests.java_recommendation import entries_of, of_java
 from tests.search_spaces_tests.real_java_client import constructed, differences
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.present.export import Format, export
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation

@@ -10,7 +10,7 @@ import pytest
 
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.stored_studies import failed, study
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present.comparisons.comparison_view import comparison_rows
 from tuner.present.number_text import number

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.stored_studies import failed, study, taken_apart, write_study
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Trial
 from tuner.present.report.interactive import inlined_plotly
 from tuner.present.report.page import front_html, report_page

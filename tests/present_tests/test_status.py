@@ -13,8 +13,8 @@ import pytest
 from objectives.ratios import Ratio, short
 from tests.helpers.stored_studies import failed, study
 from tests.helpers.watched_run import watched_run
+from tuner.model.goals import Goal
 from tuner.model.progress import Progress, StudyState
-from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present.studies.status import Recommended, Status, status_of
 

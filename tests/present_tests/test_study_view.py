@@ -12,7 +12,7 @@ from tests.helpers.studies import simulated_study
 from tests.helpers.trials import SIZE, confirming, failed, trial
 from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present.console import Unwrapped
 from tuner.present.studies import study_view

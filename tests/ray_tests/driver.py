@@ -49,6 +49,7 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
                 cluster=cluster,
                 target="a",
                 jobs=[(placement, asked["producers"])],
+                job_modules=["tuner.course.trials.trial_target", "tuner.course.trials.racing"],
                 tell=told.append,
             )
         ) as pool:

@@ -9,7 +9,7 @@ import pytest
 from objectives.scoring import Objective, score
 from search_spaces.configs.guarantee import DURABILITY
 from tests.helpers.stored_studies import study
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Trial
 from tuner.present.comparisons.comparison_view import comparison_rows
 from tuner.results.comparisons.comparison import compare

@@ -15,16 +15,8 @@ from tuner.confirmation.plan import ConfirmationPlan
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
-from tuner.model.spec import (
-    ConfirmSpec,
-    Executor,
-    Goal,
-    Method,
-    PhaseSpec,
-    SearchSpec,
-    StudySpec,
-    WorkloadSpec,
-)
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.present.recommendations.explanation_words import effect_words, explanation_markdown, explanation_sections
 from tuner.results.recommendations.explanation import FRONT, Explanation, explain

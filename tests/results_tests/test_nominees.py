@@ -3,7 +3,7 @@
 import pytest
 
 from tests.helpers.trials import baseline, results, trial
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.results.recommendations.nominees import nominees
 
 

@@ -11,8 +11,7 @@ from objectives.scoring import Constraint, Objective
 from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_of, results, trial
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import asked_metric, goal_metrics, goals_of
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
 from tuner.model.trial import Kind, Trial
 from tuner.present.recommendations.recommendation_words import in_short
 from tuner.results.recommendations.nominees import pick

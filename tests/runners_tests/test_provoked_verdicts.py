@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 
 from objectives.bottlenecks import Bottleneck, Verdict
-from objectives.verdict import Evidence, judge
+from objectives.producer_verdict import Evidence, judge
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

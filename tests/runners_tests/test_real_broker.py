@@ -18,7 +18,7 @@ from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.clusters.topics.topic_for_run import WithTopic, owned_topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
 from runners.java_client.java_runner import JavaRunner
-from runners.java_client.keeping import end_kept_jvms
+from runners.java_client.kept_jvm import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.isolated import Isolated

@@ -12,7 +12,7 @@ from statistics import fmean
 import optuna
 import pytest
 
-from objectives.outcome import metrics_of
+from objectives.metrics import metrics_of
 from objectives.scoring import score
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes

@@ -10,7 +10,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.errors import JavaNotFound, TargetRefused
 from runners.java_client.java_runner import JavaRunner
-from runners.java_client.keeping import end_kept_jvms
+from runners.java_client.kept_jvm import end_kept_jvms
 from runners.java_runtime.java import find_java
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.runner import Runner

@@ -16,8 +16,8 @@ from filelock import FileLock
 
 from tests.helpers.command import tuner
 from tuner import client
-from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
+from tuner.model.study_names import RESERVED_NAMES
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
 from tuner.service.http.tokens import PREFIX, TokenFile, TokenRole

@@ -14,11 +14,11 @@ from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
 from tuner.storage.home import STORAGE_VARIABLE
-from tuner.storage.url import StorageUrl
+from tuner.storage.postgres_url import PostgresUrl
 
 
 def queue_at(url: str, *, silence_s: float = 5.0) -> JobQueue:
-    return JobQueue(PostgresTable(StorageUrl.parse(url), patience_s=30.0, silence_s=silence_s))
+    return JobQueue(PostgresTable(PostgresUrl.parse(url), patience_s=30.0, silence_s=silence_s))
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,8 @@ from tests.helpers.studies import Told, simulated_study
 from tests.helpers.waiting import eventually
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.course.studies.run import measure_study
-from tuner.model.spec import Goal, Method
+from tuner.model.goals import Goal
+from tuner.model.spec import Method
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export, offered
 from tuner.present.number_text import number

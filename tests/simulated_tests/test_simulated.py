@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.problems.truth import Truth
-from objectives.outcome import metrics_of
+from objectives.metrics import metrics_of
 from runners.measurements.measurement import Measurement, Window
 from runners.performance_model.constants import REMOTE
 from runners.runner import WatchDecision

@@ -14,7 +14,7 @@ from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import StudyNotFound
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import load_results
 from tuner.storage.home import find_study

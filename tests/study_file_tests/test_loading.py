@@ -7,7 +7,8 @@ import pytest
 from runners.workload import RecordSizes
 from tests.helpers.stored_studies import study_text
 from tests.study_file_tests.corpus import LEAST, parse
-from tuner.model.spec import PRESETS, Goal, StudySpec, WorkloadSpec
+from tuner.model.goals import PRESETS, Goal
+from tuner.model.spec import StudySpec, WorkloadSpec
 from tuner.study_file import StudyFileError, read_study_file
 from tuner.study_file.strict_yaml import MAX_BYTES
 

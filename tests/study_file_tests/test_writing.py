@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.space.parameters import KnobChange
 from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST
-from tuner.model.spec import Executor, Goal, Method, PhaseSpec, StudySpec
+from tuner.model.goals import Goal
+from tuner.model.spec import Executor, Method, PhaseSpec, StudySpec
 from tuner.study_file import (
     STARTER_TEXT,
     StudyFileError,

@@ -21,7 +21,7 @@ from tuner.cli.commands.recommend import recommend
 from tuner.cli.commands.sync import sync_study
 from tuner.cli.commands.ui import ui
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.present.report import write_all_artifacts
 from tuner.tracking import TrackingError, recommend_from_tracking, sync, tracking_of
 

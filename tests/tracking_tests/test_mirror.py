@@ -18,8 +18,9 @@ from tests.helpers.ports import free_port
 from tests.helpers.waiting import PATIENCE_S, eventually
 from tests.tracking_tests.looking import numbers, runs
 from tuner.model.facts import CONFIRMING, IN_MLFLOW
+from tuner.model.goals import Goal
 from tuner.model.progress import StudyState
-from tuner.model.spec import Goal, TrackingSpec
+from tuner.model.spec import TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.tracking import MlflowMirror, SyncOutcome, recommend_from_tracking, sync
 from tuner.tracking.session import MirrorSession

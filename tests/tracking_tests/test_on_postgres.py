@@ -10,7 +10,8 @@ from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tests.helpers.postgres_server import PASSWORD, PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.tracking_tests.looking import runs
-from tuner.model.spec import Goal, TrackingSpec
+from tuner.model.goals import Goal
+from tuner.model.spec import TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking import SyncOutcome, TrackingLocation, recommend_from_tracking, sync

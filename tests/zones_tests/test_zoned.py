@@ -19,7 +19,7 @@ from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.zones.link import Link, LinkDirection
-from runners.zones.process import ProxyProcess
+from runners.zones.proxy_process import ProxyProcess
 from runners.zones.zoned_cluster import ZonedCluster
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.clusters_tests.owner import running_owner

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from objectives.ratios import Ratio, ratio_of
 from objectives.scoring import Constraint
 from objectives.stalls import TAIL_LATENCIES, stall_allowance

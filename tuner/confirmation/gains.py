@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.outcome import COMPARED_WITH_BASELINE, OUTCOME_METRICS, TOLD_OF_CONSUMERS
+from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS, TOLD_OF_CONSUMERS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
@@ -13,8 +13,7 @@ from tuner.confirmation.caveats import caveats_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of
 from tuner.confirmation.winners import MeasuredPlan, decisions
-from tuner.model.goals import goal_metrics
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, goal_metrics
 from tuner.model.trial import Kind, State, Trial
 
 SIDE_EFFECT_LEVEL: Final = 0.975

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Self
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from objectives.ratios import SESSIONS_APART_SD, Ratio, p_value, ratio_of
 from objectives.repeats import mean_of_repeats
 from objectives.scoring import HELD_RATE, LEAST_HELD_RATIO, Constraint, Objective, score

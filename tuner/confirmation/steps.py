@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from objectives.outcome import COMPARED_WITH_BASELINE
+from objectives.metrics import COMPARED_WITH_BASELINE
 from objectives.ratios import claim_level, ratio_of, rounds_needed
 from objectives.scoring import Constraint, Objective
 from objectives.stalls import rounds_to_survive, stall_allowance

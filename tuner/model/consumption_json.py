@@ -6,7 +6,7 @@ The format has a version. A newer version may add fields, but a field never chan
 from dataclasses import asdict
 from typing import Any
 
-from objectives.read_verdict import ReadEvidence, judge_reading
+from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.consumers.consumption import Consumption
 from runners.measurements.measurement import Measurement
 from tuner.model.document import document

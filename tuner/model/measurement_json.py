@@ -7,8 +7,8 @@ import math
 from dataclasses import asdict, fields
 from typing import Any, Final
 
-from objectives.outcome import OUTCOME_METRICS, ShownIn, shown_in
-from objectives.verdict import Evidence, judge
+from objectives.metrics import OUTCOME_METRICS, ShownIn, shown_in
+from objectives.producer_verdict import Evidence, judge
 from runners.measurements.end_to_end import EndToEnd
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement

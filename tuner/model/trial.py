@@ -79,7 +79,7 @@ class Trial:
         guarantee: The config's guarantee, in words.
         params: The config as values of the sampler's parameters; empty if the sampler did not propose the config and
             the search space does not contain it.
-        metrics: Values by the names of `objectives.outcome.OUTCOME_METRICS`.
+        metrics: Values by the names of `objectives.metrics.OUTCOME_METRICS`.
         objectives: One value per objective of the study; None for an objective that the trial has no value for.
         violations: For every constraint, by how much the trial breaks it; 0 or less if the constraint is kept.
         verdict: What limited the saturating phase.

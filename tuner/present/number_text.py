@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
+from objectives.metrics import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import LEVEL, Ratio, short
 from search_spaces.properties.catalogue import shown_value as shown_value
 

@@ -8,7 +8,7 @@ from statistics import geometric_mean
 from typing import Final, Self
 
 from objectives.drift import Drift
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from objectives.repeats import Estimate, Noise
 from objectives.students_t import t_quantile
 from tuner.model.trial import Kind, State, Trial

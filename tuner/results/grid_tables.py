@@ -7,7 +7,7 @@ from itertools import combinations
 from math import log
 from statistics import fmean, geometric_mean
 
-from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
+from objectives.metrics import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from tuner.model.facts import BASELINE_IN_GRID, METHOD
 from tuner.model.spec import Method

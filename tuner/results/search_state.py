@@ -10,7 +10,7 @@ from typing import Final
 
 from objectives.drift import Drift
 from objectives.front import Front
-from objectives.outcome import Direction
+from objectives.metrics import Direction
 from objectives.scoring import Objective
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.fronts import add_to_front

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from objectives.outcome import COMPARED_WITH_BASELINE
+from objectives.metrics import COMPARED_WITH_BASELINE
 from objectives.scoring import Constraint, Objective
 from runners.workload import RecordSizes
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
@@ -33,8 +33,7 @@ from tuner.model.facts import (
     RATES,
     RECORD_SIZES,
 )
-from tuner.model.goals import goal_gain, goal_rank
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal, goal_gain, goal_rank
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Kind, State, Trial
 from tuner.results.changed_constraints import judge_again, own_constraint
 from tuner.results.estimates import Estimates

@@ -13,9 +13,9 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from search_spaces.client import InForce
 from search_spaces.client_facts.bounds import Ordering
 from search_spaces.client_facts.domains import Domain, NumberList, ParamValue, Range, WordList
-from search_spaces.client_facts.effective import Effective
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.configs.producer_config import ProducerConfig, spelt_out
 from search_spaces.space.dependencies import is_drawn
@@ -100,7 +100,7 @@ class KnobSpace:
                 rows[:, small] = self._at_most(small, rows[:, small], _most(ordering, limit))
         return rows
 
-    def in_force(self, rows: Array) -> list[Effective]:
+    def in_force(self, rows: Array) -> list[InForce]:
         """Return the values in force in the configs at some coordinates.
 
         The configs are not rounded or checked, which would take ten times as long. So this is for estimates only.

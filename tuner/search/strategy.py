@@ -16,7 +16,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 from objectives.dominance import dominated_by
-from objectives.outcome import Direction
+from objectives.metrics import Direction
 from objectives.scoring import Objective
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.trial import Kind, Proposal, State, Trial

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
+from objectives.metrics import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import WorkloadRefused
 from runners.pools.placement import Placement
 from search_spaces.client import Client

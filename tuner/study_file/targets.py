@@ -1,7 +1,7 @@
 """Reads from a study file which clusters are measured, and checks the settings of each."""
 
 from runners.errors import RunnerError
-from runners.java_client.stores import with_java_stores_read
+from runners.java_client.key_stores import with_java_stores_read
 from runners.zones.link import Link
 from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import ConfigError

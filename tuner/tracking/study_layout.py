@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from objectives.outcome import ShownIn, shown_in
+from objectives.metrics import ShownIn, shown_in
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, HOST, METHOD, SEED, STUDY_ID
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export import Format, export

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.scoring import Objective
 from tuner.model.facts import STUDY_ID
 from tuner.model.goals import goals_of

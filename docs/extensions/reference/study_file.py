@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from objectives.outcome import OUTCOME_METRICS, Direction, Metric
+from objectives.metrics import OUTCOME_METRICS, Direction, Metric
 from objectives.row_metrics import ROW_METRICS
 from tuner.experiment_file.sections import ExperimentFile
 from tuner.service.config import ServiceFile

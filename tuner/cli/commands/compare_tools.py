@@ -8,8 +8,8 @@ import typer
 from rich.table import Column, Table
 
 from objectives.bottlenecks import Bottleneck
+from objectives.producer_verdict import Evidence, judge
 from objectives.ratios import Ratio, ratio_of
-from objectives.verdict import Evidence, judge
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import PerformanceReport, java_throughput
 from runners.limits import Limits

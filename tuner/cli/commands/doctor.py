@@ -16,7 +16,7 @@ from typing import Annotated, Final
 import psutil
 import typer
 
-from objectives.verdict import Evidence, judge
+from objectives.producer_verdict import Evidence, judge
 from runners.clusters.brokers.memory import memory_root
 from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
@@ -236,7 +236,7 @@ def doctor(
         str | None,
         typer.Option(
             help="Topic of yours that a study would write to. Give it if you may not create topics.",
-            rich_help_panel="Target",
+            rich_help_panel=options.TARGET_PANEL,
         ),
     ] = None,
     load_test: Annotated[

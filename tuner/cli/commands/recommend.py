@@ -15,7 +15,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import say
 from tuner.present.export import Format, recommendation_of
 from tuner.results.recommendations.recommend import preferred, recommend_each
-from tuner.results.recommendations.recommendation import Recommendation
+from tuner.results.recommendations.recommendation import CONSTRAINING_OPTIONS, Recommendation
 
 
 @with_options(RecommendOptions)
@@ -81,9 +81,9 @@ def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendatio
     if not found:
         which = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
-            f"a config must keep --max-p99-ms and --min-mb-per-s, but MLflow has no such config of {study} for records "
-            f"of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
-            "consider the whole front"
+            f"a config must keep {' and '.join(CONSTRAINING_OPTIONS)}, but MLflow has no such config of {study} for "
+            f"records of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave "
+            "--tracking-uri out to consider the whole front"
         )
     return preferred(found)
 

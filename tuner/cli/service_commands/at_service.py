@@ -12,11 +12,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from tuner.cli.interruption import Interrupted
+from tuner.cli.options.common_options import TARGET_PANEL
 from tuner.cli.printing import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
+from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind, exit_code_of_problem
-from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title
@@ -40,7 +41,7 @@ Target = Annotated[
         metavar="NAME",
         help="Cluster of the service to measure on, such as lab; simulated measures nothing.",
         show_default="the target of the study file, or the service's default",
-        rich_help_panel="Target",
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return at once, without following the study.")]

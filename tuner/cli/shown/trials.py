@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from objectives.outcome import ShownIn, shown_in
+from objectives.metrics import ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
 from tuner.cli.output import check_output, write_output

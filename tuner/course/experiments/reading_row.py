@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from objectives.read_verdict import ReadEvidence, judge_reading
+from objectives.consumer_verdict import ReadEvidence, judge_reading
 from objectives.row_metrics import read_metrics_of
 from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes

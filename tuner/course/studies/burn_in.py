@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from statistics import geometric_mean, median
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.studies.study_trials import StudyTrials

@@ -6,7 +6,7 @@ A trial has one of them, which says how each phase may be stopped and whether an
 from dataclasses import dataclass
 from typing import ClassVar
 
-from objectives.outcome import OUTCOME_METRICS, metrics_of
+from objectives.metrics import OUTCOME_METRICS, metrics_of
 from objectives.racing import PredictedRange, Race
 from runners.workload import Workload
 from tuner.course.trials.racing import HOPELESS_RATIO, PhaseRule, ranges_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, metrics_of
+from objectives.metrics import OUTCOME_METRICS, metrics_of
 from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, metrics_in_windows
 from runners.measurements.measurement import Measurement
 from runners.runner import WindowSchedule

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from objectives.outcome import metrics_of
+from objectives.metrics import metrics_of
+from objectives.producer_verdict import Evidence, judge
 from objectives.racing import Stop
 from objectives.scoring import ALWAYS, Constraint, Objective, Score, score
-from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
 from runners.measurements.measurement import Measurement
 from tuner.course.trials.steadiness import capacity_of

@@ -173,7 +173,7 @@ def _doubts(results: ExperimentResults) -> Iterable[str]:
     for by_measurement in alike.values():
         rows = dict.fromkeys(name for name, _ in by_measurement)
         count = len(by_measurement)
-        several = f" (in {counted(count, 'measurement')})" if count > 1 else ""
+        several = f" (the first of {count} such measurements)" if count > 1 else ""
         yield f"{'; '.join(rows)}: {next(iter(by_measurement.values()))}{several}"
 
 

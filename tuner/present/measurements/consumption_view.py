@@ -7,7 +7,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from objectives.bottlenecks import Bottleneck, Verdict
-from objectives.read_verdict import ReadEvidence, judge_reading
+from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
 from runners.measurements.measurement import Measurement

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from objectives.bottlenecks import Verdict
-from objectives.verdict import Evidence, judge
+from objectives.producer_verdict import Evidence, judge
 from runners.kafka_tools.perf_test_command import perf_test_command
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement, Window

@@ -6,7 +6,7 @@ from typing import Final
 
 import plotly.graph_objects as go
 
-from objectives.outcome import COMPARED_WITH_BASELINE
+from objectives.metrics import COMPARED_WITH_BASELINE
 from tuner.model.trial import Kind, State
 from tuner.present.changes import changes
 from tuner.present.number_text import metric_name, number, shown_metrics, title

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.metrics import OUTCOME_METRICS, Direction
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.number_text import title
 from tuner.present.recommendations.explanation_words import REACHING_FRONT

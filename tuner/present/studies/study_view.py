@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.text import Text
 from typing_extensions import override
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurements.measurement import Window
 from runners.reporting import counted

@@ -4,7 +4,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.metrics import OUTCOME_METRICS
 from tuner.model.document import document
 from tuner.model.trial import Kind, Trial
 from tuner.present.marks import GENERATOR

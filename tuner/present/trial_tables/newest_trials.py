@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from objectives.outcome import ShownIn, shown_in
+from objectives.metrics import ShownIn, shown_in
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.number_text import number, title

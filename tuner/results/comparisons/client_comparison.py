@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any, Final
 
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.ratios import Ratio, claim_level
 from search_spaces.client import Client, ClientKind, java
 from search_spaces.configs.guarantee import Guarantee

@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import ceil, inf, log
 from typing import Final
 
-from objectives.outcome import COMPARED_WITH_BASELINE, OUTCOME_METRICS
+from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS
 from objectives.ratios import Ratio
 from objectives.scoring import HELD_RATE, Constraint
 from search_spaces.configs.guarantee import Guarantee

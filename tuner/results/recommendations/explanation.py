@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.dominance import dominated_by
-from objectives.outcome import COMPARED_WITH_BASELINE, Direction
+from objectives.metrics import COMPARED_WITH_BASELINE, Direction
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
-from tuner.model.goals import asked_metric, goal_metrics
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, asked_metric, goal_metrics
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind
-from tuner.model.spec import Goal
 from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.actions import StudyActions, VerificationAsked, confirm_options

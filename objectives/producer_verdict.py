@@ -1,4 +1,4 @@
-"""The verdict: what limited the throughput of a measurement.
+"""The verdict on a load of producers: what limited the throughput of a measurement.
 
 A measurement that was limited by our own load generator says nothing about its config.
 

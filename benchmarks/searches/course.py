@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.problems.searched import Problem, Volume, before, problem_of
-from benchmarks.sampler_entries import ENTRIES, Entry
+from benchmarks.searches.entries import ENTRIES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
 from search_spaces.configs.guarantee import Guarantee

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from benchmarks.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
+from benchmarks.simulated_studies.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
 from objectives.drift import Drift
 from objectives.scoring import Objective, score
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
@@ -134,7 +134,7 @@ class Uncorrected(SearchState):
 
 
 class InOrder(Strategy):
-    """Proposes configs in a fixed order; every third one is a planted config (see `benchmarks.planted`)."""
+    """Proposes configs in a fixed order; every third one is a planted config (see `planted.py`)."""
 
     def __init__(self) -> None:
         """Make the strategy. It needs no search space, because it does not learn from results."""

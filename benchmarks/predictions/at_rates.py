@@ -16,8 +16,9 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.predictions.queueing import Array, fitted, mean_response_s
+from benchmarks.problems.latency import PERCENTILES
 from benchmarks.problems.table import MeasuredTable, Row, unseen_rates_table
-from benchmarks.queueing import Array, fitted, mean_response_s
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from tuner.prediction.calibration import Calibration, calibrate
@@ -26,13 +27,6 @@ from tuner.prediction.predicting import predict
 
 _LOWEST: Final = 0.1
 """The lowest rate of a config is below this share of its throughput."""
-_QUANTILES: Final = {
-    "latency_p50_ms": 0.5,
-    "latency_p90_ms": 0.9,
-    "latency_p95_ms": 0.95,
-    "latency_p99_ms": 0.99,
-    "latency_p999_ms": 0.999,
-}
 _SAMPLES: Final = 500
 OURS: Final = ("latency_p50_ms", "latency_p99_ms", "end_to_end_p50_ms", "end_to_end_p99_ms")
 OUR_MEAN, THEIR_MEAN = "end_to_end_mean_ms, ours", "end_to_end_mean_ms, M/PH/1"
@@ -112,8 +106,8 @@ def _by_the_queue(row: Row, rows: Sequence[Row], share: float) -> float:
 
 def _times(row: Row) -> Array:
     """Return times whose percentiles are the measured ones, shape (times,)."""
-    ranks = np.array([0.0, *_QUANTILES.values(), 1.0])
-    values = np.array([row.metrics[name] for name in _QUANTILES])
+    ranks = np.array([0.0, *PERCENTILES.values(), 1.0])
+    values = np.array([row.metrics[name] for name in PERCENTILES])
     logs = np.log([values[0] / 2, *values, values[-1]])
     return np.asarray(np.exp(np.interp((np.arange(_SAMPLES) + 0.5) / _SAMPLES, ranks, logs)), dtype=np.float64)
 

@@ -6,19 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from benchmarks.noise import (
-    Autocorrelated,
-    CarryOver,
-    Disturbance,
-    Scatter,
-    Sessions,
-    Shift,
-    Stalls,
-    TwoModes,
-    Warming,
-)
-from benchmarks.planted import MB_PER_S, P99_MS, Planted
-from benchmarks.trust_figures import (
+from benchmarks.simulated_studies.figures import (
     CLAIMED,
     COVERAGE,
     FALSE_ADVICE,
@@ -37,8 +25,20 @@ from benchmarks.trust_figures import (
     stated,
     told,
 )
+from benchmarks.simulated_studies.noise import (
+    Autocorrelated,
+    CarryOver,
+    Disturbance,
+    Scatter,
+    Sessions,
+    Shift,
+    Stalls,
+    TwoModes,
+    Warming,
+)
+from benchmarks.simulated_studies.planted import MB_PER_S, P99_MS, Planted
 from objectives.scoring import Constraint
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.target import Target
 from tuner.results.recommendations.recommendation import Conditions
 
@@ -57,7 +57,7 @@ class Case:
         disturbances: What makes measurements differ from the truth.
         figures: The figures and their goals.
         complete: Whether the studies also run the sampler, the bench and the storage; otherwise they are light studies
-            (see `benchmarks.light_studies`).
+            (see `benchmarks.simulated_studies.light_studies`).
         study: Fields of `StudySpec` that differ from the defaults.
         search: Fields of `SearchSpec`.
         confirm: Fields of `ConfirmSpec`.

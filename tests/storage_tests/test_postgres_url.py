@@ -11,8 +11,8 @@ from tuner.model.errors import ExitCode, StorageMisnamed, exit_code_of
 from tuner.model.secrets_in_urls import masked_url, secrets_in
 from tuner.storage.home import STORAGE_VARIABLE, storage_at
 from tuner.storage.postgres import PostgresStorage
+from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.sqlite import FolderStorage
-from tuner.storage.url import StorageUrl
 from tuner.tracking import TrackingLocation
 
 
@@ -41,8 +41,8 @@ from tuner.tracking import TrackingLocation
     ],
 )
 def test_a_url_becomes_libpqs_parameters(text: str, parameters: dict[str, str]) -> None:
-    assert StorageUrl.parse(text).parameters == parameters
-    assert StorageUrl.parse(f" {text}\n").parameters == parameters
+    assert PostgresUrl.parse(text).parameters == parameters
+    assert PostgresUrl.parse(f" {text}\n").parameters == parameters
 
 
 SECRET = "s3cret"
@@ -65,7 +65,7 @@ WITH_AT = f"p@{SECRET}"
 )
 def test_an_invalid_url_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(StorageMisnamed, match=r"a storage must .*postgresql://USER@HOST:PORT/DATABASE") as raised:
-        StorageUrl.parse(text)
+        PostgresUrl.parse(text)
     assert SECRET not in str(raised.value)
     assert exit_code_of(raised.value) is ExitCode.USAGE
 
@@ -90,7 +90,7 @@ def test_a_shown_url_contains_no_secret(text: str, shown: str) -> None:
     assert SECRET not in TrackingLocation(text, Path()).masked(f"MLflow says: {text}")
     assert bool(secrets_in(text)) is (SECRET in text)
     if text.startswith("postgresql"):
-        parsed = StorageUrl.parse(text)
+        parsed = PostgresUrl.parse(text)
         assert parsed.shown == shown
         assert SECRET not in repr(parsed)
         assert parsed.masked(f"libpq says: {SECRET}").endswith("***" if SECRET in text else SECRET)

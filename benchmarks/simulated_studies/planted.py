@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from benchmarks.noise import Disturbance, Luck, Moment
+from benchmarks.simulated_studies.noise import Disturbance, Luck, Moment
 from objectives.scoring import Objective
 from runners.measurements.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
@@ -162,7 +162,7 @@ class MachineRunner:
 
 
 def metrics_of(mb_per_s: float, p99_ms: float, rate_records_per_s: float | None) -> dict[str, float]:
-    """Return the metrics of a trial by name, as `objectives.outcome.metrics_of` does for a measurement."""
+    """Return the metrics of a trial by name, as `objectives.metrics.metrics_of` does for a measurement."""
     records_per_s = mb_per_s * 1e6 / RECORD_BYTES
     found = {"mb_per_s": mb_per_s, "records_per_s": records_per_s, "delivered_ratio": 1.0}
     if rate_records_per_s is not None:

@@ -1,4 +1,4 @@
-"""Addresses of databases.
+"""Addresses of PostgreSQL databases.
 
 We parse the addresses ourselves, because the error messages of a library might show a part of a password.
 """
@@ -18,7 +18,7 @@ _HOST: Final = re.compile(r"(?P<name>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]*))?
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StorageUrl:
+class PostgresUrl:
     """The address of a PostgreSQL database.
 
     Attributes:
@@ -30,10 +30,10 @@ class StorageUrl:
     shown: str
 
     def __repr__(self) -> str:
-        return f"StorageUrl({self.shown!r})"
+        return f"PostgresUrl({self.shown!r})"
 
     @classmethod
-    def parse(cls, text: str) -> "StorageUrl":
+    def parse(cls, text: str) -> "PostgresUrl":
         """Return the address that a URL gives; libpq's defaults apply for a missing user, password, host or port.
 
         Raises:

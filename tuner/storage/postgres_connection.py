@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StorageMisnamed, StorageUnreachable, StudyError
-from tuner.storage.url import StorageUrl
+from tuner.storage.postgres_url import PostgresUrl
 
 if TYPE_CHECKING:
     import psycopg
@@ -74,7 +74,7 @@ class Connection:
         tell: Called with a sentence for the user if the server does not answer for long.
     """
 
-    def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Say | None = None) -> None:
+    def __init__(self, url: PostgresUrl, patience_s: float, *, durable: bool = True, tell: Say | None = None) -> None:
         try:
             import psycopg
         except ImportError:

@@ -2,8 +2,8 @@
 
 A metric is one number of a trial, with a unit, a better direction and the places that show it. Throughput comes from
 the saturating phase (load as fast as the client takes it), and latency from the paced phase (load at a fixed rate).
-Latency in the saturating phase mostly tells how large the client's buffer is (see `objectives.verdict`). Therefore the
-metrics for this latency have other names, with the prefix `saturated_`.
+Latency in the saturating phase mostly tells how large the client's buffer is (see `objectives.producer_verdict`).
+Therefore the metrics for this latency have other names, with the prefix `saturated_`.
 """
 
 from collections.abc import Callable, Mapping

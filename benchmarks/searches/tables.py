@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.problems.searched import TABLES
-from benchmarks.sampler_searches import Course, trials_to
+from benchmarks.searches.course import Course, trials_to
 
 WITHIN: Final = 0.95
 LOOKS: Final = (15, 25, 40, 60)
