@@ -3,6 +3,7 @@
 import datetime
 import json
 import math
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.course.budgets import estimate
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
+from tuner.model.study_files import STUDY_FILE
 from tuner.model.study_time import trial_s
+from tuner.storage.home import ROOT_VARIABLE, study_folder
 from tuner.study_file import read_study_file
 
 _FILE = """\
@@ -315,6 +318,26 @@ def test_a_plan_needs_no_study_file(tmp_path: Path) -> None:
         "a duration must read like 2.5, 30s, 5m, 2h or 7d; a number without a unit is in seconds, but got 'long'"
         in (refused.complaint)
     )
+
+
+@pytest.mark.parametrize("given", ["overnight", "studies/overnight"])
+def test_a_study_in_place_of_its_file_is_refused_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.delenv(ROOT_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    begun = study_folder("overnight") / STUDY_FILE
+    begun.parent.mkdir(parents=True)
+    begun.write_text("study: overnight\nworkload: {record_bytes: 100}\n")
+    with pytest.raises(typer.BadParameter, match=f"but {given} is a study; .* or: tuner run {re.escape(str(begun))}$"):
+        described(study_file=Path(given))
+    assert described(study_file=begun).name == "overnight"
+
+
+def test_a_service_s_command_names_the_file_that_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "overnight.yaml"
+    with pytest.raises(typer.BadParameter, match=f"{re.escape(str(missing))} is not: No such file or directory$"):
+        StudyFromOptions(study_file=missing).text_for_service(None)
 
 
 def test_a_file_without_a_java_name_can_be_read_as_one_for_the_java_producer(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from runners.errors import BrokerLost
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
 from tests.helpers.repository import ROOT
+from tests.helpers.stored_studies import write_study
 from tuner.cli.app import start
 from tuner.cli.running.own_study import new_study
-from tuner.storage.home import storage_at
+from tuner.storage.home import ROOT_VARIABLE, storage_at
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
@@ -210,12 +211,30 @@ def test_a_bench_that_cannot_be_starts_no_broker(words: tuple[str, ...], complai
     assert "starting Kafka" not in refused.err
 
 
+def test_an_option_that_a_service_does_not_take_says_so() -> None:
+    for words in (("run", "--bootstrap", "kafka:9092"), ("predict", "orders", "--png", "sweep.png")):
+        refused = tuner("--server", "http://127.0.0.1:9", *words)
+        option = next(word for word in words if word.startswith("--"))
+        assert refused.code == 2
+        assert f"{option} can't be used with a service: leave it out, or leave out --server" in refused.complaint
+    unknown = tuner("--server", "http://127.0.0.1:9", "run", "--bootstrp", "kafka:9092")
+    assert "No such option: --bootstrp" in unknown.complaint
+
+
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_command_works_with_closed_streams(tmp_path: Path, closed: str) -> None:
     command = shlex.join(arguments("init", str(tmp_path / "night.yaml")))
     ended = subprocess.run(["bash", "-c", f"exec {command} {closed}"], capture_output=True, text=True, check=False)
     assert (ended.returncode, "Traceback" in ended.stderr) == (0, False)
     assert "record_bytes" in (tmp_path / "night.yaml").read_text()
+
+
+def test_a_sign_that_the_locale_lacks_is_escaped(tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", ROOT_VARIABLE: str(tmp_path)}
+    words = arguments("front", "overnight")
+    ended = subprocess.run(words, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "\\xb1" in ended.stdout) == (0, True), ended.stderr
 
 
 def test_a_folder_that_was_deleted_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

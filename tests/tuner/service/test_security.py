@@ -111,6 +111,18 @@ def test_a_read_token_changes_nothing(guarded: Guarded) -> None:
     assert [study["name"] for study in reader.studies()] == ["overnight"]
 
 
+def test_a_command_with_a_wrong_token_says_where_the_token_comes_from(
+    guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "orders.yaml"
+    file.write_text("study: orders\nworkload: {record_bytes: 100}\n")
+    for token in ("wrong", guarded.read):
+        monkeypatch.setenv("KAFKA_TUNER_TOKEN", token)
+        refused = tuner("--server", guarded.serving.url, "run", str(file))
+        assert refused.code == 1
+        assert refused.complaint.endswith("; KAFKA_TUNER_TOKEN or KAFKA_TUNER_TOKEN_FILE gives the token")
+
+
 def test_a_removed_token_is_refused_at_once(guarded: Guarded) -> None:
     file = guarded.serving.root / "tokens.json"
     config = guarded.serving.root.parent / "service.yaml"

@@ -199,6 +199,21 @@ def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> N
     assert found.json["detail"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "detail"),
+    [
+        ("GET", "/v1/studies?limit=abc", "query.limit: must be a valid integer, unable to parse .*, but got 'abc'$"),
+        ("GET", "/v1/recommendation", "query.study: must be given$"),
+        ("GET", "/v1/studies/.hidden/trials", "path.study: must match pattern .*, but got '.hidden'$"),
+        ("GET", "/v1/studies?limit=" + "9" * 5000 + "x", "but got '9{99}$"),
+        ("DELETE", "/v1/studies", "the method must be GET or POST here, but got DELETE$"),
+        ("GET", "/v1/nothing", "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),
+    ],
+)
+def test_a_wrong_request_is_told_the_rule_and_the_value(served: Serving, method: str, path: str, detail: str) -> None:
+    assert re.search(detail, served.ask(method, path).json["detail"])
+
+
 def test_trials_come_in_pages(served: Serving) -> None:
     first = served.ask("GET", "/v1/studies/overnight/trials?limit=7").json
     assert [trial["sequence"] for trial in first["trials"]] == list(range(1, 8))
@@ -442,6 +457,24 @@ def test_ctrl_c_leaves_the_study_running_and_says_how_to_stop_it(served: Serving
     assert served.client.study("long")["state"] in ("queued", "running")
     assert tuner("--server", served.url, "cancel", "long").code == 0
     assert ended(served, "long") == "cancelled"
+
+
+def test_a_mistake_is_named_with_the_user_s_file(served: Serving, tmp_path: Path) -> None:
+    file = tmp_path / "mistaken.yaml"
+    file.write_text(study_file("mistaken") + "baseline: {lingerms: 5}\n")
+    for command in ("run", "plan"):
+        refused = tuner("--server", served.url, command, str(file))
+        assert refused.code == 2
+        assert f"error: {file}, line " in refused.complaint
+        assert "baseline.lingerms" in refused.complaint
+
+
+def test_a_detached_study_needs_no_advice_about_ctrl_c(served: Serving, tmp_path: Path) -> None:
+    file = tmp_path / "first.yaml"
+    file.write_text(study_file("first"))
+    assert (
+        tuner("--server", served.url, "run", str(file), "--detach").err == f"study first is complete at {served.url}\n"
+    )
 
 
 def test_the_client_reports_errors(served: Serving) -> None:

@@ -29,6 +29,8 @@ TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
 TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
+_ABOUT_TOKENS: Final = (ProblemKind.NO_TOKEN, ProblemKind.NOT_ALLOWED)
+"""The kinds of error with which the service asks for a token, or for another one."""
 _NO_RECOMMENDATION: Final = (ProblemKind.NO_FEASIBLE_CONFIG, ProblemKind.NOTHING_MEASURED)
 """The kinds of error with which the service says that a record size has no recommendation."""
 
@@ -61,7 +63,9 @@ def service() -> Iterator[Client]:
             "token"
         ) from None
     except ServiceFault as error:
-        ERR.show(f"error: {error}", style="red")
+        about_token = isinstance(error, ServiceRefused) and error.kind in _ABOUT_TOKENS
+        hint = f"; {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
+        ERR.show(f"error: {error}{hint}", style="red")
         code = exit_code_of_problem(error.kind) if isinstance(error, ServiceRefused) else ExitCode.TARGET
         raise typer.Exit(code) from None
 

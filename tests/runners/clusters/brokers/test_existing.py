@@ -213,6 +213,16 @@ def test_a_connection_that_breaks_under_tls_gets_the_advice_of_one_that_is_close
         ExistingCluster(f"127.0.0.1:{free_port()}").start()
 
 
+def test_a_login_to_a_listener_without_logins_does_not_blame_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = (
+        "sasl_plaintext://127.0.0.1:9092/bootstrap: SASL PLAIN mechanism handshake failed: Broker: Request not valid "
+        "in current SASL state: broker's supported mechanisms:  (after 6ms in state AUTH_HANDSHAKE)"
+    )
+    monkeypatch.setattr(Contact, "complaints", lambda _: [said])
+    with pytest.raises(TargetRefused, match=r"may take no logins: check the port and security\.protocol$"):
+        ExistingCluster(f"127.0.0.1:{free_port()}").start()
+
+
 @pytest.mark.broker
 def test_no_login_to_a_listener_that_requires_one(secured: RunningCluster) -> None:
     with pytest.raises(TargetRefused, match=r"security\.protocol"):

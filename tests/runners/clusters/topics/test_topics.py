@@ -142,6 +142,8 @@ def test_an_impossible_topic_is_refused_with_the_reason(broker: RunningCluster) 
             topics.create(1, 1, {"retention.bites": "1"})
         with pytest.raises(WorkloadRefused, match="has no topic 'nope'"):
             topics.create(like="nope")
+        with pytest.raises(WorkloadRefused, match=r"a topic's name must have at most 249 letters.*but got 'a b'"):
+            topics.describe("a b")
         assert not CleanUpList(RECORD_KIND, topics.run_id, None, {}).path.exists()  # type: ignore[arg-type]
 
 

@@ -257,6 +257,20 @@ def test_status_shows_recommendations_in_place_of_the_best_so_far(run: Run, tmp_
         assert f"(trial {each['trial']}; baseline " in begun
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (StudyState.INTERRUPTED, "no process is running this study; the command that began it continues it"),
+        (StudyState.FAILED, "an error ended it; the command that began it shows the error again, or continues"),
+    ],
+)
+def test_status_says_how_a_study_that_has_stopped_goes_on(
+    run: Run, tmp_path: Path, state: StudyState, told: str
+) -> None:
+    write_study(tmp_path / "begun", trials=3, rounds=0, progress=Progress(state), facts={"finished_at": None})
+    assert told in " ".join(run("status", "begun").stdout.split())
+
+
 def test_status_watches_until_the_study_ends(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     progress = Progress(StudyState.RUNNING, pid=os.getpid(), updated_at=datetime.now(UTC).isoformat())
     folder = write_study(tmp_path / "overnight", trials=3, rounds=0, progress=progress, facts={"finished_at": None})

@@ -3,15 +3,18 @@
 import datetime
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
+from runners.errors import BrokerLost, TargetUnreachable
 from runners.limits import Limits
 from runners.reporting import silent
 from runners.simulated import SimulatedRunner
@@ -362,6 +365,27 @@ def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningClust
         assert len(night.slept) == 5
     finally:
         target.close()
+
+
+def test_a_cluster_that_never_comes_back_is_the_error_and_not_its_topics() -> None:
+    there = iter([True])
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        if not next(there, False):
+            raise TargetUnreachable("no broker answers")
+        yield SimpleNamespace(target=Target())
+        raise BrokerLost("the cluster did not answer the request to delete topic tuner-1")
+
+    def measured() -> None:
+        with closing(ClusterTarget(opened, 5.0, silent, Night().sleep)) as target:
+            target.mend()
+
+    with pytest.raises(TargetUnreachable, match="no broker answers"):
+        measured()
+    there = iter([True])
+    with pytest.raises(BrokerLost, match="delete topic"):
+        ClusterTarget(opened, 5.0, silent, Night().sleep).close()
 
 
 def test_a_plan_of_an_older_release_has_all_rounds_on_one_start() -> None:

@@ -367,7 +367,11 @@ def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(
         queue.claim("test", at_once=1, lease_s=60)
         queue.move("complete", JobState.COMPLETE)
     with serving(root, "--no-access-log") as service:
-        for command, what in (("front", "its front"), ("explain", "the recommendation")):
+        for command, what in (
+            ("front", "its front"),
+            ("explain", "the recommendation"),
+            ("recommend", "the recommendation"),
+        ):
             warning = f"the study is not finished, so {what} may still change"
             for name in ("finished", "running", "interrupted"):
                 here, there = tuner(command, name), at(service, command, name)
@@ -433,6 +437,12 @@ def test_fewer_rounds_at_most_than_at_least_are_refused_as_by_the_command(served
         assert "max_rounds must be at least rounds (5), but got 3" in refused.json["detail"]
     terms = VerificationAsked.model_validate(asked).terms(librdkafka())
     assert (terms.rounds, terms.max_rounds) == (3, 3), "rounds that nobody asked for are lowered"
+
+
+def test_settings_of_a_confirmation_in_a_body_are_refused_and_not_ignored(served: Serving) -> None:
+    refused = served.ask("POST", "/v1/studies/orders/confirm", b'{"rounds": 2}', {"Content-Type": "application/json"})
+    assert refused.status == 422
+    assert refused.json["detail"] == "a confirmation takes no body: send its settings as query parameters"
 
 
 def test_a_reader_may_do_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
