@@ -113,17 +113,18 @@ def run_study(
             takes a seed and returns a sampler is called before each proposal, so that a killed study proposes the same
             configs when it resumes.
         reporter: Receives the progress of the study; by default no progress is shown.
-        warn: Called with a warning if MLflow does not show the whole study yet; by default the reporter gets it.
+        warn: Called with a warning if MLflow does not show the whole study yet; by default the reporter shows it.
         mlflow: Whether to write the study to MLflow, too. A study that switches MLflow off is never written there.
-        searching: Whether to search. If not, the best configs found so far are confirmed again.
+        searching: Whether to search. If False, the best configs of the earlier search are confirmed again.
         folder: The study's folder; by default below `KAFKA_TUNER_STUDIES`, or else below `./studies`.
-        text: The text of the study file, to be kept with the results; only used with a `StudySpec`.
+        text: The text of the study file, which is kept with the results; used only if `study` is a `StudySpec`.
         mix_environments: Whether to resume a study whose trials were measured on another host, with another version of
             the client, or on another cluster. The report then says so.
 
     Raises:
         StudyFileError: The study file is wrong; the message names every problem.
-        LimitTooLow: The study is new, and a limit leaves too little time or too few bytes; the message has the least.
+        LimitTooLow: The study is new, and a limit leaves too little time or too few bytes. The message names the lowest
+            limit that is allowed.
         StudyChanged: The results under this name were measured with other settings or in another environment.
         DeadlinePassed: The time of `search.until` has passed.
         StudyBusy: Another process is running this study.
@@ -140,7 +141,7 @@ def run_study(
     from tuner.study_file import drop_used_secrets
     from tuner.tracking import MlflowMirror
 
-    told = reporter or SilentReporter()
+    reporter = reporter or SilentReporter()
     spec, text = _spec_of(study, text)
     drop_used_secrets(text, os.environ)
     place = folder or study_folder(spec.name)
@@ -148,22 +149,22 @@ def run_study(
         check_limits(spec)
     mirror = None
     if spec.tracking.enabled and mlflow:
-        mirror = MlflowMirror(place, spec.tracking, warn or told.say, extra_artifacts=write_all_artifacts)
+        mirror = MlflowMirror(place, spec.tracking, warn or reporter.say, extra_artifacts=write_all_artifacts)
     if sampler is not None:
         name = getattr(sampler, "__name__", type(sampler).__name__)
         spec = replace(spec, search=replace(spec.search, sampler=f"{name} of the user's"))
     results = measure_study(
-        spec, text, place, told, mirror, sampler=sampler, searching=searching, mix_environments=mix_environments
+        spec, text, place, reporter, mirror, sampler=sampler, searching=searching, mix_environments=mix_environments
     )
     if savings := str(RacingSavings.of(trial for size in results.sizes for trial in size.trials)):
-        told.say(savings)
-    told.say("writing the report")
+        reporter.say(savings)
+    reporter.say("writing the report")
     write_study(results)
     return Study(results)
 
 
 def _spec_of(study: "StudySpec | Mapping[str, Any] | str | Path", text: str) -> "tuple[StudySpec, str]":
-    """Return the settings of a study, and the text of its file; the arguments are those of `run_study`."""
+    """Return the specification of a study and the text of its file. The arguments are those of `run_study`."""
     from tuner.model.spec import StudySpec
     from tuner.study_file import parse_study, read_study_file
 
@@ -193,14 +194,14 @@ def run_experiment(
     Args:
         experiment: The name of an experiment that comes with the tuner, the path of an experiment file, or an
             `ExperimentSpec`.
-        quick: Whether to run the quick form; only used without an `ExperimentSpec`.
+        quick: Whether to run the short form of the experiment; not used if `experiment` is an `ExperimentSpec`.
         reporter: Receives the progress of the rows; by default no progress is shown.
         study_reporter: Receives the progress of the searches.
-        warn: Called with a warning if MLflow does not show everything yet; by default the reporter gets it.
+        warn: Called with a warning if MLflow does not show all measurements yet; by default the reporter shows it.
         mlflow: Whether to write the experiment to MLflow, too.
-        text: The text of the experiment file, to be kept with the results; needed with an `ExperimentSpec`, and only
-            used with one.
-        mix_environments: Whether to resume an experiment that was begun on another host, with another version of the
+        text: The text of the experiment file, which is kept with the results. It is required if `experiment` is an
+            `ExperimentSpec`, and otherwise not used.
+        mix_environments: Whether to resume an experiment that was started on another host, with another version of the
             client, or on another cluster.
 
     Raises:
@@ -210,7 +211,7 @@ def run_experiment(
         NoFeasibleConfig: A search found no config for a row.
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the experiment.
         TooManyFailures: Too many measurements in a row failed.
-        ValueError: An `ExperimentSpec` has no text.
+        ValueError: `experiment` is an `ExperimentSpec`, but `text` is empty.
     """
     from tuner.course.experiments.experiment import measure_experiment
     from tuner.course.experiments.experiment_reporter import SilentExperimentReporter
@@ -221,19 +222,19 @@ def run_experiment(
     from tuner.storage.home import study_folder
     from tuner.tracking import MlflowMirror
 
-    told = reporter or SilentExperimentReporter()
+    reporter = reporter or SilentExperimentReporter()
     spec = experiment
     if not isinstance(spec, ExperimentSpec):
         spec, text = read_experiment(str(spec), quick=quick)
     elif not text:
         raise ValueError("an ExperimentSpec needs the text of its file, which is kept with the results")
     spec = run_searches(
-        spec, reporter=study_reporter, warn=warn or told.say, mlflow=mlflow, mix_environments=mix_environments
+        spec, reporter=study_reporter, warn=warn or reporter.say, mlflow=mlflow, mix_environments=mix_environments
     )
     folder = study_folder(spec.name)
     mirrored = spec.tracking.enabled and mlflow
-    mirror = MlflowMirror(folder, spec.tracking, warn or told.say) if mirrored else None
-    measure_experiment(spec, text, folder, told, mirror, mix_environments=mix_environments)
+    mirror = MlflowMirror(folder, spec.tracking, warn or reporter.say) if mirrored else None
+    measure_experiment(spec, text, folder, reporter, mirror, mix_environments=mix_environments)
     results = load_experiment(folder)
     write_experiment(results, folder / REPORT_FILE)
     return results
@@ -247,25 +248,25 @@ def run_searches(
     mlflow: bool = True,
     mix_environments: bool = False,
 ) -> "ExperimentSpec":
-    """Run the searches of an experiment, or resume them, and return it with the configs that they recommend.
+    """Run or resume the searches of an experiment, and return the experiment with the configs that they recommend.
 
-    The arguments and errors are those of `run_study`. The experiment that is returned has no search left to run. Once
-    the rows are being measured, they keep their configs, and the searches do not run again.
+    The arguments and errors are those of `run_study`. The returned experiment has no searches any more. If a row of the
+    experiment was measured already, the searches do not run again, and the rows keep their configs.
 
     Raises:
         NoFeasibleConfig: A search recommends no config for a row.
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
-        RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
+        RayUnfit: A row names zones of a Ray cluster, but the experiment names no Ray cluster.
     """
     from tuner.course.experiments.stored_rows import check_rows_unchanged
-    from tuner.results.experiments.experiment_results import found_before
+    from tuner.results.experiments.experiment_results import searched_configs
     from tuner.results.recommendations.recommend import recommend
     from tuner.storage.home import study_folder
 
     experiment.check_zones()
     check_rows_unchanged(experiment, study_folder(experiment.name))
-    if known := found_before(experiment, study_folder(experiment.name)):
-        return replace(experiment.with_found(known), searches=())
+    if known := searched_configs(experiment, study_folder(experiment.name)):
+        return replace(experiment.with_configs(known), searches=())
     studies = {
         search.name: run_study(
             search.study,
@@ -278,11 +279,11 @@ def run_searches(
         for search in experiment.searches
     }
     searched = [(row, row.best_of) for row in experiment.rows if row.best_of is not None and studies]
-    found = {
-        row.name: recommend(studies[asked.search], str(row.workload.record_sizes), asked.goal).config.values
-        for row, asked in searched
+    configs = {
+        row.name: recommend(studies[best_of.search], str(row.workload.record_sizes), best_of.goal).config.values
+        for row, best_of in searched
     }
-    return replace(experiment.with_found(found), searches=())
+    return replace(experiment.with_configs(configs), searches=())
 
 
 def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "ExperimentResults":
@@ -294,7 +295,7 @@ def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "E
 
     Raises:
         StudyNotFound: There is no such experiment; the message names the studies that exist.
-        RequestRefused: This is a study, not an experiment.
+        RequestRefused: The name or folder is that of a study.
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.experiments.experiment_results import load_experiment as load
@@ -313,7 +314,7 @@ def load_study(study: str | Path, *, storage: str | None = None) -> Study:
 
     Raises:
         StudyNotFound: There is no such study; the message names the studies that exist.
-        StudyFileError: The study file can't be read, or is no YAML.
+        StudyFileError: The study file can't be read, or is not valid YAML.
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.study_results import load_results
@@ -336,11 +337,11 @@ def recommend(
         study: A loaded study, or a study's name, folder or file.
         record_bytes: The record size. For a size that was not measured, the recommendation is that of the nearest
             measured size, with a warning. The argument may be left out if the study measured only one size.
-        goal: `throughput`, `latency` or `balanced`; by default balanced if a config is proven better for it, otherwise
-            the goal of the proven config with the greatest mean gain.
-        allow_loss: The part of any objective that a balanced config may give up, from 0 to 1: 0.1 is 10 %. A metric
-            outside the goal is called "not worse" or "at most N % worse" if its loss is at most this part. By default
-            `confirm.allow_loss` of the study.
+        goal: `throughput`, `latency` or `balanced`. By default the goal is `balanced` if a config is proven better for
+            it; otherwise it is the goal of the proven config with the greatest mean gain.
+        allow_loss: How much worse than the baseline a balanced config may be in an objective, from 0 to 1; 0.1 is 10 %.
+            A metric outside the goal is called "not worse" or "at most N % worse" if its loss is at most this share. By
+            default `confirm.allow_loss` of the study.
 
     Raises:
         NoFeasibleConfig: No config keeps every constraint.
@@ -379,8 +380,8 @@ def optuna_study(
 ) -> "optuna.Study":
     """Return the search of one record size as an Optuna study, for `optuna.visualization` and optuna-dashboard.
 
-    Complete trials have values, parameters and constraints. Their user attributes hold config, kind, verdict and
-    guarantee.
+    Complete trials have values, parameters and constraints. Their user attributes include the config, the kind of
+    trial, the verdict and the guarantee.
 
     Args:
         study: A loaded study, or a study's name, folder or file.

@@ -54,12 +54,12 @@ class ServiceRefused(ServiceFault):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A recommendation of the service, with the tag by which a later request can ask whether it has changed.
+    """A recommendation of the service, with its tag. A later request can send the tag to ask for changes only.
 
     Attributes:
         text: The recommendation in the requested form; empty if the recommendation has not changed.
-        etag: Tag of this recommendation; pass it as `unless` in the next call.
-        changed: Whether the recommendation differs from the recommendation whose tag was passed as `unless`.
+        etag: The tag of this recommendation, which the next call of `Client.recommend` can pass as `unless`.
+        changed: Whether the recommendation has changed since the one whose tag was passed as `unless`.
     """
 
     text: str
@@ -124,8 +124,8 @@ class Client:
         Args:
             study_file: The text of the study file.
             media_type: `application/yaml` or `application/json`.
-            may_change: Whether a study of this name gets the study file in place of its own. If not, the service
-                refuses a study file whose name a study with other settings has, or one that runs.
+            may_change: Whether the study file may replace that of an existing study with the same name. If False, the
+                service refuses the file if the existing study has other settings or is running.
 
         Returns:
             The study as the service shows it, with its name and state.
@@ -169,15 +169,16 @@ class Client:
         width_ratio: float | None = None,
         undo_rounds: int | None = None,
     ) -> dict[str, Any]:
-        """Have the best configs of a study measured again, and return the study, which is in the queue.
+        """Ask the service to confirm the best configs of a study again, and return the study, which is then queued.
 
         Args:
             name: The study's name.
-            goals: Goals whose winners are measured again; empty for those of the study file.
-            rounds: Minimum number of rounds; this and the other settings are by default those of the study file.
+            goals: Goals whose winners are measured again; empty for the goals of the study file.
+            rounds: Minimum number of rounds. The default of this and of the other settings is that of the study file.
             max_rounds: Maximum number of rounds.
             width_ratio: Width of a gain's interval, relative to the gain, at which no more rounds are added.
-            undo_rounds: Rounds that measure a winner with one property set back at a time.
+            undo_rounds: Number of rounds that measure copies of a winner; each copy has one property at the baseline's
+                value again.
         """
         settings = {
             "rounds": rounds,
@@ -187,15 +188,15 @@ class Client:
         }
         return self._json("POST", _path(f"{_own(name)}/confirm", goal=list(goals) or None, **settings))
 
-    def verify(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Have a producer config measured alternating with a baseline.
+    def verify(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the service to measure a producer config in turn with a baseline.
 
         Args:
-            asked: The body of `POST /v1/verifications`, with at least `file` (a name for messages) and `config`.
+            request: The body of `POST /v1/verifications`, with at least `file` (a name for messages) and `config`.
 
         Returns:
-            The study that measures the config; `verification` returns the judgement when it is complete. If the config
-            was refused without any measurement, the judgement itself, whose `kind` is `verification`.
+            The study that measures the config. When the study is complete, `verification` returns the judgement. If the
+            config is rejected without any measurement, the result is the judgement, whose `kind` is `verification`.
         """
         return self._json("POST", "/v1/verifications", json.dumps(asked).encode(), "application/json")
 
@@ -222,7 +223,7 @@ class Client:
         return self._json("POST", f"{_own(name)}/remove")
 
     def sync(self, name: str) -> dict[str, Any]:
-        """Have MLflow brought up to date with a study, and return the study, which is in the queue."""
+        """Ask the service to copy the latest results of a study to MLflow, and return the study, which is then queued."""
         return self._json("POST", f"{_own(name)}/sync")
 
     def plan(self, study_file: str, mb_per_s: float = 200.0, media_type: str = "application/yaml") -> dict[str, Any]:
@@ -269,17 +270,17 @@ class Client:
         """Return the comparison of two studies as plain text, or as an HTML page if `form` is `html`."""
         return self._ask("GET", _path("/v1/comparison", first=first, second=second, format=form)).decode()
 
-    def text(self, name: str, what: str, form: str | None = None, **asked: str | float | None) -> str:
-        """Return a study's results as plain text, its `report` as HTML, or another form of them.
+    def text(self, name: str, what: str, form: str | None = None, **parameters: str | float | None) -> str:
+        """Return results of a study as text: plain text by default, and HTML for the report.
 
         Args:
             name: The study's name.
             what: `status`, `front`, `grid`, `explanation`, `verification`, `report` or `trials`.
-            form: The form of the response, such as `csv` of a front; by default plain text, or HTML of a report.
-            **asked: Further query parameters, such as `record_bytes` of a front.
+            form: The form of the response, such as `csv` for a front; by default plain text, or HTML for the report.
+            **parameters: Further query parameters, such as `record_bytes` for a front.
         """
         form = form or (None if what == "report" else "text")
-        return self._ask("GET", _path(f"{_own(name)}/{what}", format=form, **asked)).decode()
+        return self._ask("GET", _path(f"{_own(name)}/{what}", format=form, **parameters)).decode()
 
     def status(self, name: str) -> dict[str, Any]:
         """Return the progress of a study in the form of `tuner status --json`."""
@@ -303,16 +304,16 @@ class Client:
         Args:
             study: The study's name.
             record_bytes: Record size or mix; by default all sizes that the study measured.
-            goal: `balanced`, `throughput` or `latency`; by default `balanced` if a config is proven better for it,
-                otherwise the goal of the proven config with the greatest mean gain.
+            goal: `balanced`, `throughput` or `latency`. By default the goal is `balanced` if a config is proven better
+                for it; otherwise it is the goal of the proven config with the greatest mean gain.
             max_p99_ms: Consider only configs whose p99 latency is at most this many milliseconds.
             min_mb_per_s: Consider only configs whose throughput is at least this many megabytes per second.
-            allow_loss: The part of any objective that a balanced config may give up, from 0 to 1; by default
-                `confirm.allow_loss` of the study.
+            allow_loss: How much worse than the baseline a balanced config may be in an objective, from 0 to 1; by
+                default `confirm.allow_loss` of the study.
             form: One of the forms of `tuner recommend --format`.
-            everything: Whether forms to paste also hold the properties that have the client's default value.
-            unless: The `etag` of the recommendation that the caller has. As long as the recommendation is the same, the
-                service answers without a text, which makes polling cheap.
+            everything: Whether the recommended file also lists the properties that have the client's default value.
+            unless: The `etag` of the recommendation that the caller already has. If the recommendation has not changed,
+                the service answers without a text, which makes polling cheap.
         """
         path = _path(
             "/v1/recommendation",
@@ -390,8 +391,8 @@ class Client:
                     raise _refused(response)
                 yield response
             except (OSError, http.client.HTTPException) as error:
-                told = error.strerror if isinstance(error, OSError) else None
-                reason = told or str(error) or type(error).__name__
+                os_message = error.strerror if isinstance(error, OSError) else None
+                reason = os_message or str(error) or type(error).__name__
                 raise ServiceUnreachable(f"no service answers at {self.url}: {reason}") from None
 
 
@@ -399,8 +400,8 @@ def _own(name: str) -> str:
     return f"/v1/studies/{quote(name, safe='')}"
 
 
-def _path(path: str, **asked: object) -> str:
-    given = {name: value for name, value in asked.items() if value is not None}
+def _path(path: str, **parameters: object) -> str:
+    given = {name: value for name, value in parameters.items() if value is not None}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 

@@ -49,8 +49,8 @@ def topic_shape(topic: Topic) -> dict[str, int]:
 def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) -> dict[str, Any]:
     """Return facts about the environment in which a study is measured, by the names that the results store uses.
 
-    Two studies can be compared only if these facts are equal, except `machine`, which names this host, and
-    `cluster_ids`, which has the id of the cluster for each target.
+    Two studies can be compared only if these facts are equal. Two facts may differ: `machine`, which names this host,
+    and `cluster_ids`, which has the id of each target's cluster.
 
     Args:
         targets: The open targets; none for a simulation.
@@ -59,7 +59,7 @@ def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) ->
     if not targets:
         return {CLIENT_VERSION: "simulated", BROKER_VERSION: "simulated", HOST: {}, CLUSTER: {}}
     opened, clusters = targets[0], [cluster_facts(each) for each in targets]
-    # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
+    # A broker does not say its version, so we know the version only of brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
         LOADS_RUN_ON: "nodes of a Ray cluster" if on_ray else "this host",
@@ -87,10 +87,10 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
         store: The results store.
         facts: The facts about the environment of this run.
         loads_here: Whether this host runs the loads.
-        mix: Whether to continue nevertheless, and store how the environment has changed.
+        mix: Whether a changed environment is allowed; the change is then stored.
 
     Raises:
-        StudyChanged: The environment has changed.
+        StudyChanged: The environment has changed, and `mix` is False.
     """
     on_record, stored = store.facts(), len(store.trials())
     changes = environment_changes(facts, on_record, loads_here=loads_here) if stored else []
@@ -105,10 +105,10 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
 
 
 def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:
-    """Return how the environment differs from the one in which a study was measured, as parts of a sentence.
+    """Return how this environment differs from the one in which a study was measured, as parts of a sentence.
 
-    A value that is not known for one of the two is not compared: older releases stored less, a host may have no id, and
-    a broker that we start has a new cluster id each time.
+    Values are compared only if they are known for both environments. Older releases stored fewer values, a host may
+    have no id, and a broker that we start has a new cluster id each time.
 
     Args:
         now: What `environment_facts` returns now.

@@ -1,4 +1,4 @@
-"""Opens what a study or an experiment measures with, and closes it again, also after an error."""
+"""Opens the clusters and the workers that a study or an experiment needs, and closes them, also after an error."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from tuner.storage.protocols import ResultsStore
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """What a study or an experiment measures with.
+    """The clusters, clients and workers with which a study or an experiment measures.
 
     Attributes:
         name: The name of the study or experiment.
@@ -40,7 +40,8 @@ class Equipment:
         clients: The clients that are measured.
         least_warmup_s: The shortest warm-up of its loads, in seconds.
         broker_wait_s: How long to wait for a lost broker.
-        topic_facts: Returns what is stored about the topics of the first cluster; None stands for a simulated one.
+        topic_facts: Takes the first cluster and returns what is stored about its topics. The argument is None if the
+            cluster is simulated.
         simulated: The runner that stands in for the clusters; None to measure on the clusters.
         on_ray: Whether workers of Ray measure the trials; otherwise, processes on this host do.
         ray: The existing Ray cluster whose nodes run the loads; None to start Ray on this host.
@@ -64,7 +65,7 @@ class Equipment:
 def open_bench(
     equipment: Equipment, store: ResultsStore, say: Say, mirror: Mirror | None, *, mix_environments: bool
 ) -> Iterator[Bench]:
-    """Open what a study or an experiment measures with, and return the bench that measures its trials.
+    """Open the clusters and the workers of a study or an experiment, and yield the bench that measures its trials.
 
     The facts about the environment are stored, and the results are copied to the mirror.
 
@@ -85,8 +86,8 @@ def open_bench(
             stack.push(partial(finish_mirror, mirror, equipment.name, say))
         is_real, elsewhere = equipment.simulated is None, equipment.ray is not None
         keys = sorted({lock_key(target) for target in equipment.targets}) if is_real else []
-        # Connect to an existing Ray cluster before the target, as it may lack the nodes that are asked for. Ray on this
-        # host is started after the target, as that takes seconds.
+        # Connect to an existing Ray cluster before the targets are opened, because it may lack the nodes that the study
+        # needs. Ray on this host is started after the targets, because its start takes seconds.
         existing_pool = stack.enter_context(closing(_pool(equipment, keys, say))) if elsewhere else None
         targets, facts = _targets(equipment, stack, keys, say)
         check_environment(equipment.name, store, facts, loads_here=not elsewhere, mix=mix_environments)
@@ -105,7 +106,7 @@ def open_bench(
 def _targets(
     equipment: Equipment, stack: ExitStack, keys: Sequence[str], say: Say
 ) -> tuple[list[TrialTarget], dict[str, Any]]:
-    """Lock the clusters (targets), whose locks have the names `keys`, and open them.
+    """Lock the clusters (targets) and open them; `keys` are the names of their locks.
 
     Returns:
         The targets, and the facts about the environment and the topics.

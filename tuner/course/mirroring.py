@@ -1,4 +1,4 @@
-"""How the results of a study or an experiment are copied while it runs: the protocol of mirrors, and their end."""
+"""Copies the results of a running study or experiment to MLflow: the protocol of a mirror, and how a mirror ends."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,8 @@ class Mirror(Protocol):
         """Start the mirror, unless the study file switches it off.
 
         Args:
-            remember: Stores a fact about the study under a name, from any thread: where people find the copy.
+            remember: Called with a name and a value, which it stores as a fact about the study, such as the address of
+                the copy. Any thread may call it.
         """
 
     def poke(self) -> None:
@@ -73,14 +74,14 @@ def finish_mirror(
 ) -> None:
     """Stop the copying of results to MLflow, and tell the user if results are missing there.
 
-    At the regular end we wait up to a minute for the copying, but only a few seconds after an error or Ctrl-C. The last
-    arguments are those of `__exit__`.
+    At the regular end we wait up to a minute for the copying, but only a few seconds after an error or Ctrl-C. `kind`
+    and the arguments after it are those of `__exit__`.
 
     Args:
         mirror: The mirror.
         name: The name of the study or experiment.
         say: Shows the user a sentence.
-        kind: The class of the error that ends it; None at the regular end.
+        kind: The class of the error that ended the study or experiment; None at the regular end.
     """
     outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S, state_after(kind))
     if outcome.trials_behind or (outcome.error and kind is None):
@@ -91,13 +92,13 @@ def finish_mirror(
 
 
 def mlflow_experiment(targets: Sequence[Target], host: str | None, *, simulated: bool = False) -> str:
-    """Return the name of the MLflow experiment of a study that names none: `kafka-tuner/embedded on build-7`.
+    """Return the default name of a study's MLflow experiment, such as `kafka-tuner/embedded on build-7`.
 
     Args:
         targets: The clusters that are measured.
-        host: The name of this host, which is a part of the name if the brokers are started here; None if it changes
-            with each start.
-        simulated: Whether a model stands in for the clusters.
+        host: The name of this host, which is a part of the result if the brokers are started here; None if the host's
+            name changes with each start.
+        simulated: Whether a model computes the measurements, without any cluster.
     """
     if simulated:
         return "kafka-tuner/simulated"
@@ -107,7 +108,7 @@ def mlflow_experiment(targets: Sequence[Target], host: str | None, *, simulated:
 
 
 def tracking_fact(tracking: TrackingSpec) -> dict[str, Any]:
-    """Return where MLflow is, as it is stored. A URI with a password is left out; `tuner sync` takes it again."""
+    """Return the MLflow settings to store. A URI with a password is not stored; `tuner sync` needs it again."""
     return {
         "uri": None if secrets_in(tracking.uri or "") else tracking.uri,
         "experiment": tracking.experiment,

@@ -68,7 +68,7 @@ class OpenTarget:
 
         Args:
             overlapping: Whether the deletion of a topic may continue while the next run warms up.
-            setup: What a new topic must be like. If it is filled before the run, it keeps all of its records.
+            setup: What the run needs. A topic that is filled before the run keeps all of its records.
         """
         if self.target.topic is not None:
             return named_topic(self.topics, self.target.topic)
@@ -88,7 +88,7 @@ class OpenTarget:
             topic: The topic to write to.
             generator: The load generator.
             limits: Limits that each measurement must respect.
-            client: The client, whose configs are measured; None for `self.client`.
+            client: The client whose configs are measured; None for `self.client`.
 
         Raises:
             WorkloadRefused: The client has no load generator of this name.
@@ -140,7 +140,7 @@ def open_target(
         for each in (client, *others):
             if each.kind is ClientKind.JAVA:
                 CompiledProgram.prepare(each.version, progress)  # before the load, which must not wait for a download
-                stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves one
+                stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves its folder behind
                 stack.callback(end_reused_processes)
         cluster = target.cluster()
         stack.callback(cluster.stop)
@@ -155,10 +155,10 @@ def open_target(
 
 
 def lock_key(target: Target) -> str:
-    """Return the name of the lock on a target: the id of its cluster, or this host if we start the brokers.
+    """Return the name of a target's lock: the id of the cluster, or the same name for all brokers started on this host.
 
-    Two loads whose locks have the same name must not run at the same time. An address would not do as the name, because
-    many addresses may lead to one cluster.
+    Two loads whose locks have the same name must not run at the same time. The cluster's address can't be the name,
+    because a cluster can have several addresses.
 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
@@ -181,7 +181,7 @@ def open_alone(
 
     Args:
         target: Which cluster to open.
-        name: What is run; other processes that wait for the cluster show this name.
+        name: The name of the load, which other processes show while they wait for the cluster.
         tell: Called with a sentence for the user if another load uses the cluster.
         progress: Called with a short sentence for the user about each step.
         client: The client that is measured; None for librdkafka.

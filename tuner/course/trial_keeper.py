@@ -1,7 +1,4 @@
-"""Keeps the trials of a study or an experiment: stores each one, and ends the run after errors that must end it.
-
-It also stores how the run has ended.
-"""
+"""Stores the trials of a study or an experiment, stops the run after serious errors, and stores how the run ended."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +22,8 @@ class TrialKeeper:
     Attributes:
         store: The results store.
         mirror: Copies the results to another place; None for no copy.
-        most_failures: The number of failures in a row that ends the run.
-        rule: What is said then, with `{}` for the number of failures.
+        most_failures: The number of failed trials in a row after which the run stops.
+        rule: The first sentence of the error message then, with `{}` for the number of failures.
     """
 
     store: ResultsStore
@@ -43,16 +40,16 @@ class TrialKeeper:
             self.mirror.poke()
 
     def check(self, trial: Trial, error: BaseException | None) -> None:
-        """Raise an error if a trial that is stored must be the last one.
+        """Raise an error if the run must stop after this trial.
 
         Args:
-            trial: The trial.
-            error: Why the trial, or a phase of it, failed; None if it did not.
+            trial: The trial, which is stored already.
+            error: Why the trial, or a phase of it, failed; None if it did not fail.
 
         Raises:
             SafetyStop: We stopped to protect the cluster.
             TargetRefused: The cluster refuses us.
-            WorkloadRefused: The load can't be measured. A trial of the search only fails then, and raises nothing.
+            WorkloadRefused: The load can't be measured. In the search, this does not stop the run.
             TooManyFailures: Too many trials in a row have failed.
         """
         match error:
@@ -81,9 +78,9 @@ class TrialKeeper:
 
 @contextmanager
 def telling_end(tell: Callable[[Progress], None]) -> Iterator[None]:
-    """Run the block, which measures, and pass to `tell` how it has ended, for `tuner status`.
+    """Run the block, which measures, and then pass to `tell` how it ended: regularly, or by which kind of error.
 
-    It ends regularly, or by an error, Ctrl-C or the deadline.
+    Ctrl-C and the deadline are errors, too. `tuner status` shows how the block ended.
     """
     try:
         with signals_unwrapped():

@@ -143,8 +143,8 @@ class ExperimentSpec:
                 return row
         raise KeyError(name)
 
-    def with_found(self, configs: Mapping[str, Mapping[str, str]]) -> Self:
-        """Return the experiment with the configs that its searches have found.
+    def with_configs(self, configs: Mapping[str, Mapping[str, str]]) -> Self:
+        """Return a copy of the experiment whose rows have the configs that its searches recommended.
 
         Args:
             configs: The properties of each config by the name of the row.

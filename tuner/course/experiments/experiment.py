@@ -22,7 +22,7 @@ from runners.runner import Runner
 from tuner.course.environment import machine_name, topic_shape
 from tuner.course.equipment import Equipment, open_bench
 from tuner.course.experiments.experiment_reporter import ExperimentReporter
-from tuner.course.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_begun_rounds
+from tuner.course.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_stored_rounds
 from tuner.course.experiments.reading_row import measure_reading
 from tuner.course.mirroring import Mirror, mlflow_experiment, tracking_fact
 from tuner.course.open_target import OpenTarget
@@ -91,7 +91,7 @@ def measure_experiment(
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
         store = stack.enter_context(storage_at().drive(folder, spec.name, reporter.say))
-        asked, spec = spec, with_begun_rounds(spec, store.trials())
+        asked, spec = spec, with_stored_rounds(spec, store.trials())
         if spec.rounds > asked.rounds:
             reporter.say(
                 f"round {spec.rounds} of {spec.name} was begun, so all {spec.rounds} rounds are measured, "

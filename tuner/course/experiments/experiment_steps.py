@@ -60,7 +60,7 @@ def steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> lis
     return steps
 
 
-def with_begun_rounds(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> ExperimentSpec:
+def with_stored_rounds(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> ExperimentSpec:
     """Return an experiment that has at least the rounds that its stored measurements have begun."""
     begun = [trial.round + 1 for _, trial in stored if trial.round is not None]
     return replace(spec, rounds=max(spec.rounds, *begun, 0))

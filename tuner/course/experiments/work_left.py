@@ -3,7 +3,7 @@
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
-from tuner.course.experiments.experiment_steps import burn_ins_before, steps_left, with_begun_rounds
+from tuner.course.experiments.experiment_steps import burn_ins_before, steps_left, with_stored_rounds
 from tuner.course.experiments.stored_rows import check_rows_unchanged
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
@@ -39,7 +39,7 @@ def work_left(spec: ExperimentSpec) -> WorkLeft:
     check_rows_unchanged(spec, folder)
     with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:
         stored = store.trials()
-    spec = with_begun_rounds(spec, stored)
+    spec = with_stored_rounds(spec, stored)
     if not stored:
         return WorkLeft(bool(spec.searches), spec.measurements, spec.planned_s, spec.most_bytes)
     left = steps_left(spec, stored)

@@ -202,18 +202,18 @@ class Bench:
         job = Job(str(index), trial.runners(rule), config, workload, on_attempt, trial.topic.consumers, setup.placement)
         watch = _killing_a_broker(trial, workload, _watch(trial.done, name, rule))
         trial.sending = True
-        self._pool.submit(job, self._while_ours(trial.done, watch))
+        self._pool.submit(job, self._stopping_when_lost(trial.done, watch))
 
-    def _while_ours(self, done: TrialDone, watch: Watch) -> Watch:
+    def _stopping_when_lost(self, done: TrialDone, watch: Watch) -> Watch:
         """Return a function that also stops the phase when this process may have lost the study."""
 
         def stopping(window: Window) -> WatchDecision:
             decision = watch(window)
-            return decision if self._is_ours(done) else WatchDecision.STOP
+            return decision if self._runs_study_alone(done) else WatchDecision.STOP
 
         return stopping
 
-    def _is_ours(self, done: TrialDone) -> bool:
+    def _runs_study_alone(self, done: TrialDone) -> bool:
         """Return whether this process has certainly run the study, and nobody else, since a trial began."""
         lost_leases = self._lost_leases()
         return lost_leases is not None and lost_leases == done.lost_leases
@@ -226,7 +226,7 @@ class Bench:
         done.attempts, done.worker = max(done.attempts, ended.attempts), ended.worker
         trial.count_sent(ended.sent_bytes, phase[1])
         trial.sending = False
-        if not self._is_ours(done):
+        if not self._runs_study_alone(done):
             self._stopped.append(index)
             return None
         match ended.outcome:

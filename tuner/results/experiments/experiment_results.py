@@ -107,7 +107,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
         raise RequestRefused(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
     name, text = str(facts[NAME]), store.study_file()
     spec = parse_stored_experiment(text, name=name, bootstrap=facts[IDENTITY]["target"][0])
-    spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_found(facts.get(FOUND_CONFIGS, {}))
+    spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_configs(facts.get(FOUND_CONFIGS, {}))
     trials = [trial for _, trial in store.trials()]
     rows = []
     for row in spec.rows:
@@ -119,11 +119,11 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     )
 
 
-def found_before(spec: ExperimentSpec, folder: Path) -> Mapping[str, Mapping[str, str]]:
-    """Return the configs that searches found before the rows were first measured, by the name of the row.
+def searched_configs(spec: ExperimentSpec, folder: Path) -> Mapping[str, Mapping[str, str]]:
+    """Return the stored configs that the searches recommended, as properties by the name of the row.
 
-    The result is empty if no row was measured yet. It is also empty if the experiment file now names other rows for
-    its searches.
+    The result is empty if no row was measured yet. It is also empty if the rows that have a search are not the same as
+    when the configs were stored.
     """
     searched = {row.name for row in spec.rows if row.best_of is not None}
     try:
