@@ -198,7 +198,7 @@ class Client:
             The study that measures the config. When the study is complete, `verification` returns the judgement. If the
             config is rejected without any measurement, the result is the judgement, whose `kind` is `verification`.
         """
-        return self._json("POST", "/v1/verifications", json.dumps(asked).encode(), "application/json")
+        return self._json("POST", "/v1/verifications", json.dumps(request).encode(), "application/json")
 
     def verification(self, name: str) -> dict[str, Any]:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
@@ -223,7 +223,7 @@ class Client:
         return self._json("POST", f"{_own(name)}/remove")
 
     def sync(self, name: str) -> dict[str, Any]:
-        """Ask the service to copy the latest results of a study to MLflow, and return the study, which is then queued."""
+        """Ask the service to copy a study's latest results to MLflow, and return the study, which is then queued."""
         return self._json("POST", f"{_own(name)}/sync")
 
     def plan(self, study_file: str, mb_per_s: float = 200.0, media_type: str = "application/yaml") -> dict[str, Any]:

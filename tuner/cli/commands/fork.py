@@ -59,7 +59,7 @@ def fork(
     if study_file is None and not (folder / STUDY_FILE).is_file():  # a shared storage keeps the text elsewhere
         folder.mkdir(parents=True, exist_ok=True)
         write_for_everybody(folder / STUDY_FILE, text.encode())
-    say(f"{name}: {len(taken.trials)} of {counted(taken.there, 'trial')} of {taken.source} taken over")
+    say(f"{name}: {len(taken.trials)} of {counted(taken.source_trials, 'trial')} of {taken.source} taken over")
     say(f"to continue: tuner run {shlex.quote(str(study_file or folder / STUDY_FILE))}")
     if as_json:
         print_json(taken.as_json(name, folder))

@@ -1,1 +1,1 @@
-"""The limits of time and bytes of a study, and the estimate of what it takes."""
+"""The limits of time and bytes of a study, and the estimates of the time and the bytes that it needs."""

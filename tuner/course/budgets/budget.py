@@ -24,7 +24,7 @@ _ALWAYS_BYTES: Final = 10**9
 
 
 class ShareOfOthers(NamedTuple):
-    """What the work on one record size must leave for the record sizes that follow.
+    """The time and the bytes that one record size must leave for the record sizes that follow.
 
     Attributes:
         seconds: Seconds of the study's time; 0 if its time is not limited.
@@ -47,7 +47,7 @@ class Budget:
         spent: The trials of earlier runs.
         deadline: The moment of `search.until`; None if there is none.
         now: Returns the current local time.
-        reserved: What `reserved` returned when it was stored last; empty if it was never stored.
+        reserved: The result of `reserved` that was stored last; empty if none was stored.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Budget:
 
         Args:
             key: The trial's key.
-            most_bytes: The most bytes that any trial may send.
+            most_bytes: The largest number of bytes that any trial may send.
             free: Number of targets (clusters) on which no trial is running, including the target of this trial. These
                 targets share the remaining bytes, if the bytes are enough for a trial on each target.
             largest_bytes: The most bytes that a recent trial has sent; 0 before the first trial has ended.
@@ -95,7 +95,7 @@ class Budget:
         return most_bytes
 
     def was_cut(self, key: str) -> bool:
-        """Return whether a trial may send less than the study's limits allow, because it will probably send less."""
+        """Return whether fewer bytes were reserved for a trial than the study's limits would have allowed."""
         return key in self._cut
 
     def interrupt(self, key: str, sent_bytes: int) -> None:
@@ -105,7 +105,7 @@ class Budget:
         self._spent_bytes += counted
 
     def reserved(self) -> dict[str, Any]:
-        """Return the bytes reserved for running trials, and those that interrupted trials count with, as JSON."""
+        """Return the bytes reserved for running trials and the bytes counted for interrupted trials, as JSON values."""
         return {"running": dict(self._running), "interrupted": self._interrupted_bytes}
 
     def spend(self, trial: Trial) -> None:
@@ -179,7 +179,8 @@ def next_occurrence(until: str, now: datetime.datetime) -> datetime.datetime:
     """Return when the clock next shows a time of day: today, or tomorrow if that time has passed.
 
     Args:
-        until: The time of day as `HH:MM`. With a date, as `2026-11-25 07:00`, it is that moment, even if it has passed.
+        until: The time of day as `HH:MM`. With a date, such as `2026-11-25 07:00`, the result is this moment, even if
+            it has passed.
         now: The current local time.
     """
     if " " in until:
@@ -192,9 +193,9 @@ def next_occurrence(until: str, now: datetime.datetime) -> datetime.datetime:
 def deadline_of(spec: StudySpec, store: ResultsStore, now: datetime.datetime) -> datetime.datetime | None:
     """Return the moment of `search.until`; None if there is none.
 
-    The moment is chosen when the study begins, and is stored. So a study that is continued in the morning does not go
-    on until the next morning. A new moment is chosen if `until` has changed, or if the search continues after it had
-    finished.
+    The moment is chosen and stored when the study begins. So a study that is to end at 7:00, and that is continued at
+    8:00, does not run until the next morning. A new moment is chosen if `until` has changed, or if a finished search is
+    continued.
     """
     until, facts = spec.search.until, store.facts()
     if until is None:

@@ -1,4 +1,4 @@
-"""The time and the bytes that a study takes, estimated before anything is measured, and the least that it needs."""
+"""Estimates the time and the bytes that a study takes, before anything is measured, and the least that it needs."""
 
 import contextlib
 import datetime
@@ -42,7 +42,7 @@ def planned_s(spec: StudySpec, spaces: Collection[SearchSpace]) -> float | None:
         spaces: The search space of each record size.
 
     Returns:
-        Seconds; None if nothing but a time of day or bytes ends the search.
+        Seconds; None if only a time of day or bytes end the search.
     """
     if spreads_rounds(spec) and spread_s(spec, own_s := time_per_size_s(spec), trial_s(spec) + OVERHEAD_S):
         return own_s * len(spaces)  # the rounds are spread over all the time that the search leaves
@@ -103,7 +103,7 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
 
 
 def bytes_per_trial(spec: StudySpec, mb_per_s: float) -> float:
-    """Return how many bytes a trial sends that reaches this throughput at full speed."""
+    """Return how many bytes a trial sends if its config reaches `mb_per_s` at full speed."""
     saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
     return mb_per_s * 1e6 * (saturating_s + (trial_s(spec) - saturating_s) * spec.workload.rate_ratio)
 
@@ -125,10 +125,10 @@ def sessions_s(spec: StudySpec) -> float:
 
 
 def time_per_size_s(spec: StudySpec) -> float:
-    """Return the seconds that each record size has for its search and its confirmation, in a study with limited time.
+    """Return the seconds that a study with a time limit has for the search and confirmation of each record size.
 
     Raises:
-        ValueError: Neither hours nor a time of day limit the study.
+        ValueError: The study has no time limit.
     """
     limits_s = [] if spec.search.hours is None else [spec.search.hours * 3600]
     if spec.search.until is not None:
@@ -138,7 +138,7 @@ def time_per_size_s(spec: StudySpec) -> float:
 
 
 def least_spread_s(spec: StudySpec, each_s: float) -> float:
-    """Return the seconds that a confirmation takes whose first rounds are `SESSION_GAP_S` apart.
+    """Return the seconds that a confirmation takes if its first rounds start `SESSION_GAP_S` apart.
 
     Args:
         spec: The study.
@@ -148,7 +148,7 @@ def least_spread_s(spec: StudySpec, each_s: float) -> float:
 
 
 def spread_s(spec: StudySpec, own_s: float, each_s: float) -> float:
-    """Return how much of a record size's time is kept for its confirmation, if the rounds are spread by default.
+    """Return how many seconds of a record size's time are kept for its confirmation, if rounds are spread by default.
 
     Args:
         spec: The study.
@@ -156,8 +156,8 @@ def spread_s(spec: StudySpec, own_s: float, each_s: float) -> float:
         each_s: The seconds that a trial takes.
 
     Returns:
-        Seconds: a third of the time, or more if the first rounds need more to be `SESSION_GAP_S` apart. 0 if the rounds
-        are not spread by default, or if the search would be left with less than a third of the time.
+        Seconds: a third of the time, or more if the first rounds would otherwise start less than `SESSION_GAP_S` apart.
+        0 if the rounds are not spread by default, or if less than a third of the time would be left for the search.
     """
     if not spreads_rounds(spec):
         return 0.0
@@ -200,7 +200,7 @@ def _least_trials(spec: StudySpec) -> list[int]:
     """Return the fewest trials of each record size's search that are worth a confirmation."""
     counts = [spec.search.trials] * len(spec.workload.record_sizes)
     if spec.search.method is Method.GRID:
-        # An impossible search space is refused where it is searched.
+        # If the search space is impossible, the search itself reports the error.
         with contextlib.suppress(ConfigError):
             counts = [trials_in_all(spec.search, space, spec.baseline) for space in spec.spaces.values()]
     return [LEAST_TRIALS if count is None else min(LEAST_TRIALS, count) for count in counts]

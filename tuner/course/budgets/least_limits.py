@@ -14,7 +14,7 @@ _SLOW_MB_PER_S: Final = 1.0
 """A throughput that nearly every cluster reaches, to tell that a limit on bytes is certainly too low."""
 
 _TO_TYPE_S: Final = 300.0
-"""How much later than now a command with the least `--until` may be given."""
+"""Seconds added to the earliest possible end, so that the user has time to type the command with `--until`."""
 
 
 def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
@@ -27,7 +27,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         now: The current local time; by default that of this host's clock.
 
     Raises:
-        LimitTooLow: A limit is too low. The message gives the least value.
+        LimitTooLow: A limit is too low. The message names the lowest value that is allowed.
     """
     if spec.executor is Executor.SIMULATED:
         return
@@ -38,7 +38,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         raise LimitTooLow("search.hours", f"{needs}, but {allowed}", f"{math.ceil(least_s / 36) / 100:g}")
     if search.until is not None:
         left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()
-        # A moment in the past is refused by `check_new` of `tuner.course.budgets.budget`.
+        # `check_new` of `tuner.course.budgets.budget` refuses a moment in the past.
         if 0 < left_s < least_s:
             least = now + datetime.timedelta(seconds=least_s + _TO_TYPE_S)
             allowed = f"should end at {search.until}, which is in {clock_text(left_s)}"

@@ -1,4 +1,4 @@
-"""What a study has left: whether another trial fits into its time and bytes, and when it will end."""
+"""Estimates whether another trial fits into the time and bytes that a study has left, and when the study will end."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _RECENT: Final = 20
 
 @dataclass(slots=True)
 class Outlook:
-    """Estimates from the newest trials of a study what the next ones take.
+    """Estimates from a study's newest trials how much time and how many bytes the next trials take.
 
     Attributes:
         spec: The specification of the study.
@@ -40,7 +40,7 @@ class Outlook:
     def after(
         cls, trials: Sequence[Trial], spec: StudySpec, searches: Mapping[RecordSizes, SearchState], budget: Budget
     ) -> Self:
-        """Return the outlook of a study that has measured the given trials, with as many trials as the file asks for.
+        """Return the outlook of a study that has measured the given trials.
 
         Args:
             trials: All trials so far, in the order in which they ended.
@@ -59,9 +59,9 @@ class Outlook:
         """Return whether the next trial will probably keep to the study's time and to its byte budget.
 
         Args:
-            kept_s: Seconds that are reserved for later work; None if the trial is started however little time is left.
+            kept_s: Seconds that are reserved for later work; None to ignore the time limit.
             kept_bytes: Bytes that are reserved for later trials.
-            others: How many other trials will also write bytes, because they are running or are sure to follow.
+            others: How many other trials will also send bytes, because they are running or will certainly follow.
         """
         left_s = self.budget.left_s()
         if kept_s is not None and left_s is not None and left_s - kept_s < self.mean_s():
@@ -76,7 +76,7 @@ class Outlook:
 
     def confirm_s(self) -> float:
         """Return the seconds to reserve for a confirmation of one record size that takes the fewest possible rounds."""
-        # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
+        # Racing shortens trials of the search but not of a confirmation, so the seconds that it saved are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
         each_s = self.mean_s() + (fmean(spared_s) if spared_s else 0.0)
         return least_confirmations(self.spec) * each_s + starting_s(self.spec, self.spec.confirm.rounds)
@@ -88,8 +88,8 @@ class Outlook:
     def most_bytes(self) -> float:
         """Return the most bytes that any of the newest trials has sent.
 
-        The first burn-in run takes much longer than a trial. So of a long run, only the bytes count that it has sent in
-        the time of a trial.
+        The first burn-in run takes much longer than a trial. So the bytes of a long run are scaled down to the duration
+        of a trial.
         """
         usual_s = 1.5 * trial_s(self.spec)
         return max(

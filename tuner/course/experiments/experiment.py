@@ -1,4 +1,4 @@
-"""Running an experiment: measure all its rows in each round, store every measurement, and resume after a kill.
+"""Runs an experiment: measures all its rows in each round, stores every measurement, and resumes after a kill.
 
 An experiment uses the parts of a study: the bench, which applies limits, waits for lost brokers and repeats attempts;
 the results store; the copy in MLflow; the lock on the cluster. A study asks a sampler for its next config, and an
@@ -73,13 +73,14 @@ def measure_experiment(
     """Measure an experiment to its end; an experiment that already has measurements is continued.
 
     Args:
-        spec: The specification of the experiment, with the configs that its searches have found.
+        spec: The specification of the experiment, with the configs that its searches recommended.
         text: The text of the experiment file, which is kept with the results.
         folder: The folder of the experiment's files.
         reporter: Shows the user the progress.
         mirror: Copies the results to another place, such as MLflow; None for no copy.
-        simulated: A runner that stands in for a cluster.
-        mix_environments: Whether to continue an experiment that was begun on another host, client or cluster.
+        simulated: A runner that computes the measurements without a cluster; None to measure on a cluster.
+        mix_environments: Whether to continue an experiment that was started on another host, with another version of
+            the client, or on another cluster.
 
     Raises:
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
@@ -111,10 +112,10 @@ def measure_experiment(
 
 
 def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
-    """Check that the stored measurements have these rows, and store the facts of the experiment.
+    """Check that the stored measurements are of this experiment's rows, and store the facts of the experiment.
 
     Raises:
-        StudyChanged: They have other rows, or belong to a study.
+        StudyChanged: The measurements are of other rows, or belong to a study.
     """
     facts, identity = store.facts(), experiment_identity(spec)
     if store.trials():
@@ -142,7 +143,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
 
 
 def _equipment(spec: ExperimentSpec, folder: Path, simulated: Runner | None) -> Equipment:
-    """Return what an experiment measures with."""
+    """Return the clusters, clients and workers with which an experiment measures."""
     ray = spec.ray.cluster([spec.target]) if simulated is None else None
     setups = [row.setup for row in spec.rows if row.setup.producers]
     return Equipment(
@@ -161,7 +162,7 @@ def _equipment(spec: ExperimentSpec, folder: Path, simulated: Runner | None) -> 
 
 
 def _topic_facts(spec: ExperimentSpec, target: OpenTarget | None) -> dict[str, Any]:
-    """Return the partitions and the replication of the topics, if the rows do not say them."""
+    """Return the partitions and the replication of the topics, if the rows do not set them."""
     if target is None or (spec.target.topic is None and spec.target.like is None):
         return {}
     with target.topic_for_run()(spec.rows[0].workload) as topic:
@@ -170,7 +171,7 @@ def _topic_facts(spec: ExperimentSpec, target: OpenTarget | None) -> dict[str, A
 
 @dataclass(slots=True)
 class RowLoop:
-    """Measures the steps of an experiment that are left."""
+    """Makes the measurements of an experiment that are still missing."""
 
     spec: ExperimentSpec
     store: ResultsStore
@@ -179,7 +180,7 @@ class RowLoop:
     reporter: ExperimentReporter
 
     def run(self) -> None:
-        """Measure the steps, and store that the experiment is finished."""
+        """Make the missing measurements, and store that the experiment is finished."""
         left = steps_left(self.spec, self.store.trials())
         control, *others = burn_ins_before(self.spec, left)
         burn_ins = [ExperimentStep(row, None, 0, self.spec.measurements) for row in (control, *others)]

@@ -15,7 +15,7 @@ class ExperimentStep:
     """One measurement of an experiment.
 
     Attributes:
-        row: The row that is measured; in the burn-in, as it is measured then.
+        row: The row that is measured; in the burn-in, the result of `Row.for_burn_in`.
         round: The number of the round, from 0; None for the burn-in.
         number: Number of this measurement, from 1; 0 for the burn-in.
         total: Number of measurements in all rounds.
@@ -61,12 +61,12 @@ def steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> lis
 
 
 def with_stored_rounds(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> ExperimentSpec:
-    """Return an experiment that has at least the rounds that its stored measurements have begun."""
-    begun = [trial.round + 1 for _, trial in stored if trial.round is not None]
-    return replace(spec, rounds=max(spec.rounds, *begun, 0))
+    """Return the experiment with more rounds if the stored measurements have more rounds than the experiment's file."""
+    stored_rounds = [trial.round + 1 for _, trial in stored if trial.round is not None]
+    return replace(spec, rounds=max(spec.rounds, *stored_rounds, 0))
 
 
 def burn_ins_before(spec: ExperimentSpec, left: Sequence[ExperimentStep]) -> tuple[Row, ...]:
-    """Return what is measured before the measurements that are left, and does not count; the control comes first."""
+    """Return the burn-in rows to run before the measurements that are left, first of all that of the control."""
     names = {spec.control, *(step.row.name for step in left)}
     return replace(spec, rows=tuple(row for row in spec.rows if row.name in names)).burn_ins

@@ -1,4 +1,4 @@
-"""Measures a row of an experiment whose consumers read what was stored before: fill a topic, and read it."""
+"""Measures a row of an experiment whose consumers read stored records: fills a topic, and then reads it."""
 
 import time
 from dataclasses import replace
@@ -26,10 +26,10 @@ from tuner.model.trial import State, Trial
 def measure_reading(
     opened: OpenTarget, row: Row, started: StartedTrial, safety: SafetySpec
 ) -> tuple[Trial, dict[str, Any], RunnerError | None]:
-    """Fill a topic as the row says, have its consumers read it, and return the trial, its attachments and its error.
+    """Fill a topic, let the row's consumers read it, and return the trial, its attachments and its error.
 
-    The topic is filled by librdkafka: with the row's config, or if that is the Java client's, in large batches.
-    The topic is deleted at the end.
+    librdkafka fills the topic with the row's config. If the row's config is for the Java client, librdkafka fills the
+    topic in large batches instead. The topic is deleted at the end.
 
     Args:
         opened: The target.
@@ -42,7 +42,7 @@ def measure_reading(
     try:
         with opened.topic_for_run(setup=row.setup)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
-            sent_bytes = row.setup.stored_bytes  # counts if filling fails: the most that it can have sent
+            sent_bytes = row.setup.stored_bytes  # if filling fails, the largest number of bytes that it may have sent
             filling = row.config if row.config.client.kind is ClientKind.LIBRDKAFKA else FILLING
             sent_bytes = fill_bytes(opened.cluster, topic, filling, row.workload, row.setup.stored_bytes, limits)
             seen = _read(opened, topic, row)

@@ -1,4 +1,4 @@
-"""Whether the stored measurements of an experiment have its rows."""
+"""Checks that the stored measurements of an experiment are of its rows."""
 
 from contextlib import closing, suppress
 from pathlib import Path
@@ -10,10 +10,10 @@ from tuner.storage.home import storage_at
 
 
 def check_rows_unchanged(spec: ExperimentSpec, folder: Path) -> None:
-    """Check that the measurements that are stored have these rows, before searches have found configs for some of them.
+    """Check that the stored measurements are of this experiment's rows. Rows may still lack the config of their search.
 
     Raises:
-        StudyChanged: They have other rows, or belong to a study.
+        StudyChanged: The measurements are of other rows, or belong to a study.
     """
     searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
     with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:

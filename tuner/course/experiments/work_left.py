@@ -1,4 +1,4 @@
-"""What is left to measure of an experiment, with its time and bytes, before its cluster is opened."""
+"""Estimates what an experiment still has to measure, with its time and bytes, before its cluster is opened."""
 
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ class WorkLeft:
     """What is left to measure of an experiment.
 
     Attributes:
-        searches: Whether its searches are still to be run.
-        measurements: Number of measurements that count.
-        seconds: The time that all of it takes, with the searches and the burn-ins.
-        most_bytes: The bytes that all of it may send at most.
+        searches: Whether the searches of the experiment have still to run.
+        measurements: Number of measurements, without the burn-in runs.
+        seconds: Seconds until the end of the experiment, including its searches and burn-in runs.
+        most_bytes: The largest number of bytes that the experiment may still send.
     """
 
     searches: bool
@@ -32,7 +32,7 @@ def work_left(spec: ExperimentSpec) -> WorkLeft:
 
     Raises:
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
-        RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
+        RayUnfit: A row names zones of a Ray cluster, but the experiment names no Ray cluster.
     """
     spec.check_zones()
     folder, stored = study_folder(spec.name), []

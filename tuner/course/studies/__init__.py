@@ -1,1 +1,1 @@
-"""How a study runs: its trials, its burn-in runs, search and confirmations, and studies made from others."""
+"""How a study runs: burn-in, search and confirmation. It also makes new studies from existing ones."""

@@ -1,4 +1,4 @@
-"""What is stored about a study when a process begins to run it, and whether it may go on with the stored trials."""
+"""Starts or resumes a study: checks that the stored trials fit its specification, and stores its settings."""
 
 import uuid
 from collections.abc import Mapping
@@ -36,8 +36,8 @@ from tuner.storage.protocols import ResultsStore
 def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, searching: bool) -> None:
     """Check that the stored trials belong to this specification, and store the facts of the study, such as its seed.
 
-    If the constraints have changed, the next confirmation is a new one: under the new constraints, other configs may
-    be the best.
+    If the constraints have changed, the confirmation starts again from the beginning, because other configs may be the
+    best under the new constraints.
 
     Raises:
         StudyChanged: The stored trials belong to a study with another specification.
@@ -65,7 +65,7 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
         LIMITS: limits,
     }
     if is_new:
-        # It is never changed, because all runs of a study must be in one experiment.
+        # The name is never changed, because all MLflow runs of a study must be in one experiment.
         new[MLFLOW_EXPERIMENT] = mlflow_experiment(
             spec.targets, machine_name(), simulated=spec.executor is Executor.SIMULATED
         )
@@ -81,7 +81,7 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
         search_again(store)
     elif judged_anew:
         confirm_command_ended(store)
-    if not searching:  # the limits of the search, and whether it has finished, stay as they are
+    if not searching:  # then the stored limits of the search, and the time when it finished, stay as they are
         new = {name: value for name, value in new.items() if name not in (LIMITS, FINISHED_AT)}
     for name, value in new.items():
         store.set_fact(name, value)
@@ -90,8 +90,8 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
 
 def is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
     """Return whether the study was run to its end with this specification, and with the same limits as now."""
-    answered = facts.get(IDENTITY) == study_identity(spec) and facts.get(LIMITS) == _limits(spec)
-    return answered and bool(facts.get(FINISHED_AT))
+    unchanged = facts.get(IDENTITY) == study_identity(spec) and facts.get(LIMITS) == _limits(spec)
+    return unchanged and bool(facts.get(FINISHED_AT))
 
 
 def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
@@ -126,6 +126,6 @@ def confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
     limits = {name: value for name, value in plain.items() if name not in _NO_LIMITS}
-    # These are left out if they were not asked for: studies of older releases are stored without them.
+    # Settings that are not set are left out, because older releases stored studies without them.
     asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
     return limits | {name: value for name, value in asked.items() if value}

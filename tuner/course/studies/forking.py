@@ -1,4 +1,4 @@
-"""Forking: a new study takes over the trials of another study that fit its own settings, too."""
+"""Forks a study: a new study begins with those trials of another study that fit the settings of the new study."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -41,10 +41,10 @@ _ENVIRONMENT: Final = (CLIENT_VERSION, BROKER_VERSION, HOST, CLUSTER, MACHINE, C
 def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: Iterable[Trial]) -> list[Trial]:
     """Return the trials of another study that a new study takes over, judged by the settings of the new study.
 
-    These are trials of the search and of the baseline, with the record sizes of the new study and with configs that the
-    new study may recommend. Trials of a confirmation are left out, because the new study confirms its own winners. If
-    the objectives or the constraints differ, trials that were stopped early are left out, too: they were stopped
-    because of the old ones.
+    The result has trials of the search and of the baseline, with the record sizes of the new study and with configs
+    that the new study may recommend. Trials of a confirmation are left out, because the new study confirms its own
+    winners. If the objectives or the constraints differ, trials that were stopped early are left out, too, because they
+    were stopped by the old objectives or constraints.
 
     Args:
         spec: The specification of the new study.
@@ -118,9 +118,10 @@ def fork(
 def begin_fork(
     storage: Storage, folder: Path, spec: StudySpec, text: str, source: ResultsStore, trials: Iterable[Trial], say: Say
 ) -> bool:
-    """Create a new study that begins with trials of another study; return False if there is a study of that name.
+    """Create a new study that begins with trials of another study; return False if a study of that name exists.
 
-    If this fails or is interrupted, the new study is removed again: a part of a fork would look like a study.
+    If this fails or is interrupted, the new study is removed again, because an incomplete fork would look like a
+    complete study.
 
     Args:
         storage: The storage that keeps the new study.
@@ -139,7 +140,7 @@ def begin_fork(
     except BaseException:
         with suppress(StudyNotFound):
             storage.remove(folder, spec.name, say)
-        with suppress(OSError):  # there is none, or it is not empty
+        with suppress(OSError):  # the folder does not exist, or is not empty
             folder.rmdir()
         raise
     return True
@@ -167,12 +168,12 @@ class TakenOver:
 
     Attributes:
         source: The name of the other study.
-        there: How many trials the other study has.
-        trials: Those of them that fit the new study.
+        source_trials: How many trials the other study has.
+        trials: The trials of the other study that fit the new study.
     """
 
     source: str
-    there: int
+    source_trials: int
     trials: list[Trial]
 
     @classmethod
@@ -185,18 +186,18 @@ class TakenOver:
             store: The results store of the other study.
 
         Raises:
-            RequestRefused: None fits, or only burn-in runs.
+            RequestRefused: No trial fits, or only burn-in runs fit.
             StudyChanged: As for `trials_for`.
             ConfigError: As for `trials_for`.
         """
-        there = [trial for _, trial in store.trials()]
-        fitting = trials_for(spec, source, store.facts(), there)
+        source_trials = [trial for _, trial in store.trials()]
+        fitting = trials_for(spec, source, store.facts(), source_trials)
         if all(trial.kind is Kind.BURN_IN for trial in fitting):
             raise RequestRefused(
-                f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
-                f"{source} fits; run {spec.name} as a study of its own"
+                f"a fork needs trials that fit the new study, but none of the {counted(len(source_trials), 'trial')} "
+                f"of {source} fits; run {spec.name} as a study of its own"
             )
-        return cls(source, len(there), fitting)
+        return cls(source, len(source_trials), fitting)
 
     def as_json(self, study: str, folder: Path | None = None) -> dict[str, Any]:
         """Return what a command prints about a fork, as JSON values.
@@ -210,6 +211,6 @@ class TakenOver:
             study=study,
             **({} if folder is None else {"folder": str(folder)}),
             of=self.source,
-            trials_there=self.there,
+            trials_there=self.source_trials,
             trials_taken_over=len(self.trials),
         )

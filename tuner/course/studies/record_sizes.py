@@ -57,7 +57,7 @@ def measure_sizes(
         if searching and not has_begun(store, str(size), confirmation_id):
             search_size(trials, burn_in, make_strategy, size, space_at(size), of_others)
         confirm(trials, size, confirmation_id, burn_in, of_others, sleep)
-        # After the last size, the caller of the study has all recommendations.
+        # After the last size, the caller shows the recommendations of all sizes.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             trials.reporter.confirmed(results(), str(size))
     if searching:

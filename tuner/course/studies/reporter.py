@@ -1,4 +1,4 @@
-"""How the progress of a study is shown: the protocol of reporters, and what they are told."""
+"""The protocol of a reporter, which shows the progress of a study, and the `Standing` that it shows."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +11,7 @@ from tuner.results.study_results import StudyResults
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a study is with one record size.
+    """How far a study has got with one record size.
 
     Attributes:
         kind: The kind of the trial that is running, or that ended last.
@@ -41,7 +41,7 @@ class Reporter(Protocol):
         """Show that a trial has ended and is in the results store."""
 
     def confirmed(self, results: StudyResults, record_bytes: str) -> None:
-        """Show what the study recommends for a record size that is confirmed, while other sizes still wait.
+        """Show what the study recommends for a record size whose confirmation has ended. Other sizes still follow.
 
         Args:
             results: The study's results so far.

@@ -1,4 +1,4 @@
-"""Running a whole study: open what the study needs, measure, and close everything again, also after an error."""
+"""Runs a whole study: opens the storage and the clusters, measures, and closes everything, also after an error."""
 
 import datetime
 import time
@@ -83,8 +83,9 @@ def measure_study(
         simulated: The runner that stands in for a cluster if the executor is `Executor.SIMULATED`; by default a small
             simulated cluster.
         sampler: Proposes configs instead of `search.method`.
-        searching: Whether to search; if not, only the configs that were found so far are confirmed once more, for as
-            long as it takes: `search.hours` and `search.until` are for the search and its own confirmation.
+        searching: Whether to search. If False, only the best configs of the earlier search are confirmed again. This
+            confirmation has no time limit: `search.hours` and `search.until` limit only the search and the confirmation
+            that follows it.
         storage: Where the results are kept; by default the storage that the environment names.
         rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
             is a share of the throughput of the baseline.
@@ -108,7 +109,8 @@ def measure_study(
     spec.ray.check_zones(spec.placement, "executor.")
     storage = storage or storage_at()
     with ExitStack() as stack:
-        # At the end, as the last processes of a run that was killed just before may still write to its folders.
+        # This runs at the end, because processes of a run that was killed just before this one may still be writing to
+        # their folders now.
         stack.callback(remove_folders_of_dead)
         if searching:
             check_new(spec, lambda: not storage.has(folder), now)
@@ -157,7 +159,7 @@ def measure_study(
 def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
     """Run the block, which creates a study, and remove the study if its cluster was never reached.
 
-    This happens if the address is mistyped.
+    The usual cause is a mistyped address.
 
     Args:
         storage: Where the study is kept.
@@ -171,7 +173,7 @@ def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -
     try:
         yield
     except TargetError:
-        with suppress(StudyError):  # the first error tells the user more than this one
+        with suppress(StudyError):  # the error from the block tells the user more than this one
             with closing(storage.read(folder)) as store:
                 unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
             if unreached:
@@ -199,7 +201,7 @@ def _study_trials(
     }
     if trials:
         reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
-    # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
+    # A forked study begins with trials of another study, which used no time and no bytes of this study's limits.
     own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
     keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
@@ -209,7 +211,7 @@ def _study_trials(
 
 
 def _equipment(spec: StudySpec, folder: Path, simulated: Runner | None) -> Equipment:
-    """Return what a study measures with."""
+    """Return the clusters, clients and workers with which a study measures."""
     if simulated is None and spec.executor is Executor.SIMULATED:
         simulated = SimulatedRunner(_SIMULATED_NOISE_RATIO)
     load, on_ray = spec.workload, spec.executor is Executor.RAY

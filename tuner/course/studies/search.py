@@ -43,7 +43,7 @@ def search_size(
         burn_in: Measures the baseline before the search.
         make_strategy: Creates the strategy that proposes configs.
         size: The record size.
-        space: Its search space.
+        space: The search space of the record size.
         of_others: The time and the load that must be left for the record sizes that follow.
 
     Raises:
@@ -85,10 +85,11 @@ def search_size(
 
 
 def _kept_for_rounds_s(trials: StudyTrials, size: RecordSizes, others_s: float) -> float:
-    """Return the seconds that are kept for rounds that are spread over time; 0 if they are not spread.
+    """Return the seconds to keep for rounds that are spread over time; 0 if the rounds are not spread.
 
     If `confirm.spread_over` is given, at most half of the record size's time is kept. By default, `estimate.spread_s`
-    decides when the search begins. That is stored, because less time is left when a search is continued.
+    computes the seconds when the search begins. The result is stored, because a search that is continued has less time
+    left and would compute fewer seconds.
     """
     spec, left_s = trials.spec, trials.outlook.budget.left_s()
     own_s = max(0.0, (left_s or 0.0) - others_s)
@@ -148,7 +149,7 @@ def _tell(strategy: Strategy, search: SearchState, trial: Trial, index: int | No
 
 
 def _next_index(search: SearchState, under_way: list[StartedTrial]) -> int:
-    """Return the lowest proposal index for which there is no trial yet; a run that was killed may have left gaps."""
+    """Return the lowest proposal index that has no trial yet. A run that was killed may have left gaps."""
     made = {trial.proposal for trial in search.trials}
     made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
     return next(index for index in itertools.count() if index not in made)

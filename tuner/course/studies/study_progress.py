@@ -1,4 +1,4 @@
-"""How far a running study is: what its reporter is told, and what is stored for `tuner status` and the service."""
+"""Computes the progress of a running study for its reporter, and stores it for `tuner status` and the service."""
 
 import datetime
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ _MEASURED_CONFIG: Final = {
 
 @dataclass(slots=True)
 class StudyProgress:
-    """Knows how far a study is, and stores it.
+    """Computes how far a study has got, and stores the progress.
 
     Attributes:
         keeper: Keeps the progress.
@@ -36,7 +36,7 @@ class StudyProgress:
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def standing(self, started: StartedTrial) -> Standing:
-        """Return how far the study is with the record size of the given trial."""
+        """Return how far the study has got with the record size of the given trial."""
         size, outlook = started.size, self.outlook
         return Standing(
             started.kind, started.number, outlook.totals[size], outlook.left_s(size), outlook.searches[size]
@@ -57,7 +57,7 @@ class StudyProgress:
 
         Args:
             started: The trial.
-            standing: How far the study was when the trial started.
+            standing: How far the study had got when the trial started.
             phase: The phase that is running; empty before the first phase.
         """
         ends_at = None

@@ -1,4 +1,4 @@
-"""The trials of a study: each is started, measured, judged, stored and shown."""
+"""Runs the trials of a study: starts, measures, judges, stores and shows each trial."""
 
 import datetime
 import time
@@ -41,12 +41,12 @@ class StudyTrials:
     Attributes:
         spec: The specification of the study.
         store: The results store.
-        keeper: Keeps the trials there.
+        keeper: Stores the trials in the results store.
         bench: Measures the trials.
         reporter: Shows the user the progress of the study.
         searches: The trials so far, by record size.
         outlook: Estimates what the next trials take, and knows the budget.
-        progress: Says how far the study is.
+        progress: Stores how far the study has got.
     """
 
     spec: StudySpec
@@ -81,7 +81,8 @@ class StudyTrials:
             self.progress.tell_trial(started, standing, phase)
 
         safety, budget = self.spec.safety, self.outlook.budget
-        # The first burn-in of a record size goes on until the target is warm, whatever other sizes have sent.
+        # The first burn-in of a record size lasts until the target is warm, so the bytes that the trials of other sizes
+        # have sent do not limit it.
         largest_bytes = 0.0 if until_steady else self.outlook.most_bytes()
         max_bytes = budget.reserve(started.key, safety.max_bytes_per_trial, self.bench.free, largest_bytes)
         self.store.set_fact(RESERVED_BYTES, budget.reserved())
@@ -103,7 +104,7 @@ class StudyTrials:
         )
 
     def _early_end(self, started: StartedTrial) -> EarlyEnd:
-        """Return how a trial of the usual length may end early."""
+        """Return the rule by which a trial may end early."""
         spec, search = self.spec, self.spec.search
         metrics = metrics_in_windows(spec.objectives, spec.constraints) if search.stops_early else ()
         if started.kind is not Kind.SEARCH:
@@ -111,7 +112,7 @@ class StudyTrials:
         if search.stops_early:
             known = self.searches[started.size]
             return Raced(race_of(spec, known, started.proposal.config, started.number), metrics)
-        # A trial of a grid fills cells of tables, so it measures the throughput even if it can't hold the fixed rate.
+        # The trials of a grid fill tables of all metrics, so they measure the throughput even if they can't hold the rate.
         return ToTheEnd() if search.searches_grid else IfHopeless()
 
     def finish(self) -> tuple[StartedTrial, Trial]:
@@ -149,7 +150,7 @@ class StudyTrials:
         return started, trial
 
     def count_interrupted(self, interrupted: Sequence[TrialDone]) -> None:
-        """Count the bytes that trials had sent when the study was interrupted; the loads have ended."""
+        """Count the bytes that trials had sent when the study was interrupted. Their loads must have ended."""
         for done in interrupted:
             self.outlook.budget.interrupt(done.job.started.key, done.sent_bytes)
         self.store.hurry()
@@ -172,7 +173,7 @@ class StudyTrials:
         """Measure one config now, while no other trial is running, and return its trial.
 
         Raises:
-            DeadlinePassed: The time of `search.until` is so long ago that even a confirmation may not go on.
+            DeadlinePassed: The time of `search.until` passed so long ago that even a confirmation may not continue.
         """
         return self._run(self.started_trial(size, kind, proposal, confirm_round=confirm_round), rate_records_per_s)
 
@@ -184,8 +185,8 @@ class StudyTrials:
         return self._run(started, rate_records_per_s, until_steady=until_steady)
 
     def _run(self, started: StartedTrial, rate_records_per_s: float | None, *, until_steady: bool = False) -> Trial:
-        # Time is reserved for the confirmation, so it goes on if it takes a little longer. But if the host slept beyond
-        # the deadline, nothing more is measured.
+        # Time is reserved for the confirmation, so it continues if it takes a little longer than planned. But if the
+        # host was asleep until after the deadline, nothing more is measured.
         self.outlook.budget.check_deadline(self.outlook.confirm_s())
         self.start(started, rate_records_per_s, until_steady=until_steady)
         return self.finish()[1]

@@ -1,4 +1,4 @@
-"""Verifying a config: the study that measures like another one, and what is refused before any measurement."""
+"""Prepares `tuner verify`: makes a study file like that of an existing study, and judges the config in advance."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ _SIZE: Final = record_sizes()
 def measuring_like(
     text: str, name: str, study: str, facts: Mapping[str, Any], record_bytes: str | None, setting: str
 ) -> tuple[str, dict[str, float]]:
-    """Return the text of a new study that measures in the same way as a study that has results.
+    """Return the study file of a new study that measures in the same way as an existing study.
 
     Args:
         text: The text of the existing study's file, which must be valid.
@@ -28,11 +28,11 @@ def measuring_like(
         setting: What the user calls this setting, such as `--record-bytes`.
 
     Returns:
-        The text, and the fixed rate of each record size in records per second.
+        The text of the study file, and the fixed rate of each record size in records per second.
 
     Raises:
-        RequestRefused: The existing study did not measure one of the record sizes, one is named twice, or the text has
-            not the form of record sizes.
+        RequestRefused: The existing study did not measure one of the record sizes, `record_bytes` names a size twice,
+            or it is not a valid list of record sizes.
     """
     there = list(facts.get(RECORD_SIZES, []))
     try:
@@ -50,7 +50,7 @@ def measuring_like(
 
 
 def judgement_before(spec: StudySpec, terms: Terms, file: str, baseline: str) -> Judgement:
-    """Return the judgement of a config before any measurement, which may reject the config already.
+    """Return the judgement of a config before any measurement. It may already reject the config.
 
     Args:
         spec: The study whose target, workload and baseline are used.

@@ -37,12 +37,12 @@ class _RunningTrial:
 
     Attributes:
         done: The outcome of the trial so far.
-        stack: Gives the topic back.
+        stack: Releases the topic when it is closed.
         topic: The topic of the trial, and the runners that measure on it.
-        sent_elsewhere: Bytes that the trial had sent to earlier topics when it got this topic.
+        sent_elsewhere: Bytes that the trial had sent to earlier topics before it got this topic.
         stored_before: How many records the topic had before the running phase; None if that is unknown or not needed.
         broker_killed: Whether the trial has killed a broker.
-        sending: Whether a phase is running, whose bytes are not counted yet.
+        sending: Whether a phase is running. Its bytes are not counted yet.
     """
 
     done: TrialDone
@@ -64,7 +64,8 @@ class _RunningTrial:
 
         Args:
             sent_bytes: The bytes; None if a worker was lost. Then the bytes are computed from the number of records in
-                the topic. If we can't read the topic, or others write to it, the most that the trial may send counts.
+                the topic. If we can't read the topic, or others write to it, the largest number of bytes that the trial
+                may send is counted.
             workload: The load of the phase.
         """
         done, most = self.done, self.done.job.max_bytes
@@ -81,12 +82,12 @@ class Bench:
     """Measures trials, one trial at a time on each target (cluster).
 
     If another process may have taken over the study, all trials are stopped. They begin again once it is certain that
-    the study is still run by this process.
+    this process still runs the study.
 
     Attributes:
         targets: The clusters.
-        on_interrupted: Called by `close` with the trials that did not end, if there are any, after their sent bytes
-            were counted; None if nobody needs to know them.
+        on_interrupted: Called by `close` with the trials that did not end, if there are any. Their sent bytes are
+            counted already. None to call nothing.
 
     Args:
         targets: See above.
@@ -205,7 +206,7 @@ class Bench:
         self._pool.submit(job, self._stopping_when_lost(trial.done, watch))
 
     def _stopping_when_lost(self, done: TrialDone, watch: Watch) -> Watch:
-        """Return a function that also stops the phase when this process may have lost the study."""
+        """Return `watch` as a function that also stops the phase if another process may have taken over the study."""
 
         def stopping(window: Window) -> WatchDecision:
             decision = watch(window)
@@ -214,7 +215,7 @@ class Bench:
         return stopping
 
     def _runs_study_alone(self, done: TrialDone) -> bool:
-        """Return whether this process has certainly run the study, and nobody else, since a trial began."""
+        """Return whether it is certain that only this process has run the study since a trial began."""
         lost_leases = self._lost_leases()
         return lost_leases is not None and lost_leases == done.lost_leases
 
@@ -270,7 +271,7 @@ class Bench:
 
 
 def _killing_a_broker(trial: _RunningTrial, workload: Workload, watch: Watch) -> Watch:
-    """Return a function that also kills a broker at the end of a window, if the trial is to lose one at that moment."""
+    """Return `watch` as a function that also kills a broker at the time that the trial's setup names, if any."""
     setup = trial.done.job.setup
     if setup.broker_killed_s is None:
         return watch

@@ -1,6 +1,6 @@
-"""The ways in which a trial may end early: never, if its config is hopeless, if it loses a race, or once it is steady.
+"""The rules by which a trial may end early (`EarlyEnd`).
 
-A trial has one of them, which says how each phase may be stopped and whether another phase follows.
+Each trial has one of these rules. It says when a phase is stopped, and whether another phase follows.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from tuner.model.trial import PACED, SATURATED
 class ToTheEnd(EarlyEnd):
     """Runs all phases to their ends, even if the config can't hold the fixed rate.
 
-    All trials whose values others are compared with, such as those of the baseline, must measure all metrics. One busy
-    moment of the host must not end them.
+    Other trials are compared with some trials, such as those of the baseline. Such a trial must measure all metrics,
+    and a busy moment of the host must not end it.
 
     Attributes:
-        metrics: The metrics whose values in each window are stored, from which races forecast other trials.
+        metrics: The metrics whose values in each window are stored. Races use them to forecast other trials.
     """
 
     metrics: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class ToTheEnd(EarlyEnd):
 
 @dataclass(frozen=True, slots=True)
 class IfHopeless(EarlyEnd):
-    """Ends a trial whose config can't hold the fixed rate, as no trial of the search can be recommended then."""
+    """Ends a trial of the search if its config can't hold the fixed rate, because it can't be recommended then."""
 
     def rule_for(self, done: TrialDone, phase: str, workload: Workload) -> StopRule:
         """Return a rule that stops the phase if the config can't hold the fixed rate."""
@@ -45,7 +45,7 @@ class IfHopeless(EarlyEnd):
     def ends_trial(self, done: TrialDone, phase: str) -> bool:
         """Return whether the config could not hold the rate, or the rule that stopped the phase ends the whole trial.
 
-        If something other than the rule stopped a paced phase, the config did not hold the rate either.
+        If a paced phase was stopped early, but not by the rule, the config could not hold the rate.
         """
         stop, seen = done.stops.get(phase), done.measurements[phase]
         offered = seen.workload.rate_records_per_s
@@ -58,7 +58,7 @@ class Raced(IfHopeless):
     """Also ends a trial that is certain not to reach the front of its study.
 
     Attributes:
-        race: What the trial has to beat.
+        race: The results of earlier trials that the trial must beat.
         metrics: The metrics that are computed for each window.
     """
 
@@ -66,7 +66,7 @@ class Raced(IfHopeless):
     metrics: tuple[str, ...]
 
     def rule_for(self, done: TrialDone, phase: str, workload: Workload) -> StopRule:
-        """Return a rule that stops the phase if it can't beat the race, unless a stopped phase is run once more."""
+        """Return a rule that stops the phase if the trial can't win the race; a repeated phase runs to its end."""
         metrics = _in_phase(self.metrics, phase)
         if done.replaced:
             return PhaseRule(workload, metrics)
@@ -77,10 +77,10 @@ class Raced(IfHopeless):
         return PhaseRule(workload, metrics, self.race, before, last=phase == done.job.phases[-1][0])
 
     def repeats_paced(self, done: TrialDone) -> bool:
-        """Return whether the trial may be on the front after all, although its paced phase was stopped early.
+        """Return whether the paced phase was stopped early, and the trial may be on the Pareto front after all.
 
-        The paced phase is stopped if the config is not expected to be on the Pareto front. If the saturating phase then
-        shows that it may be there, its latency must be measured at full length.
+        The paced phase is stopped if the config is not expected to be on the front. If the saturating phase then shows
+        that the config may be on the front, the paced phase is repeated at full length to measure the latency.
         """
         if done.replaced or PACED not in done.stops or SATURATED in done.stops:
             return False
@@ -89,10 +89,10 @@ class Raced(IfHopeless):
 
 @dataclass(frozen=True, slots=True)
 class WhenSteady(EarlyEnd):
-    """Ends each phase when its throughput shows no trend, to bring a target to its speed.
+    """Ends each phase when its throughput shows no trend. It is for loads that bring a target to its normal speed.
 
     Attributes:
-        most_bytes: The most bytes of values that a phase sends.
+        most_bytes: The largest number of bytes of values that a phase may send.
     """
 
     most_bytes: float

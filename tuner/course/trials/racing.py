@@ -1,4 +1,4 @@
-"""What a new trial must beat, from the earlier trials of its study (a `Race`), and the rule that ends a phase early."""
+"""Racing: computes from earlier trials what a new trial must beat (a `Race`), and stops trials that can't beat it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +27,9 @@ class PhaseRule:
     Attributes:
         workload: The load of the phase, of all producers together.
         metrics: The metrics that the windows of the phase have values for.
-        race: What the trial has to beat; None if the phase ends early only when the config can't hold the fixed rate.
-        before: By metric, the range in which the value lies, as earlier phases of the trial have shown.
+        race: The results that the trial must beat; None if the phase ends early only when the config can't hold the
+            fixed rate.
+        before: By metric, the range of its value according to the earlier phases of the trial.
         last: Whether this is the last phase of the trial.
     """
 
@@ -59,7 +60,7 @@ class PhaseRule:
 
 
 def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number: int) -> Race:
-    """Return what a new trial has to beat so that it is not stopped early, computed from the stored trials.
+    """Return the results of the stored trials that a new trial must beat so that it is not stopped early.
 
     Args:
         spec: The specification of the study.
@@ -72,7 +73,7 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
         # With acks=0 no broker answers, so there are no latencies to compare.
         metrics = tuple(name for name in metrics if "latency" not in name)
     size, load = RecordSizes.parse(search.record_bytes), spec.workload
-    # The number of windows does not depend on the rate, so any rate will do for the paced phase.
+    # The number of windows does not depend on the rate, so the paced phase gets any rate here.
     windows = {True: measured_windows(load.paced_at(size, 1.0)), False: measured_windows(load.saturating(size))}
     # A trial with acks=0 has latencies in its windows but none for the whole phase, so no forecast can learn from it.
     ended = {
@@ -119,10 +120,10 @@ def ranges_of(
     """Return, by metric, the range of a phase's values after the phase has ended.
 
     Args:
-        race: What the trial has to beat.
+        race: The results that the trial must beat.
         measured: The measurement of the phase.
-        cut_short: The windows of the phase if it was stopped early; the ranges are then forecasts. None for a phase
-            that ran to its end, whose values are known exactly.
+        cut_short: The windows of the phase if it was stopped early; the ranges are then forecasts. None if the phase
+            ran to its end, so that its values are known exactly.
         paced: Whether the phase is the paced phase.
     """
     if cut_short is not None:

@@ -1,4 +1,4 @@
-"""Scoring: turn the measurements of a trial's phases into the `Trial` that is stored."""
+"""Scoring: turns the measurements of a trial's phases into the `Trial` that is stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ def trial_of(
     overloaded = isinstance(done.error, DeliveryFailed)
     metrics, window_values = metrics_of(saturated, paced), _window_values(done)
     if only_the_end and saturated is not None:
-        # The first seconds only brought the target to its speed.
+        # The first seconds only brought the target to its normal speed, so they do not count.
         per_s = done.progress[SATURATED].records_per_s
         window_values = {"records_per_s": tuple(per_s)}
         metrics["records_per_s"] = capacity_of(per_s)
@@ -81,18 +81,18 @@ def trial_of(
 
 
 def _violations(judged: Score, metrics: Mapping[str, float], constraints: Sequence[Constraint]) -> dict[str, float]:
-    """Return how far a trial that was stopped early violates the constraints on those metrics that it has measured.
+    """Return how far a trial that was stopped early violates its constraints, for the metrics that it has measured.
 
-    The trial ended before it could measure the other metrics, so nothing is known about the constraints on them.
+    The trial ended before it could measure the other metrics, so their constraints can't be checked.
     """
     measured = {str(each) for each in (*ALWAYS, *constraints) if each.metric in metrics}
     return {name: violation for name, violation in judged.violations.items() if name in measured}
 
 
 def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool) -> float:
-    """Return how many seconds of load were saved by stopping phases early.
+    """Return how many seconds of load were saved because phases were stopped early.
 
-    Seconds that were planned but not run are saved. The seconds of phases that were run a second time are subtracted.
+    Saved seconds are seconds that were planned but not run. The seconds of repeated phases are subtracted.
 
     Args:
         done: The outcome of the trial.
@@ -110,7 +110,7 @@ def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool
 
 
 def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
-    """Return, by metric, the values in all measured windows of the phases that ran as long as they should."""
+    """Return, by metric, the values in all measured windows of the phases that ran to their end."""
     return {
         name: tuple(values)
         for phase, seen in done.progress.items()
@@ -135,7 +135,7 @@ def _warnings(seen: Sequence[Measurement], timed: Measurement | None, cut_short:
 
 
 def _doubts(measured: Measurement) -> tuple[str, ...]:
-    """Return what makes a measurement less certain: its warnings, and counts or latencies that do not agree."""
+    """Return what makes a measurement less certain: its warnings, and numbers that contradict each other."""
     check = measured.latency_check
     disagree = check is not None and check.agrees is False
     return (

@@ -38,8 +38,9 @@ def has_enough_burn_ins(
 def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATIO) -> bool:
     """Return whether a series of measured values rises or falls.
 
-    It does if its first and last value differ by more than `agreement_ratio`, and by more than any value in between
-    differs from the straight line through both. So values that only scatter rarely show a trend.
+    The series shows a trend if its first and last value differ by more than `agreement_ratio`, and also by more than
+    the largest distance of any value from the straight line through the first and the last value. So values that only
+    scatter rarely show a trend.
 
     Args:
         values: At least two values, above 0, at equal distances in time.
@@ -58,7 +59,7 @@ def is_steady(windows: Sequence[float]) -> bool:
     a few windows are compared.
 
     Args:
-        windows: The throughput of each window so far; 0 for one in which nothing was acknowledged.
+        windows: The throughput of each window so far; 0 for a window in which nothing was acknowledged.
     """
     needed = TREND_VALUES * _WINDOWS_PER_VALUE
     if len(windows) < needed:
@@ -84,7 +85,7 @@ class UntilSteady:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that the rule needs of each window: none, as it looks only at the records."""
+        """The metrics that the rule needs of each window: none, because it uses only the number of records."""
         return ()
 
     def judge(self, seen: PhaseProgress) -> Stop | None:

@@ -26,7 +26,7 @@ class PhaseProgress:
         windows: The number of measured windows.
         records: The number of records acknowledged in the measured windows.
         seconds: The length of the measured windows together.
-        records_per_s: The records per second that were acknowledged in each measured window; 0 in one without any.
+        records_per_s: The records per second that were acknowledged in each measured window, which may be 0.
         failed: The number of records that the client gave up, including records of the warm-up.
     """
 
@@ -54,7 +54,7 @@ class PhaseProgress:
 
 
 class StopRule(Protocol):
-    """Decides after each window whether a phase ends early (a protocol). A rule is plain data, sent to the workers."""
+    """Decides after each window whether a phase ends early (a protocol). Rules are pickled and sent to the workers."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -95,10 +95,10 @@ class Stopping:
         """Measure the config, and stop early when the rule or `watch` says so."""
         seen = PhaseProgress(self.rule.metrics)
 
-        def asked(window: Window) -> WatchDecision:
+        def watch_and_judge(window: Window) -> WatchDecision:
             seen.add(window)
             stop = self.rule.judge(seen)
             answer = watch(window)
             return WatchDecision.STOP if stop else answer
 
-        return self.runner.run(config, workload, asked)
+        return self.runner.run(config, workload, watch_and_judge)

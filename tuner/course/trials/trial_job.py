@@ -1,4 +1,4 @@
-"""A trial from its start to its end: what is to be measured, and what was measured."""
+"""The types for a running trial: what it will measure (`TrialJob`), and what it has measured (`TrialDone`)."""
 
 import datetime
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class StartedTrial:
         return trial_key(str(self.size), self.number)
 
     def ended(self, state: State, verdict: Verdict | None, ended_s: float) -> Trial:
-        """Return the trial as it is known without its measured values, which the caller adds.
+        """Return the `Trial` to store, without its measured values. The caller adds these values.
 
         Args:
             state: How the trial ended.
@@ -76,10 +76,11 @@ class StartedTrial:
 
 
 class EarlyEnd(Protocol):
-    """Decides whether a trial ends before its planned end (a protocol); the ways are in `early_end.py`.
+    """Decides whether a trial ends before its planned end (a protocol). The classes in `early_end.py` implement it.
 
     Attributes:
-        counts_only_the_end: Whether only the last windows are measured, as those before bring the target to its speed.
+        counts_only_the_end: Whether only the last windows count, because the windows before them bring the target to
+            its normal speed.
     """
 
     counts_only_the_end: ClassVar[bool] = False
@@ -94,7 +95,7 @@ class EarlyEnd(Protocol):
         """
 
     def ends_trial(self, done: "TrialDone", phase: str) -> bool:
-        """Return whether a trial ends after a phase that was measured, because its next phase is not worth running."""
+        """Return whether a trial ends after the given phase, because its next phase is not worth running."""
         return False
 
     def repeats_paced(self, done: "TrialDone") -> bool:
@@ -109,10 +110,10 @@ class TrialJob:
     Attributes:
         started: The trial.
         phases: The name and the load of each phase, in the order in which they run: `paced`, then `saturated`.
-        max_bytes: The most bytes of values and keys that the trial may send, in all its phases and attempts.
+        max_bytes: How many bytes of values and keys the trial may send, in all its phases and attempts.
         min_free_disk_bytes: How much disk space the trial must leave free.
         on_window: Called at the end of each window (at most a second of the load), with the name of the phase.
-        ends: How the trial may end early.
+        ends: The rule by which the trial may end early.
         setup: What the trial needs in addition to its load.
     """
 
@@ -133,15 +134,15 @@ class TrialDone:
         job: The trial, and how it is measured.
         attempts: How often the trial was begun; above 1 after a lost worker was replaced or a lost broker came back.
         measurements: The measurements by phase. Phases that failed or were left out are missing.
-        error: Why a phase failed; None if no phase failed. A phase that was not worth running after the previous phase
-            is left out, which is no failure.
+        error: Why a phase failed; None if no phase failed. A phase that was skipped because it was not worth running
+            has not failed.
         worker: The worker that measured the trial.
         stops: Why a phase was stopped early, by phase.
         progress: What the windows of each phase have shown so far, by phase.
         replaced: Measurements of phases that were stopped early and then run again at their full length.
-        lost_leases: What `ResultsStore.lost_leases` said when the trial began.
-        sent_bytes: Bytes of values and keys that were sent in all phases and attempts. Where a producer could not
-            report them, the most that it may have sent counts.
+        lost_leases: What `ResultsStore.lost_leases` returned when the trial began.
+        sent_bytes: Bytes of values and keys that were sent in all phases and attempts. If a producer could not report
+            its bytes, the largest number of bytes that it may have sent is counted.
     """
 
     job: TrialJob
@@ -156,7 +157,7 @@ class TrialDone:
     sent_bytes: int = 0
 
     def anew(self, attempts: int) -> "TrialDone":
-        """Return the same trial without measurements, to begin it again. What it has sent so far still counts."""
+        """Return the same trial without measurements, to begin it again. The bytes sent so far still count."""
         return TrialDone(self.job, attempts=attempts, sent_bytes=self.sent_bytes)
 
     def next_phase(self) -> tuple[str, Workload] | None:

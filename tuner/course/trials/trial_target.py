@@ -1,4 +1,4 @@
-"""A cluster as the bench sees it: it gives each trial a topic and runners, and is opened again if it was lost."""
+"""A cluster that gives each trial of the bench a topic and runners, and that is opened again if a broker was lost."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -43,7 +43,7 @@ class TrialTopic:
         owned: Whether only these runners write to the topic.
         final_stored: Waits until the number of records no longer grows, and returns that number as `stored` does. The
             load of a lost worker may go on for a while.
-        filled_bytes: Bytes of values and keys that were written to the topic before the runners get it.
+        filled_bytes: Bytes of values and keys that were written to the topic before the runners measure.
         kill_broker: Kills the broker that leads the topic's first partition.
         consumers: Read the topic while the runners write to it; None if there is no topic.
     """
@@ -122,7 +122,7 @@ class ClusterTarget:
             try:
                 topic = stack.enter_context(opened.topic_for_run(overlapping=overlapping, setup=setup)(workload))
             except WorkloadRefused:
-                # While a broker is away, a cluster may refuse as many replicas as it had a moment ago.
+                # While a broker is away, the cluster may refuse a topic with as many replicas as before.
                 if (there := _brokers_of(opened)) < self._brokers:
                     raise self._too_few(there) from None
                 raise
@@ -162,7 +162,7 @@ class ClusterTarget:
     def mend(self) -> None:
         """Wait until the cluster has all its brokers again, and measure on the newly opened cluster from now on.
 
-        If brokers are still missing after `broker_wait_s`, the others are the cluster from now on.
+        If some brokers are still missing after `broker_wait_s`, the study continues with the other brokers.
 
         Raises:
             TargetError: No broker came back within `broker_wait_s`.
@@ -219,7 +219,7 @@ class ClusterTarget:
     def close(self) -> None:
         """Delete our topics, and stop the cluster if we started it.
 
-        If no broker came back, the next run deletes the topics. That they are left is not what the user must mend.
+        If no broker came back, the topics can't be deleted now. The next run deletes them, so no error is raised here.
         """
         with suppress(RunnerError) if self._given_up else nullcontext():
             self._stack.close()
@@ -228,7 +228,8 @@ class ClusterTarget:
 def _brokers_of(opened: OpenTarget) -> int:
     """Return the number of brokers that a user's cluster has now.
 
-    The result is 0 if the cluster does not answer. It is also 0 for brokers that we start: they come and go together.
+    The result is 0 if the cluster does not answer. It is also 0 for brokers that we start, because they start and stop
+    together.
     """
     if opened.target.bootstrap is None:
         return 0
