@@ -32,7 +32,7 @@ class CarryOver:
 
     Attributes:
         metric: The metric.
-        value: How many times as high the values were after another config as after the baseline.
+        value: The values after another config, divided by the values after the baseline.
         low: Lower end of the confidence interval.
         high: Upper end of the confidence interval.
     """
@@ -44,7 +44,7 @@ class CarryOver:
 
     @property
     def shows(self) -> bool:
-        """Whether there certainly is a carry-over, and it is not small."""
+        """Whether a carry-over is certain and large enough to matter."""
         return not self.low <= 1.0 <= self.high and abs(log(self.value)) > log(1 + _SMALL_RATIO)
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ def _carry_over(
     ]
     design, logs = np.array(columns), np.log([trial.metrics[metric] for trial in known])
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        return None  # the order does not tell the carry-over from the levels of the configs
+        return None  # this order can't separate the carry-over from the levels of the configs
     fitted = np.linalg.lstsq(design, logs)[0]
     left_over = logs - design @ fitted
     variance = float(left_over @ left_over) / freedom * float(np.linalg.inv(design.T @ design)[0, 0])

@@ -1,8 +1,8 @@
-"""What each change of a winner contributes.
+"""Computes how much each change of a winner contributes to its gain.
 
-The undo rounds measure a config beside variants of itself that lack one change, and give the effect of that
-change. The intervals of effects are 95 % intervals. They are not corrected for the number of effects: about one effect
-in twenty is wrong by chance.
+The undo rounds measure a config in turn with variants of it. In each variant, one change is undone, so the comparison
+gives the effect of this change. The intervals of effects are 95 % intervals. They are not corrected for the number of
+effects, so about one effect in twenty is wrong by chance.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -47,7 +47,8 @@ class Effect:
     def shows(self) -> bool:
         """Whether the change clearly makes a difference, for better or worse.
 
-        It does if the interval of a gain does not contain 1, or if the config breaks a constraint without the change.
+        The difference is clear if the interval of a gain does not contain 1, or if the config breaks a constraint
+        without the change.
         """
         return bool(self.misses) or any(is_clear(gain) for gain in self.gains.values())
 
@@ -58,8 +59,8 @@ class Effects:
 
     Attributes:
         each: The effects, usually one for each change. Every changed knob is in at least one of them.
-        product: The product of the gains of all changes, by metric. It lacks the metrics for which a change was not
-            measured. It is empty for a single change, and if a knob was undone more than once.
+        product: The product of the gains of all changes, by metric. Metrics are left out if the gain of some change was
+            not measured. Empty for a single change, and if a knob was undone more than once.
         rounds: The number of rounds in which the config was measured beside its variants.
     """
 

@@ -40,8 +40,8 @@ class Confirmation:
             them are from the same rounds.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.
-        claims: For how many goals a winner was chosen before the rounds. The claims that these winners are better share
-            one error rate.
+        claims: The number of goals for which a winner was chosen before the rounds. Their claims, that the winner is
+            better, share one error rate.
         broken: The constraints that the config breaks in these rounds, each as text such as `latency_p99_ms <= 5`.
         proven: The goals for which the config is proven better than the baseline, whether it was their winner or not.
             For the goal balanced, also no objective's gain has an interval that reaches below 1 - `allow_loss`.
@@ -80,7 +80,7 @@ class Confirmation:
         Args:
             goal: The goal.
             objectives: The objectives of the study.
-            allow_loss: The part of an objective that a balanced config may give up.
+            allow_loss: How much a balanced config may lose in an objective, as a share from 0 to 1.
         """
         gains = [self.gain_without_stall(metric) for metric in goal_metrics(goal, objectives)]
         return goal in self.proven_in_mean and (
@@ -121,7 +121,7 @@ def confirmations_of(
     """
     found: list[Confirmation] = []
     decided: set[Goal] = set()
-    # Configs and goals that a later confirmation has answered. Its answer holds.
+    # Configs and goals for which a later confirmation has decided already. The later decision holds.
     answered: set[tuple[str, Goal]] = set()
     for measured, tested in reversed(list(zip(confirmed, _tested(confirmed), strict=True))):
         winners = measured.winners
@@ -236,13 +236,13 @@ def goals_without_winner(confirmed: Sequence[MeasuredPlan]) -> frozenset[Goal]:
 
 @dataclass(frozen=True, slots=True)
 class _ByGoal:
-    """What a confirmation says of one config, goal by goal.
+    """The results of a confirmation for one config, by goal.
 
     Attributes:
-        winner_of: The goals for which it is the winner.
-        proven_in_mean: The goals for which it is proven better in the mean.
-        ranks: Its sort key for each goal before the rounds.
-        decisions: What was decided for each goal that it was tested for.
+        winner_of: The goals for which the config is the winner.
+        proven_in_mean: The goals for which the config is proven better in the mean.
+        ranks: The config's sort key for each goal before the rounds.
+        decisions: The decision for each goal for which the config was tested.
         claims: The number of goals that have a winner.
     """
 

@@ -1,14 +1,14 @@
-"""The order of the measurements within a round, so that what one measurement leaves behind does not count as a gain.
+"""Orders the measurements within a round, so that the effect of one measurement on the next does not look like a gain.
 
 A measurement may change the next one: the broker still writes the last topic to its disk, or its caches are full of it.
-If a candidate slows down what follows it, and the baseline always follows a candidate, then the candidate looks better
-than it is. In a random order, a single candidate follows the baseline in three cases of four.
+If a candidate slows down the next measurement, and the baseline always follows a candidate, then the candidate looks
+better than it is. In a random order, a single candidate follows the baseline in three cases of four.
 
-So every config follows every config equally often, and itself as often as the others. What follows a certain config
-is then part of the mean of all configs alike, and cancels out in their ratios. A config follows itself where one round
-ends and the next one begins. With two configs the rounds are AB, BA, AB, BA and so on. Such an order is a
-first-order balanced design. Source: Williams, "Experimental designs balanced for the estimation of residual effects of
-treatments" (1949).
+So every config follows every config equally often, and itself as often as the others. The effect of a certain config on
+the next measurement is then in the mean of every config to the same extent, and cancels out in the ratios. A config
+follows itself where one round ends and the next one begins. With two configs the rounds are AB, BA, AB, BA and so on.
+Such an order is a first-order balanced design. Source: Williams, "Experimental designs balanced for the estimation of
+residual effects of treatments" (1949).
 
 The model of the gains has no term for the predecessor. With balanced pairs, the predecessor has the same part in the
 mean of every config, so a term would change no gain, and it would cost degrees of freedom. With few rounds, the term

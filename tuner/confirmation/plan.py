@@ -1,4 +1,4 @@
-"""The plans of confirmations: what is measured again, and which confirmation a plan belongs to.
+"""The plans of confirmations: what each confirmation measures, and the identifier of each confirmation.
 
 A record size may be confirmed several times: when its search ends, when the search was continued and ends again, and
 whenever a user runs `tuner confirm`. Each confirmation has an identifier, which its `ConfirmationPlan` holds. With this
@@ -36,7 +36,7 @@ class ConfirmationPlan:
     Attributes:
         baseline: The baseline's fingerprint.
         nominees: Fingerprints of the best configs of the search for each goal, the best first.
-        beside: Fingerprints of further configs that each round measures, and about which nothing is claimed.
+        beside: Fingerprints of further configs that each round measures, without testing whether they are better.
         first_round: The number of this confirmation's first round. Lower numbers belong to earlier confirmations.
         nominee_repeats: How often each nominee is measured again to choose the winner.
         rounds: The number of first rounds, which are always measured.
@@ -44,7 +44,7 @@ class ConfirmationPlan:
         width_ratio: The width of a gain's interval, as a share of the gain, that is narrow enough to stop measuring
             rounds.
         undo_rounds: The number of rounds that measure a proven winner with one change undone at a time.
-        both_ways: Whether a config gets further rounds even if it seems to be worse than the baseline.
+        both_ways: Whether a config that seems worse than the baseline gets further rounds, too.
         decides_at: The gain at which the rounds end early; see `ConfirmSpec.decides_at`.
         constraints: The study's constraints, which the means of the repeated measurements must keep.
         confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
@@ -53,7 +53,7 @@ class ConfirmationPlan:
             the record size together keep `objectives.ratios.ERROR_RATE`; plans of earlier releases had all of it. Each
             record size of a study has this rate for itself, and so has each `tuner verify`, which is a new study: of n
             record sizes or n files to verify, at least one is judged better by chance with at most n times this rate.
-        allow_loss: The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`.
+        allow_loss: How much a balanced config may lose in an objective; see `ConfirmSpec.allow_loss`.
         new_broker: Whether each round is measured on newly started brokers.
         gap_s: Seconds from the start of one round to the start of the next; 0 if there is no pause between rounds.
         left_out: Numbers of trials that do not count, because their round was interrupted and measured again.
@@ -154,7 +154,7 @@ class ConfirmationPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has to be measured, as the search found no better config for any goal that was asked for."""
+        """Whether there is nothing to measure, because the search found no better config for any goal to confirm."""
         return bool(self.nominees) and not any(self.nominees.values())
 
     def holds(self, trial: Trial) -> bool:
@@ -168,9 +168,9 @@ class ConfirmationPlan:
     def may_be_colder(self, trial: Trial) -> bool:
         """Return whether a trial of this confirmation was measured on brokers that may be colder than in the search.
 
-        The rounds on newly started brokers were. Values of such trials can be compared only with each other: they say
-        nothing about drift since the search. If they keep a constraint, the config keeps it. If they break it, the
-        config may keep it on warm brokers, so the values of the search decide.
+        This is so for rounds on newly started brokers. The values of such trials can be compared only with each other;
+        they do not show drift since the search. If they keep a constraint, the config keeps it. If they break it, the
+        config may still keep it on warm brokers, so the values of the search decide.
         """
         return self.new_broker and trial.kind is Kind.CONFIRM and self.holds(trial)
 

@@ -1,4 +1,4 @@
-"""How a config compares with the baseline in the rounds of a confirmation that measured both."""
+"""Compares a config with the baseline in the rounds of a confirmation that measured both."""
 
 import itertools
 import math

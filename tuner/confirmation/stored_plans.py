@@ -1,4 +1,4 @@
-"""Which confirmations a study has had, as the results store keeps them: their plans and their identifiers."""
+"""Reads and stores the plans and the identifiers of a study's confirmations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ def plan_of(store: ResultsStore, size: str, confirmation_id: str) -> Confirmatio
 
 
 def add_plan(store: ResultsStore, size: str, plan: ConfirmationPlan) -> None:
-    """Store the plan of a confirmation that begins."""
+    """Store the plan of a new confirmation."""
     facts = store.facts()
     kept = [each.as_json() for each in plans_in(facts, size)]
     store.set_fact(CONFIRMING, {**facts.get(CONFIRMING, {}), size: [*kept, plan.as_json()]})
@@ -59,7 +59,7 @@ def search_again(store: ResultsStore) -> None:
 
 
 def confirmation_of_command(store: ResultsStore, options: Mapping[str, Any]) -> str:
-    """Return the identifier of the confirmation that the user has asked for with `tuner confirm`.
+    """Return the identifier of the confirmation that the user starts with `tuner confirm`.
 
     If the last `tuner confirm` was interrupted and had the same options, its confirmation is continued under the same
     identifier. Otherwise the identifier is new.

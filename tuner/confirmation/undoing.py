@@ -1,7 +1,7 @@
 """Variants of a config in which one change at a time is undone.
 
-To undo a change means to set the knob back to the baseline's value. Not every change can be undone alone: a knob that
-has no meaning without another one is undone together with it, and so are knobs that a rule ties together.
+To undo a change means to set the knob back to the baseline's value. Not every change can be undone alone. If a knob has
+no meaning without another knob, both are undone together. The same holds for knobs between which there is a rule.
 """
 
 from dataclasses import dataclass

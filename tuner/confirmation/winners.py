@@ -18,7 +18,7 @@ class MeasuredPlan:
 
     Attributes:
         plan: The plan.
-        trials: The trials of the record size. They must not change, because what follows from them is computed once.
+        trials: The trials of the record size. They must not change, because results from them are cached.
         baseline_metrics: The baseline's metrics from the search, for metrics that its repeats do not have.
         objectives: The objectives of the study.
     """
@@ -128,9 +128,9 @@ def decisions(
     Args:
         measured: The confirmation.
         rounds: The rounds of each config, by fingerprint.
-        known: The pairs of config and goal that an earlier confirmation has proven. They are tested again at 95 %,
-            outside the accepted error probability of this confirmation: if such a claim is false, the error was counted
-            when the claim was proven.
+        known: The pairs of config and goal that an earlier confirmation has proven. They are tested again at 95 %, and
+            do not use up the error probability of this confirmation, because a false claim was already counted in the
+            earlier confirmation.
 
     Returns:
         The decision for each pair of config (by fingerprint) and goal that was tested, or that has a gain to report.

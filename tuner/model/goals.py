@@ -39,13 +39,13 @@ def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
     known = {asked_metric(goal, objectives): goal for goal in OF_ONE_METRIC}
     if len(objectives) == 1:
         metric = "mb_per_s" if objectives[0].metric == "records_per_s" else objectives[0].metric
-        # No goal is named after an objective such as bytes on the wire; the goal balanced then means this objective.
+        # There is no goal for an objective such as bytes on the wire, so the goal balanced stands for it.
         return (known.get(metric, Goal.BALANCED),)
     return (Goal.BALANCED, *OF_ONE_METRIC)
 
 
 def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
-    """Return the one metric that a goal is about; None for the goal balanced, which is about all objectives.
+    """Return the single metric of a goal; None for the goal balanced, which is about all objectives.
 
     The metric of the goal latency is the p99. If the study optimises latencies, but not the p99, the metric is the
     first of these latencies, such as `latency_p95_ms` or `end_to_end_p99_ms`.

@@ -1,4 +1,4 @@
-"""What a study is doing, as the process that runs it reports it, and whether that process still runs."""
+"""The progress that the process of a study reports, and whether that process still runs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,9 +14,9 @@ _CLOCK_SLACK_S: Final = 5.0
 
 
 class StudyState(StrEnum):
-    """What a study is doing.
+    """The state of a study.
 
-    A study that `tuner fork` has begun is not started: it has trials, but nothing was measured in it.
+    A study that `tuner fork` has created counts as not started: it has trials, but it has measured nothing itself.
     """
 
     NOT_STARTED = "not started"
@@ -29,24 +29,25 @@ class StudyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a study is doing now, as the process that runs it reports it; each report replaces the previous one.
+    """A progress report of the process that runs a study. Each report replaces the previous one.
 
     Attributes:
-        state: What the study is doing. If the process was killed, this is still its last report.
+        state: The state of the study. If the process was killed, this is the state in its last report.
         record_bytes: The record size or mix that is being measured; empty between two record sizes.
         trial: Number of the running trial.
-        kind: Why that trial is run.
+        kind: Why the running trial is run.
         trials: Number of trials planned for this record size; None if only time or bytes limit the search.
         phase: The running phase; empty until the first window of the phase is measured.
         message: The progress in words; empty if nothing is being measured.
         ends_at: Estimated end of the study, ISO 8601; None if unknown.
         behind_mlflow: Number of stored trials that MLflow does not show yet.
         pid: Process ID of the process that runs the study.
-        process_started: When that process started, counted from the boot of its host (see
+        process_started: When the process started, counted from the boot of its host (see
             `runners.host_processes.processes`); empty in the reports of earlier releases.
-        started_at: Start time of that process, ISO 8601.
+        started_at: Start time of the process, ISO 8601.
         updated_at: Time of this report, ISO 8601.
-        alive: Whether that process still runs, if the storage knows; None if only the process's own host can tell.
+        alive: Whether the process still runs, if the storage knows this; None if only the host of the process can check
+            it.
     """
 
     state: StudyState
@@ -90,10 +91,10 @@ class Progress:
 
 
 def state_of(progress: Progress | None, *, finished: bool) -> StudyState:
-    """Return what a study or an experiment is doing, or how the process ended that ran it last.
+    """Return the state of a study or an experiment, or how the last process that ran it ended.
 
     Args:
-        progress: The last progress report; None if no process has run it yet.
+        progress: The last progress report; None if no process has run the study yet.
         finished: Whether the study ran to its end.
     """
     if progress is not None and progress.running:
@@ -106,7 +107,7 @@ def state_of(progress: Progress | None, *, finished: bool) -> StudyState:
 
 
 def state_after(error: type[BaseException] | None) -> StudyState:
-    """Return how a study has ended whose process raised an error of this class; None stands for its regular end."""
+    """Return the state of a study after its process raised an error of this class; None stands for a regular end."""
     if error is None:
         return StudyState.FINISHED
     interrupted = issubclass(error, DeadlinePassed) or not issubclass(error, Exception)

@@ -26,11 +26,11 @@ def setting_text(value: RowValue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Where a row gets its config from: what a study recommends for the record size of the row.
+    """The search whose recommendation is the config of a row, for the record size of the row.
 
     Attributes:
         search: The name of the search in the experiment's file.
-        goal: What the config is recommended for.
+        goal: The goal for which the config is recommended.
     """
 
     search: str
@@ -39,16 +39,16 @@ class BestOf:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is measured once in each round.
+    """A config with a load, which an experiment measures once in each round.
 
     Attributes:
         name: The name of the row, unique within its experiment.
-        varied: What distinguishes this row from others: settings by name, such as `record_bytes` or `linger.ms`.
+        varied: The settings that distinguish this row from others, by name, such as `record_bytes` or `linger.ms`.
         config: The producers' config.
         workload: The load, and the topic's shape.
-        setup: What is needed beside the load.
+        setup: What the measurement needs in addition to the load, such as consumers.
         best_of: The search that finds the config; None if the file has the config. Until the search has ended, `config`
-            is its baseline.
+            is the baseline of the search.
     """
 
     name: str
@@ -65,17 +65,18 @@ class Row:
 
     @property
     def planned_s(self) -> float:
-        """Seconds that one measurement of the row takes, about."""
+        """The approximate number of seconds that one measurement of the row takes."""
         brokers_s = 0.0 if self.setup.broker_killed_s is None else BROKERS_ANEW_S
         return self.load_s + self.setup.stored_bytes / FILLED_BYTES_PER_S + OVERHEAD_S + brokers_s
 
     def for_burn_in(self, measured_s: float) -> Self:
-        """Return the row as it is measured before the first round, when its values do not count.
+        """Return a copy of the row for the burn-in before the first round, whose values are not used.
 
-        It is measured at full speed, without a warm-up. Its topic is empty, unless its consumers read what was stored.
+        The copy is measured at full speed, without a warm-up. Its topic is empty, unless the consumers read stored
+        records.
 
         Args:
-            measured_s: How long it is measured.
+            measured_s: Seconds that the copy is measured.
         """
         load = replace(self.workload, rate_records_per_s=None, peak_ratio=1.0, warmup_s=0.0, measured_s=measured_s)
         stored_bytes = 0 if self.setup.producers else self.setup.stored_bytes
@@ -83,7 +84,7 @@ class Row:
         return replace(self, workload=load, setup=setup)
 
     def number(self, setting: str) -> float | None:
-        """Return the value of a setting that distinguishes the row; None if it is no number, or is not set.
+        """Return the value of a setting that distinguishes the row; None if it is not a number, or is not set.
 
         Sizes are in bytes.
         """

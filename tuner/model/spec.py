@@ -1,4 +1,4 @@
-"""The specification of a study as plain values."""
+"""The types of a study's settings, without reading any file: `StudySpec` and its parts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -85,12 +85,13 @@ class WorkloadSpec:
         replication: Replication factor of the topics that we create.
         producers: Number of producers in one trial.
         consumers: Number of consumers that read the topic while a trial writes it.
-        different_keys: Number of different keys; None for one for each record that is prepared.
-        most_frequent_key_ratio: Share of the records that have the most frequent key; 0: all are equally frequent.
-        peak_ratio: How many times the mean rate the bursts of the paced phase have; 1: the rate is constant.
+        different_keys: Number of different keys; None gives each prepared record its own key.
+        most_frequent_key_ratio: Share of the records that have the most frequent key; 0 makes all keys equally
+            frequent.
+        peak_ratio: Rate of the bursts in the paced phase, divided by the mean rate; 1 is a constant rate.
         saturate: Durations of the saturating phase.
         paced: Durations of the paced phase.
-        rate_records_per_s: Fixed rate of the paced phase; None takes the share `rate_ratio` of the baseline's
+        rate_records_per_s: Fixed rate of the paced phase; None sets it to the share `rate_ratio` of the baseline's
             throughput.
         rate_ratio: Share of the baseline's throughput at which the paced phase sends, if no rate is given.
         seed: Seed of the random payload.
@@ -138,28 +139,28 @@ class SearchSpec:
 
     Attributes:
         method: The sampler.
-        trials: Trials per record size, counting baseline and failed trials; None if only time or bytes limit the
+        trials: Trials per record size, including baseline and failed trials; None if only time or bytes limit the
             search, or if a grid is searched to its end.
-        hours: Limit of the whole study in hours, over all its runs; None is no limit.
-        until: Local time, `HH:MM` or with a date `2026-11-25 07:00`, after which no trial is started; None is no limit.
-        max_bytes: Bytes of values and keys that the whole study may send; None is no limit.
+        hours: Limit of the whole study in hours, over all its runs; None for no limit.
+        until: Local time after which no trial is started, as `HH:MM` or as `2026-11-25 07:00`; None for no limit.
+        max_bytes: Bytes of values and keys that the whole study may send; None for no limit.
         seed: Seed of the sampler.
-        startup_trials: Trials before the sampler uses a model, random ones if there are too few starting points. The
-            method `bayesian` takes at most 3.
+        startup_trials: Number of trials before the sampler uses a model. They measure the starting points, and then
+            random configs. The method `bayesian` needs at most 3.
         baseline_every: Number of trials after which the baseline is measured again.
-        burn_in_max: The most runs of the baseline in one burn-in (measurements whose values are not used). The first
-            run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the
+        burn_in_max: Maximum number of runs of the baseline in one burn-in (measurements whose values are not used). The
+            first run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the
             baseline is repeated until three runs in a row show no trend in throughput, CPU of the broker and the
             latencies that are objectives. There is one more run if latencies are objectives, and a second burn-in if
-            the fixed rate changes. The same limit holds for the burn-in runs of every winner before its confirmation
+            the fixed rate changes. The maximum also applies to the burn-in runs of every winner before its confirmation
             rounds. With 0 or 1, there is one burn-in run of the baseline.
         grid_steps: Number of values per knob that the grid method tries, for knobs without a list of values.
         repeats: How often the grid method measures each config. Each config is measured once before any config is
             measured again.
         transfer: Whether the search of a record size starts with the front (the best configs) of previous record sizes.
-        performance_model: Whether the method `bayesian` begins with what the performance model expects of configs.
-        racing: Whether a trial is stopped early once it is certain not to reach the front; None for the default, which
-            `stops_early` returns.
+        performance_model: Whether the method `bayesian` uses the predictions of the performance model from the start.
+        racing: Whether a trial is stopped early once it is certain not to reach the front. The default, None, depends
+            on the method; see `stops_early`.
         sampler: Name of a sampler that the user supplies in place of `method`; empty if there is none.
     """
 
@@ -186,7 +187,7 @@ class SearchSpec:
 
     @property
     def stops_early(self) -> bool:
-        """Whether trials are stopped early: `racing`, and by default in all searches but that of a grid.
+        """Whether trials are stopped early: `racing`, or if it is None, in all searches except that of a grid.
 
         The trials of a grid fill the cells of tables, so by default each of them measures every metric.
         """
@@ -194,15 +195,15 @@ class SearchSpec:
 
 
 def check_rounds(rounds: int | None, max_rounds: int | None, names: tuple[str, str] = ("rounds", "max_rounds")) -> None:
-    """Check that the most rounds are at least the fewest rounds; None stands for a number that was not given.
+    """Check that the maximum number of rounds is not below the minimum; None stands for a number that was not given.
 
     Args:
-        rounds: The fewest rounds.
-        max_rounds: The most rounds.
-        names: What the user calls the two numbers.
+        rounds: The minimum number of rounds.
+        max_rounds: The maximum number of rounds.
+        names: The names of the two settings in the error message.
 
     Raises:
-        RequestRefused: The most rounds are too few.
+        RequestRefused: The maximum is below the minimum.
     """
     if max_rounds is not None and rounds is not None and max_rounds < rounds:
         raise RequestRefused(
@@ -216,28 +217,29 @@ FORMER_SETTINGS: Final = {"looks": "nominee_repeats", "ablation_rounds": "undo_r
 
 @dataclass(frozen=True, slots=True)
 class ConfirmSpec:
-    """How the best configs of the search are measured again, and the winner of each goal in rounds with the baseline.
+    """How the confirmation measures the best configs of the search again, in turn with the baseline.
 
     Attributes:
         rounds: Number of rounds that are always measured. In a round, the baseline and the winners are measured in
             turn. With 0, there is no confirmation, and no gain is claimed.
-        max_rounds: The most rounds, for winners whose interval of the gain is still too wide after `rounds`.
-        width_ratio: The width at which the interval of a gain is narrow enough, relative to the gain.
+        max_rounds: Maximum number of rounds, for winners whose gain has too wide an interval after `rounds`.
+        width_ratio: Width at which the interval of a gain is narrow enough, divided by the gain.
         goals: The goals for which a winner is confirmed.
         nominees: Number of the search's best configs per goal that are measured again to choose the winner.
         nominee_repeats: Number of repeat measurements of each of these best configs.
         undo_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
-            the winner and its copies; in every copy, one knob has the baseline's value again. With 0, nothing is run.
+            the winner and its copies; in every copy, one knob has the baseline's value again. With 0, there are no such
+            rounds.
         configs: Configs to confirm in place of the best configs of the search.
-        beside: Further configs that each round measures, and about which nothing is claimed. They may be for other
-            clients.
+        beside: Further configs that each round measures, without testing whether they are better. They may be for
+            other clients.
         allow_loss: How much a balanced config may lose in any objective, such as the throughput, to gain more in
             another objective; 0.1 is 10 %. A metric is called "not worse" or "at most N % worse" if the interval of
             its gain lies above 1 - `allow_loss`.
         decides_at: A gain. The rounds end early as soon as it is certain that the gain in every metric is above this
             number, or that the gain in some metric is below this number. With None, the rounds do not end early.
-        new_broker: Whether each round is measured on newly started brokers; None for the default, which
-            `rounds_on_new_brokers` in `tuner.model.study_time` returns.
+        new_broker: Whether each round is measured on newly started brokers. With None,
+            `rounds_on_new_brokers` in `tuner.model.study_time` decides.
         spread_over_s: Seconds over which the rounds are spread; with 0, a round follows the previous round at once.
             With None, `spreads_rounds` in `tuner.model.study_time` decides.
     """
@@ -261,11 +263,11 @@ class ConfirmSpec:
         """Seconds from the start of a round to the start of the next round, so that all rounds take `spread_over_s`."""
         return (self.spread_over_s or 0.0) / max(1, self.rounds, self.max_rounds)
 
-    def changed(self, asked: Mapping[str, Any]) -> "ConfirmSpec":
-        """Return the confirmation with other settings. If only `max_rounds` is among them, `rounds` is at most that."""
-        rounds = min(self.rounds, asked.get("max_rounds", self.rounds))
+    def changed(self, settings: Mapping[str, Any]) -> "ConfirmSpec":
+        """Return the confirmation with some settings replaced. A new `max_rounds` also lowers `rounds` if necessary."""
+        rounds = min(self.rounds, settings.get("max_rounds", self.rounds))
         return replace(
-            self, **{"rounds": rounds, **{FORMER_SETTINGS.get(key, key): each for key, each in asked.items()}}
+            self, **{"rounds": rounds, **{FORMER_SETTINGS.get(key, key): each for key, each in settings.items()}}
         )
 
 
@@ -274,9 +276,9 @@ class TrackingSpec:
     """Where the study is shown in MLflow.
 
     Attributes:
-        uri: Tracking URI. None takes the variable MLFLOW_TRACKING_URI, or an SQLite file beside the studies if the
-            variable is not set.
-        experiment: Name of the MLflow experiment; None derives it from the target.
+        uri: Tracking URI. None stands for the environment variable MLFLOW_TRACKING_URI, or for an SQLite file beside
+            the studies if the variable is not set.
+        experiment: Name of the MLflow experiment; with None, the name is derived from the target.
         enabled: Whether MLflow is used at all.
     """
 
@@ -290,9 +292,9 @@ class SafetySpec:
     """Limits that protect the cluster that is measured.
 
     Attributes:
-        max_bytes_per_trial: The most bytes of values and keys that a trial may send, in all its phases and attempts; a
-            trial that reaches the limit stops.
-        min_free_disk_bytes: The least free space on a local broker's disk; a trial stops before less is free.
+        max_bytes_per_trial: Maximum number of bytes of values and keys that a trial sends, in all its phases and
+            attempts; a trial that reaches it stops.
+        min_free_disk_bytes: Minimum free space on a local broker's disk; a trial stops before less is free.
         max_failures_in_a_row: Number of trials in a row without a measurement after which the study stops.
         broker_wait_s: Seconds to wait for a broker that has become unreachable.
     """
@@ -309,8 +311,8 @@ class RaySpec:
 
     Attributes:
         address: Address of an existing Ray cluster; None if there is none.
-        code: Whether its workers run this process's code or the code installed on the nodes.
-        wait_s: Seconds to wait for its nodes.
+        code: Whether the Ray workers run this process's code or the code installed on the nodes.
+        wait_s: Seconds to wait for the nodes of the Ray cluster.
     """
 
     address: str | None = None
@@ -322,20 +324,20 @@ class RaySpec:
         self.cluster(())
 
     def cluster(self, targets: Iterable[Target]) -> RayCluster | None:
-        """Return the Ray cluster, whose nodes send to the given targets; None if there is none."""
+        """Return the existing Ray cluster whose nodes send to the given targets; None if the study uses none."""
         if self.address is None:
             return None
         return RayCluster(self.address, self.code, self.wait_s, any(each.of_this_host_only for each in targets))
 
     def check_zones(self, placement: Placement, section: str = "") -> None:
-        """Check that there is a Ray cluster if its zones are named. The file need not name it: an option can.
+        """Check that there is an existing Ray cluster if the placement names zones of it.
 
         Args:
             placement: The zones.
-            section: The section of the file that names them, such as `executor.`.
+            section: The section of the file that names the zones, such as `executor.`.
 
         Raises:
-            RayUnfit: There is none.
+            RayUnfit: The placement names zones, but there is no Ray cluster.
         """
         if self.address is None and placement.zones:
             raise zones_without_ray(f"{section}placement", ", ".join(placement.zones))
@@ -351,7 +353,7 @@ class StudySpec:
         name: Name of the study's folder and MLflow runs: letters, digits, `-`, `_` and `.`.
         targets: One or more identical clusters; each measures one trial at a time.
         workload: The records that are sent.
-        baseline: The config that all others are compared with: the client's defaults, or the config in use today.
+        baseline: The config with which all others are compared: the client's defaults, or the config in use today.
         baseline_notes: Sentences for the user about the file that the baseline was read from.
         space: Changes to the knobs that are searched, by knob name.
         floor: The weakest guarantee that a config may give; None stands for the baseline's guarantee.
@@ -362,7 +364,7 @@ class StudySpec:
         tracking: Where the study is shown in MLflow.
         safety: Limits that protect the targets.
         executor: Where benchmarks run.
-        ray: The Ray cluster; without its address, Ray is started on this host.
+        ray: The Ray cluster; if it has no address, Ray is started on this host.
         placement: The zones of the Ray cluster in which a trial's producers and consumers run.
     """
 
@@ -390,7 +392,7 @@ class StudySpec:
 
     @property
     def other_clients(self) -> tuple[Client, ...]:
-        """Further clients that given configs are for."""
+        """Further clients that are measured, because configs for them are given in `confirm`."""
         given = (*self.confirm.configs, *self.confirm.beside)
         return tuple(each for each in dict.fromkeys(config.client for config in given) if each != self.client)
 
@@ -399,7 +401,7 @@ class StudySpec:
 
         Raises:
             ConfigError: A knob has values that it can't have.
-            NothingToSearch: There is no knob to search, and no config was given.
+            NothingToSearch: There is no knob to search, and the study has no configs to confirm.
         """
         space = SearchSpace.of(
             size.largest_bytes,

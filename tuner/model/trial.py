@@ -36,7 +36,7 @@ class Kind(StrEnum):
     @classmethod
     @override
     def _missing_(cls, value: object) -> "Kind | None":
-        """Return the kind that older results have under another name."""
+        """Return the kind for a name that older releases stored."""
         return {"second-look": cls.REPEAT, "ablation": cls.UNDO}.get(str(value))
 
 
@@ -71,7 +71,7 @@ class Trial:
 
     Attributes:
         record_bytes: The record size or mix, as `RecordSizes` prints it.
-        number: Number of the trial within its record size, from 0, over all kinds.
+        number: Number of the trial among all trials of its record size, from 0.
         kind: Why the trial was run.
         state: How it ended.
         values: The config's properties by Kafka's names, as given to the client.
@@ -94,11 +94,11 @@ class Trial:
         load_s: Seconds of load, including the delivery of records that were still queued.
         value_bytes: Bytes of values acknowledged, warm-up included.
         sent_bytes: Bytes of values and keys that were sent in all phases and attempts, also in those that failed. If a
-            lost worker could not report them, the most that it may have sent counts. None in a record of an older
-            release.
+            lost worker could not report its bytes, the largest number of bytes that it may have sent is counted. None
+            in a record of an older release.
         round: Round of the confirmation or of the experiment; None for other trials.
         proposal: Index of the proposal in the search; None for other trials.
-        sampler_state: Data that the sampler attached, given back to it when the study is resumed.
+        sampler_state: Data that the sampler attached; the sampler gets the data again when the study is resumed.
         stopped_early: Why the trial was stopped before its end; empty if it ran to its end. A trial is stopped if it is
             certain not to reach the front. Its metrics cover the time until the stop. The sampler learns from them, but
             the trial is never on the front.
@@ -152,7 +152,7 @@ class Trial:
 
     @property
     def lost_records(self) -> bool:
-        """Whether records were lost: sent, and not delivered as far as that can be counted."""
+        """Whether records were lost: the client sent them, and they were counted as not delivered."""
         return self.metrics.get("delivered_ratio", 1.0) < 1.0
 
     @property
@@ -214,8 +214,8 @@ class Proposal:
 
     Attributes:
         config: The config.
-        index: Index of the proposal, from 0; given back to the sampler with the result. A config that no sampler has
-            proposed needs none.
+        index: Index of the proposal, from 0, by which the sampler gets the result. It has no meaning for a config that
+            no sampler has proposed.
         params: The sampler's parameters for this config.
         sampler_state: Data that the sampler wants stored with the trial.
     """

@@ -9,9 +9,9 @@ from tuner.model.trial import Kind, State, Trial
 
 
 def judge_again(constraints: Sequence[Constraint], trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials with `violations` of the given constraints in place of the constraints they were stored with.
+    """Return the trials with their `violations` computed again for the given constraints.
 
-    A trial that was stored with these constraints is returned unchanged.
+    A trial that was stored with the same constraints is returned unchanged.
 
     Args:
         constraints: The study's present constraints, without those that every study has.
@@ -23,7 +23,7 @@ def judge_again(constraints: Sequence[Constraint], trials: Sequence[Trial]) -> l
 
 
 def own_constraint(name: str) -> Constraint | None:
-    """Return the constraint that a name in `Trial.violations` stands for; None if every study has that constraint."""
+    """Return the constraint for a name in `Trial.violations`; None for the constraints that every study has."""
     found = Constraint.parse(name)
     return None if found in ALWAYS else found
 
@@ -36,10 +36,10 @@ def _judged(trial: Trial, constraints: Mapping[str, Constraint], baselines: Sequ
     for name, each in new.items():
         value = trial.metrics.get(each.metric)
         if value is not None:
-            # Later baselines do not count, so that a study that was interrupted gives the sampler the same values.
+            # Later baseline trials do not count, so that the sampler gets the same values when a study is resumed.
             before = [other for other in baselines if other.number <= trial.number and each.metric in other.metrics]
             known = [other.metrics[each.metric] for other in before]
             left[name] = each.violation(value, median(known) if known else None)
-        elif not trial.stopped_early:  # a trial that was stopped early says nothing about what it had no time for
+        elif not trial.stopped_early:  # a trial that was stopped early may lack the metric for lack of time
             left[name] = 1.0
     return trial if left == trial.violations else replace(trial, violations=left)

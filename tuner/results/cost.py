@@ -1,4 +1,4 @@
-"""What it costs to write a terabyte of record values with a config, from measured numbers and unit prices."""
+"""Computes the cost of writing a terabyte of record values with a config, from measured numbers and unit prices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DAYS_PER_MONTH: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a terabyte (10^12 bytes) of record values. None is unknown.
+    """The cost of a terabyte (10^12 bytes) of record values. None stands for an unknown cost.
 
     Attributes:
         broker_cpu: Processor time of the brokers.
@@ -34,7 +34,7 @@ class Cost:
 
 
 def cost_of(metrics: Mapping[str, float], replication: int, prices: Prices) -> Cost:
-    """Return what a terabyte costs with a config.
+    """Return the cost of writing a terabyte of record values with a config.
 
     Args:
         metrics: The measured metrics of the config: `broker_cpu_ms_per_mb`, which is known for brokers on this host

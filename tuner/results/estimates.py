@@ -38,10 +38,11 @@ class Estimates:
         drift: By metric, how the baseline's level changed over the study.
         noise: By metric, how much repeats of one config scatter after correction for the drift.
         by_config: By fingerprint and metric, the mean of all measurements with its 95 % interval.
-        forgotten: Numbers of the early trials that count for no mean; see `_contradicted`.
-        other_drift: As `drift`, for the metrics that are only shown. Only percentiles of an estimated latency drift.
-        other_means: By fingerprint and metric, the mean of all measurements of a metric that is only shown. It is of
-            the same trials as the means of `by_config`, so that no p50 is higher than the p95 beside it.
+        forgotten: Numbers of early trials that are left out of all means; see `_contradicted`.
+        other_drift: The same as `drift` for metrics that are only shown. Only percentiles of an estimated latency are
+            corrected for drift.
+        other_means: By fingerprint and metric, the mean of all measurements of a metric that is only shown. It is
+            computed from the same trials as the means of `by_config`, so that no p50 is higher than the p95 beside it.
     """
 
     drift: Mapping[str, Drift]
@@ -98,7 +99,7 @@ class Estimates:
             noise[metric] = Noise.of(groups.values())
             for fingerprint, values in groups.items():
                 scatter = noise[metric]
-                if len(values) > 1:  # configs differ in scatter: their own counts more with each repeat
+                if len(values) > 1:  # with more repeats, the config's own scatter counts more
                     scatter = Noise.of([values], scatter.sd_log, min(_POOLED_WEIGHT, scatter.degrees_of_freedom))
                 error = t_quantile(_LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
                 by_config.setdefault(fingerprint, {})[metric] = _estimate(values, error)
@@ -111,7 +112,7 @@ class Estimates:
         return {**self.other_means.get(fingerprint, {}), **means}
 
     def repeats_of(self, fingerprint: str) -> int:
-        """Return how many trials of a config its means are of; 1 if it has none, because one trial is shown then."""
+        """Return the number of trials in a config's means; 1 if it has no means, because one trial is shown then."""
         return max((each.repeats for each in self.by_config.get(fingerprint, {}).values()), default=1)
 
     def of_now(self, trial: Trial) -> Trial:
@@ -140,15 +141,16 @@ class Estimates:
 
 
 def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset[int]:
-    """Return the numbers of the first trials that the target's later speed contradicts, so that they are forgotten.
+    """Return the numbers of the first trials that must be forgotten, because the target was much slower or faster then.
 
-    A target that is still warming up is not only slower: what limits it differs too, and so may the order of the
-    configs. So the first trials are forgotten as long as the correction for drift would change their values by more
-    than the factor `_MOST_CORRECTION`.
+    A target that is still warming up is not only slower. It may also be limited by something else, so that another
+    config is the best. So the first trials are forgotten as long as the correction for drift would change their values
+    by more than the factor `_MOST_CORRECTION`.
 
-    If that holds for more than a third of the search, the target was not only warming up, and forgetting costs more.
-    Then the first trials are forgotten if they would be corrected by more than `_MOST_FOR_MANY`, and if `_LEAST_LEFT`
-    trials are left. If fewer are left, nothing is forgotten: the best configs are measured again after the search.
+    If this would forget more than a third of the search, the target was not only warming up, and forgetting costs more.
+    Then the first trials are forgotten only if the correction would exceed the factor `_MOST_FOR_MANY`, and only if
+    `_LEAST_LEFT` trials are left. If fewer are left, nothing is forgotten: the best configs are measured again after
+    the search.
     """
     of_search = sorted(trial.number for trial in trials if trial.kind is Kind.SEARCH)
 
@@ -180,7 +182,7 @@ def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial
 
 
 def _family(metric: str) -> str:
-    """Return what a percentile is of: `saturated_latency` for `saturated_latency_p95_ms`."""
+    """Return the latency that a percentile belongs to: `saturated_latency` for `saturated_latency_p95_ms`."""
     return metric.rsplit("_", 2)[0]
 
 

@@ -1,4 +1,4 @@
-"""The front of a record size: which trials may be on it, which are, and how its hypervolume grew."""
+"""The Pareto front of a record size: the trials on it, and how its hypervolume grew."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +47,7 @@ def fronts(
     candidates: dict[str, tuple[int, tuple[Estimate, ...]]] = {}
     for trial in trials:
         if may_be_on_front(trial, baseline) and trial.fingerprint not in lossy:
-            # Trials that are forgotten have no estimates.
+            # Forgotten trials have no estimates.
             found = estimates.by_config.get(trial.fingerprint, {})
             if all(objective.metric in found for objective in objectives):
                 values = tuple(found[objective.metric] for objective in objectives)
@@ -71,7 +71,7 @@ def volumes(
     estimates: Estimates,
     medians: Mapping[str, float],
 ) -> tuple[tuple[int, float], ...]:
-    """Return how the front grew during the search: each trial's number that changed it, and its hypervolume after that.
+    """Return how the front grew: the number of each trial that changed it, and the hypervolume after this trial.
 
     The trials are corrected for the baseline's drift.
 

@@ -1,4 +1,4 @@
-"""The tables of a grid search: what every combination of the values of two knobs has measured."""
+"""The tables of a grid search: one metric for every combination of the values of two knobs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What was measured with one combination of values.
+    """The measurements with one combination of values.
 
     Attributes:
         value: The geometric mean of the metric over all configs of the cell, each at the mean of its repeats. Configs
             that did not hold the fixed rate do not count for a latency at this rate. None if no config counts.
         configs: The number of configs that were measured.
         behind: The number of configs that do not count, because they did not hold the fixed rate.
-        held_ratio: The mean share of the fixed rate that these configs delivered; None if there are none.
+        held_ratio: The mean share of the fixed rate that the configs in `behind` delivered; None if `behind` is 0.
     """
 
     value: float | None
@@ -45,7 +45,7 @@ class GridTable:
         columns: The values of the columns, in ascending order.
         cells: The cells by row and column. Combinations that the grid does not have, or has not measured yet, are
             missing.
-        averaged: The other knobs of the grid, over whose values each cell is a mean.
+        averaged: The other knobs of the grid. Each cell is the mean over all of their values.
     """
 
     metric: str
@@ -57,7 +57,7 @@ class GridTable:
     averaged: tuple[str, ...]
 
     def goodness(self, cell: Cell) -> float | None:
-        """Return how good a cell is on a logarithmic scale from the table's worst value, 0, to its best value, 1.
+        """Return how good a cell is, on a logarithmic scale from 0 (the table's worst value) to 1 (its best value).
 
         The result is None for a cell without a value, and if all cells have the same value.
         """
@@ -76,8 +76,8 @@ class GridTable:
 def grid_tables(study: StudyResults, size: SizeResults) -> list[GridTable]:
     """Return the tables of one record size: one for each pair of knobs and each metric.
 
-    The metrics are throughput, p99 and the objectives. The numbers of a config are those of `tuner front`. The baseline
-    counts where it is a config of the grid.
+    The metrics are throughput, p99 and the objectives. The numbers of a config are the same as in `tuner front`. The
+    baseline is included if it is a config of the grid.
 
     Returns:
         The tables; empty if the study did not search a grid, or if no knob has two values yet.

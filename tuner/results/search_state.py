@@ -26,9 +26,9 @@ class SearchState:
     """The trials of one record size so far, with the front and the baseline's metrics that follow from them.
 
     Attributes:
-        with_windows: The newest trials whose windows are stored, of every kind but burn-in runs.
-        first_round: The number of the first round of the confirmation that is running. Users see its rounds counted
-            from 1.
+        with_windows: The newest trials whose windows are stored, without burn-in runs.
+        first_round: The number of the first round of the running confirmation. It is subtracted when rounds are shown,
+            so that users see rounds from 1.
     """
 
     def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
@@ -68,9 +68,9 @@ class SearchState:
     def without_drift(self, trial: Trial) -> Trial:
         """Return the trial with its objectives corrected for the baseline's drift, for the sampler.
 
-        The values are those at the time of the first baseline trial, because the sampler can't be told again what an
-        earlier trial would show now. Only earlier baseline trials count, so that a resumed study gives the sampler the
-        same values as before.
+        The result has the values at the time of the first baseline trial. It can't have the values of now, because the
+        sampler does not accept new values of earlier trials. Only earlier baseline trials count, so that a resumed
+        study gives the sampler the same values as before.
         """
         drifts = self._drifts_before(trial.number)
         if drifts is None or not any(drift.step_log for drift in drifts):
@@ -87,7 +87,7 @@ class SearchState:
         The objectives are corrected for the drift of the baseline between the two trials.
 
         Args:
-            number: Number of the trial to whose time the objectives are converted.
+            number: Number of the trial at whose time the result holds.
             other: Number of the trial whose objectives are converted.
             values: The objectives that were measured in the trial `other`.
         """

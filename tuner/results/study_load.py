@@ -1,4 +1,4 @@
-"""The load that a study measured with, as far as it is stored."""
+"""Reads from a study's results the load with which its trials were measured."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: f
     Raises:
         NothingToFit: The load of the study had bursts. The model describes a constant rate.
     """
-    # Older releases stored fewer settings; those that are missing had their default.
+    # Older releases stored fewer settings. Settings that are missing had their default values.
     usual = WorkloadSpec(())
     load = {**{name: getattr(usual, name) for name in _SETTINGS}, **stored_load(study)}
     if load.get("peak_ratio", 1.0) != 1.0:

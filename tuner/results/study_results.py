@@ -1,4 +1,4 @@
-"""The results of a study so far, computed from its results store; reports and MLflow runs are made from them."""
+"""The results of a study so far, computed from its results store. Reports and MLflow runs are made from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -50,33 +50,33 @@ _COUNTED_BURN_INS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class SizeResults:
-    """Everything that was found for one record size.
+    """All results of a study for one record size.
 
     Attributes:
         record_bytes: The record size, or mix of sizes.
         objectives: The study's objectives.
-        trials: All trials of this record size, by number. For those of the search and the baseline, `violations` are
+        trials: All trials of this record size, by number. For trials of the search and the baseline, `violations` are
             computed again, after correction for the baseline's drift.
-        baseline: The first complete baseline trial; None if there is none yet. Its `violations` are those of the
-            baseline's newest measurements: in a confirmation, or else by `baseline_metrics`.
+        baseline: The first complete baseline trial; None if there is none yet. Its `violations` are computed from the
+            newest confirmation, or if there is none, from `baseline_metrics`.
         baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs. The
             values are corrected for drift: to the level at which the baseline was last measured. The search and the
-            confirmation compare configs with them; `baseline_means` is shown.
+            confirmation compare configs with these values; users see `baseline_means`.
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
         near_front: Numbers of trials that are so close to the front that noise alone may keep them off.
-        hypervolume: (trial number, hypervolume) at each trial that changed the front during the search, after
-            correction for the baseline's drift; see `front_volume`. The baseline alone has 1.0.
-        rate_records_per_s: Fixed rate of the paced phase; None without one, or before its rate is chosen.
+        hypervolume: For each trial that changed the front during the search, its number and the front's hypervolume
+            after it, corrected for the baseline's drift; see `front_volume`. The baseline alone has 1.0.
+        rate_records_per_s: Fixed rate of the paced phase; None without a paced phase, or before its rate is chosen.
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
-        nothing_to_confirm: The goals of the newest confirmation if it measured nothing, because the search had found no
-            config that was better than the baseline for any of them.
-        baseline_again: The baseline's measurements in the newest confirmation; None if no confirmation has any.
+        nothing_to_confirm: The goals of the newest confirmation if it measured nothing, because the search found no
+            config that was better than the baseline for any of these goals.
+        baseline_again: The baseline's measurements in the newest confirmation; None if no confirmation measured it.
         carry_overs: For each objective, how much its values depend on the config that was measured before. They are
-            from the rounds of the newest confirmation that has enough of them.
+            computed from the newest confirmation that has enough rounds.
     """
 
     record_bytes: str
@@ -110,7 +110,7 @@ class SizeResults:
     def baseline_means(self) -> Mapping[str, float]:
         """By metric, the number that is shown for the baseline beside the configs; empty if there is no baseline yet.
 
-        Like a config's, it is the mean of all measurements. Metrics without an estimate have the median of
+        The number is the mean of all measurements, as for a config. A metric without an estimate has the value in
         `baseline_metrics`.
         """
         if self.baseline is None:
@@ -135,10 +135,11 @@ class SizeResults:
         return tuple(trial for trial in self.trials if trial.number in wanted)
 
     def metrics_of(self, trial: Trial) -> Mapping[str, float]:
-        """Return the metrics that a trial's config is judged by.
+        """Return the metrics by which a trial's config is judged.
 
         A config that was measured several times has the means of all its measurements. All values are corrected for
-        the baseline's drift, also those that count for no mean: of trials that are forgotten or were stopped early.
+        the baseline's drift. This includes trials that are in no mean, because they are forgotten or were stopped
+        early.
         """
         return self._with_means(trial.fingerprint, self.estimates.of_now(trial).metrics)
 
@@ -146,7 +147,7 @@ class SizeResults:
         """Return a config's metrics with the means of all its measurements, where it has them."""
         found = {**metrics, **self.estimates.means_of(fingerprint)}
         if "records_per_s" in metrics and metrics.get("mb_per_s"):
-            # Both name the same throughput, so both must be the same mean.
+            # Both metrics are the same throughput, so both must come from the same mean.
             found["records_per_s"] = metrics["records_per_s"] * found["mb_per_s"] / metrics["mb_per_s"]
         return found
 
@@ -154,7 +155,8 @@ class SizeResults:
         """Return the metrics that tables and MLflow show for a trial.
 
         A trial of the search has the numbers that `tuner front` prints for its config, and a complete baseline trial
-        those of the baseline. All other trials have what was measured, because their values are compared in turn.
+        has those of the baseline. All other trials have their measured values, because these are compared only with
+        values of the same round.
         """
         if trial.kind is Kind.SEARCH:
             return self.metrics_of(trial)
@@ -163,15 +165,15 @@ class SizeResults:
         return trial.metrics
 
     def raw_metrics(self, trial: Trial) -> Mapping[str, float]:
-        """Return the values as measured of the metrics that `shown_metrics` may have corrected, as `raw_mb_per_s`."""
+        """Return the measured values of metrics that `shown_metrics` may correct, with names such as `raw_mb_per_s`."""
         corrected = (*self.estimates.drift, *self.estimates.other_drift)
         return {f"raw_{name}": trial.metrics[name] for name in corrected if name in trial.metrics}
 
     def gain(self, trial: Trial, metric: str) -> float | None:
         """Return how many times better than the baseline a trial's config is in one metric; None if that is unknown.
 
-        This compares the means of all measurements. It proves no gain, because the config and the baseline were not
-        measured alternately.
+        The result compares the means of all measurements. It proves no gain, because the config and the baseline were
+        not measured in turn.
         """
         value, baseline = self.metrics_of(trial).get(metric), self.baseline_means.get(metric)
         if value is None or baseline is None:
@@ -190,10 +192,10 @@ class SizeResults:
         return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives, allow_loss)
 
     def trial_of(self, fingerprint: str) -> Trial:
-        """Return the trial that stands for a config in tables and messages.
+        """Return the trial that represents a config in tables and messages.
 
         This is the config's trial on the front, if there is one. Otherwise it is the config's first trial of the
-        search, or else its first trial of any kind.
+        search, or if there is none, its first trial of any kind.
         """
         same_config = [trial for trial in self.trials if trial.fingerprint == fingerprint]
         return max(
@@ -214,13 +216,14 @@ class SizeResults:
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """Everything that was found in one study.
+    """All results of one study.
 
     Attributes:
         name: The study's name.
         folder: The study's folder.
         study_file: Text of the study file as the user wrote it: with `${VARIABLES}`, without secrets.
-        facts: Versions and fingerprints of client, cluster and host, start and end times, settings.
+        facts: What is stored about the study as a whole, by name: versions of client and brokers, host, start and end
+            times, settings.
         objectives: What the study optimises.
         sizes: The results of each record size, in the order of their searches.
         newest: The trial that was stored last; None if there is none.
@@ -240,7 +243,7 @@ class StudyResults:
         return next((found for found in self.sizes if RecordSizes.parse(found.record_bytes) == wanted), None)
 
     def asked_sizes(self, record_bytes: str | None) -> tuple[SizeResults, ...]:
-        """Return the results of the record size or mix that was asked for; None asks for all record sizes.
+        """Return the results of one record size or mix; of all record sizes if `record_bytes` is None.
 
         Raises:
             ValueError: The study does not have this size.
@@ -255,7 +258,7 @@ class StudyResults:
 
     @property
     def allow_loss(self) -> float:
-        """The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`."""
+        """How much a balanced config may lose in an objective, as a share from 0 to 1; see `ConfirmSpec.allow_loss`."""
         return float(self.facts.get(ALLOWED_LOSS, ALLOW_LOSS))
 
     @property
@@ -265,7 +268,7 @@ class StudyResults:
 
     @property
     def mixed(self) -> tuple[str, ...]:
-        """How the host, the client or the cluster has changed between trials, as sentences; empty if nothing has."""
+        """How the host, the client or the cluster changed between trials, as sentences; empty if nothing changed."""
         return tuple(self.facts.get(MIXED, ()))
 
     @property
@@ -294,7 +297,7 @@ def refuse_experiment(facts: Mapping[str, Any], folder: Path) -> None:
     """Check that the facts in a results store are those of a study.
 
     Raises:
-        NotAStudy: They are those of an experiment.
+        NotAStudy: The facts are those of an experiment.
     """
     if EXPERIMENT in facts:
         raise NotAStudy(f"{folder.name} is an experiment, not a study; use `tuner experiment report {folder.name}`")
@@ -340,7 +343,7 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
 
 
 def constraints_in(facts: Mapping[str, Any]) -> tuple[Constraint, ...] | None:
-    """Return the study's present constraints; None if the results store has none, as in the first release."""
+    """Return the study's present constraints; None if they are not stored, as in studies of the first release."""
     if CONSTRAINTS not in facts:
         return None
     return tuple(filter(None, map(Constraint.parse, facts[CONSTRAINTS])))
@@ -362,8 +365,8 @@ def size_results(
         trials: The trials of the record size, of all kinds.
         rate_records_per_s: Fixed rate of the paced phase.
         plans: The plans of the record size's confirmations, the oldest first.
-        constraints: The study's present constraints, by which all trials are judged; None if the constraints that the
-            trials were stored with hold.
+        constraints: The study's present constraints, by which all trials are judged; None to use the constraints with
+            which the trials were stored.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
     if constraints is not None:
@@ -419,14 +422,14 @@ def _judged_again(
     """Return a trial with its violations of the study's constraints computed again.
 
     When the trial was stored, the later drift of the baseline was not known. So a trial of the search is judged by its
-    metrics after correction for drift, and a baseline trial by the baseline's metrics of now. Trials of other kinds are
-    returned unchanged.
+    metrics after correction for drift, and a baseline trial by the baseline's present metrics. Trials of other kinds
+    are returned unchanged.
 
     Args:
         trial: The trial.
         constraints: The constraints, by text.
         estimates: The baseline's drift.
-        baseline: The baseline's metrics of now.
+        baseline: The baseline's present metrics.
     """
     if trial.kind not in SEARCHING_KINDS:
         return trial
@@ -440,7 +443,7 @@ def _judged_again(
 
 
 def burn_ins_as_baseline(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
-    """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there is only one.
+    """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there is one run.
 
     Runs without a value for some objective do not count. The target is warm at the end of the burn-in, so these two
     runs are measurements of the baseline, too. Without them, all gains among a study's first ten trials would depend on

@@ -1,10 +1,10 @@
-"""Predicts how good configs are before a search measures them, with the performance model.
+"""Predicts with the performance model how good configs are, before a search measures them.
 
-The constants of the model begin with those of a similar host, and are fitted to the trials of the search. So after the
-first baseline trial, the model knows about how fast the host is, and with each further trial it knows more.
+The constants of the model start as those of a similar host, and are then fitted to the trials of the search. After the
+first baseline trial, the model knows roughly how fast the host is. Each further trial makes its predictions better.
 
-The trials leave some constants uncertain. Where a config's gain depends on these, it is uncertain, too, and measuring
-such a config may be worth more than measuring one whose gain is known.
+Some constants stay uncertain. If a config's gain depends on an uncertain constant, the gain is uncertain, too. It may
+be worth more to measure such a config than a config whose gain is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,10 +45,10 @@ _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _
 
 
 class ModelExpectation:
-    """Computes how much better than the baseline configs should be, with a model that is fitted to the trials so far.
+    """Predicts how much better than the baseline configs are, with a model that is fitted to the trials so far.
 
-    The fit depends only on the trials in their order, so a study that was resumed expects the same as without the
-    interruption.
+    The fit depends only on the trials and their order. So a study that was resumed makes the same predictions as a
+    study that was not interrupted.
 
     Args:
         space: The search space.
@@ -81,15 +81,16 @@ class ModelExpectation:
             self._trials.append(trial)
 
     def log_ratios(self, rows: Array) -> Array:
-        """Return the logarithm of what configs should reach, divided by what the baseline should reach.
+        """Return the logarithms of the predicted values of configs, divided by the predicted values of the baseline.
 
         Args:
             rows: The coordinates of the configs, shape (configs, axes).
 
         Returns:
-            An array of shape (cases, configs, objectives), see `BayesianSampler`. The first case has the fitted
-            constants. Each other case has one of the errors of the constants that change the results most. If the model
-            can't compute an objective, its values are NaN. A higher latency has a higher value.
+            An array of shape (cases, configs, objectives), see `BayesianSampler`. The first case is computed with the
+            fitted constants. Each other case is computed with the constants plus one of the errors that change the
+            results most. If the model can't compute an objective, its values are NaN. A higher latency has a higher
+            value.
         """
         self._fit()
         return self._log_ratios(self._cases, self._settings(rows))
@@ -106,10 +107,10 @@ class ModelExpectation:
                 self._cases = (fit.constants, *self._errors(fit))
 
     def _errors(self, fit: Calibration) -> list[ClusterConstants]:
-        """Return the constants with each of their greatest possible errors, from the greatest to the smallest.
+        """Return the constants plus each of their largest errors, from the largest error to the smallest.
 
-        The errors are independent of each other, and as large as their standard deviation. An error is great if it
-        changes the gains of many configs by much. Configs that are probably bad do not count.
+        The errors are independent of each other, and each is as large as its standard deviation. An error counts as
+        large if it changes the gains of many configs by much. Configs that are probably bad do not count.
 
         Args:
             fit: The fitted constants, with their covariance.
@@ -132,26 +133,26 @@ class ModelExpectation:
         return [Settings.in_force(force, self._load, self._producers) for force in self._knobs.in_force(rows)]
 
     def _log_ratios(self, cases: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
-        """Return what `log_ratios` does, for some constants and settings, shape (cases, settings, objectives)."""
-        told = perform_all(cases, [(each, self._load) for each in (self._baseline, *settings)])
-        logs = np.array([[[self._log(one, metric) for metric in self._metrics] for one in each] for each in told])
+        """Return the same as `log_ratios` for given constants and settings, shape (cases, settings, objectives)."""
+        predicted = perform_all(cases, [(each, self._load) for each in (self._baseline, *settings)])
+        logs = np.array([[[self._log(one, metric) for metric in self._metrics] for one in each] for each in predicted])
         return np.asarray(logs[:, 1:] - logs[:, :1])
 
-    def _log(self, told: Performance, metric: str) -> float:
+    def _log(self, predicted: Performance, metric: str) -> float:
         if metric in _THROUGHPUTS:
-            return log(told.capacity_records_per_s)
+            return log(predicted.capacity_records_per_s)
         if metric not in _DEVIATIONS or self._load.rate_records_per_s is None:
             return np.nan
         # If the rate is too high, each second of the load adds to the latency.
-        behind_ms = told.falling_behind_ratio * (self._load.warmup_s + self._load.measured_s) * 1e3
-        return log(told.latency_p50_ms * exp(told.latency_spread * _DEVIATIONS[metric]) + behind_ms)
+        behind_ms = predicted.falling_behind_ratio * (self._load.warmup_s + self._load.measured_s) * 1e3
+        return log(predicted.latency_p50_ms * exp(predicted.latency_spread * _DEVIATIONS[metric]) + behind_ms)
 
 
 def begins_with_model(spec: StudySpec) -> bool:
-    """Return whether the searches of a study begin with the performance model.
+    """Return whether the searches of a study use the performance model from the start.
 
-    They do not if the study file says so, if the search method learns nothing from it, if the model knows none of the
-    objectives, for loads with bursts, and for several producers on a Ray cluster, which run on several hosts.
+    They do not use it if the study file switches it off, if the search method is not `bayesian`, if the model predicts
+    none of the objectives, if the load has bursts, or if several producers run on the hosts of a Ray cluster.
     """
     load = spec.workload
     on_one_host = load.producers == 1 or spec.ray.address is None
@@ -167,7 +168,7 @@ def expectation_of(
     rate_records_per_s: float | None,
     topic_shape: Mapping[str, Any] = MappingProxyType({}),
 ) -> ModelExpectation | None:
-    """Return what the search of a record size expects; None if it does not begin with the performance model.
+    """Return the predictions for the search of a record size; None if it does not use the performance model.
 
     Args:
         spec: The specification of the study.

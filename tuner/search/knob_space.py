@@ -71,7 +71,7 @@ class KnobSpace:
     def distributions_of(self, params: Mapping[str, ParamValue]) -> dict[str, BaseDistribution]:
         """Return the distributions from which the parameters of a config are drawn.
 
-        They depend on the config, because some parameters limit others.
+        These distributions differ from config to config, because some parameters limit others.
 
         Raises:
             ValueError: The parameters do not belong to this space.
@@ -101,9 +101,10 @@ class KnobSpace:
         return rows
 
     def in_force(self, rows: Array) -> list[InForce]:
-        """Return the values in force in the configs at some coordinates.
+        """Return the values in force in the configs at the given coordinates.
 
-        The configs are not rounded or checked, which would take ten times as long. So this is for estimates only.
+        The configs are not rounded or checked, because that would take ten times as long. So the values are only good
+        enough for estimates.
 
         Args:
             rows: The coordinates of one config per row, shape (configs, axes), as `allowed` returns them.
@@ -123,7 +124,8 @@ class KnobSpace:
     def _implied(self, config: ProducerConfig) -> dict[str, ParamValue]:
         """Return the values of all parameters that have an effect in a config, including defaults.
 
-        A default outside the range of its parameter is left out if the config is one that does not draw the parameter.
+        A default outside the range of its parameter is left out if the search does not draw this parameter for the
+        config.
 
         Raises:
             ValueError: A value of the config lies outside the range of its parameter.

@@ -21,7 +21,7 @@ from tuner.search.knob_space import KnobSpace, optuna_trial
 
 
 class NotThisStudy(StudyError):
-    """The Optuna storage already holds an Optuna study of this name, but it was not exported from our study."""
+    """The Optuna storage already holds an Optuna study of this name that was not exported from this study."""
 
 
 class OptunaStorageUnusable(StorageMisnamed):

@@ -48,7 +48,7 @@ def strategy_of(
         spec: The specification of the study.
         space: The search space of the record size.
         seed: The seed of the proposals.
-        expectation: What the method `bayesian` expects of configs before it measures them; None if it expects nothing.
+        expectation: The predictions that the method `bayesian` uses from the start; None for no predictions.
         sampler: The user's own sampler, which is used instead of the sampler for `search.method`.
 
     Raises:
@@ -142,7 +142,7 @@ class PointsSampler(BaseSampler):
         self._chance = RandomSampler()
 
     def is_exhausted(self, study: Study) -> bool:
-        """Return whether every point was tried as often as it should be, by trials of the study."""
+        """Return whether the trials of the study have tried every point `repeats` times."""
         trials = study.get_trials(deepcopy=False)
         self._tried.update(frozenset(trial.params.items()) for trial in trials[self._looked_at :])
         self._looked_at = len(trials)

@@ -28,13 +28,13 @@ The baseline is not measured a second time as a point of the grid, so the check 
 def searched_from(space: SearchSpace, *, knows_effects: bool = False) -> dict[str, int]:
     """Return, by parameter, how many configs must be measured before the method `bayesian` changes the parameter.
 
-    The number is 0 for the parameters of the earliest stage in the space, which are the ones with the most effect.
+    The number is 0 for the parameters of the earliest stage, which have the most effect.
     Parameters with a single possible value are left out.
 
     Args:
         space: The search space.
-        knows_effects: Whether the search begins with the performance model, which knows what the parameters of the
-            second stage do. They are then changed after the first config, too.
+        knows_effects: Whether the search uses the performance model, which predicts the effects of the parameters of
+            the second stage. These parameters are then changed after the first config, too.
     """
     stages = {parameter.name: parameter.stage for parameter in space.parameters if parameter.domain.only is None}
     first = min(stages.values(), default=Stage.FIRST)
@@ -85,7 +85,7 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
 
 
 def is_in_grid(baseline: ProducerConfig, space: SearchSpace, steps: int) -> bool:
-    """Return whether the baseline is one of the configs of a grid; False for a grid that is too large to look.
+    """Return whether the baseline is one of the configs of a grid; False for a grid that is too large to check.
 
     Args:
         baseline: The baseline.

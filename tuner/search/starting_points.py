@@ -1,6 +1,6 @@
 """Configs that are measured before the sampler's first proposal.
 
-They are configs that are good by experience, and the best configs of record sizes that were searched before.
+They are configs that experience has shown to be good, and the best configs of record sizes that were searched before.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def starting_points_of(
 ) -> list[ProducerConfig]:
     """Return the configs that a record size measures before the sampler's first proposal.
 
-    They are starting points that are good by experience, and the best configs of other record sizes. Configs that were
+    They are configs that experience has shown to be good, and the best configs of other record sizes. Configs that were
     measured already are left out. The list is empty for search methods that do not learn from trials.
 
     Args:

@@ -43,17 +43,18 @@ class ExhaustibleSampler(Protocol):
 class Strategy:
     """Proposes configs for one record size.
 
-    The sampler gets the logarithms of the objectives, because what counts is the factor by which a config is better.
+    The sampler gets the logarithms of the objectives, because configs are compared by the factor by which one is
+    better.
 
     Args:
         space: The search space.
         objectives: The objectives of the study.
         constraints: The names of all constraints that a trial may miss.
-        sampler_of: Called once, with this strategy. It returns the function that returns the sampler for each proposal.
-        forgets: Whether only the best and the newest trials are kept once there are many. The time that a proposal
-            takes grows with the number of trials.
-        expectation: What is expected of configs before they are measured, for samplers that use it; it learns from the
-            trials too.
+        sampler_of: Called once, with this strategy. Its result is a function that takes the index of a proposal and
+            returns the sampler for this proposal.
+        forgets: Whether only the best and the newest trials are kept once there are many. With many trials, a proposal
+            takes long.
+        expectation: The predictions of the performance model, for samplers that use them. It gets each trial, too.
     """
 
     def __init__(
@@ -159,9 +160,9 @@ class Strategy:
         attributes: Mapping[str, Any],
     ) -> None:
         """Add a trial whose config the Optuna study has not proposed in this process."""
-        told = optuna_trial(trial, self._space, state, values, constraints, attributes)
-        if told is not None:
-            self.study.add_trial(told)
+        as_optuna_trial = optuna_trial(trial, self._space, state, values, constraints, attributes)
+        if as_optuna_trial is not None:
+            self.study.add_trial(as_optuna_trial)
 
     def _values(self, trial: Trial) -> tuple[list[float], dict[str, Any]]:
         """Return the logarithms of a trial's objectives, and the user attributes of its Optuna trial.
@@ -177,11 +178,11 @@ class Strategy:
                 unmeasured.append(objective)
                 values.append(worst if worst is not None else math.log(_TINY) * (1 if maximise else -1))
                 continue
-            told = math.log(max(value, _TINY))
-            values.append(told)
-            self._worst[objective] = told if worst is None else (min if maximise else max)(worst, told)
+            log_value = math.log(max(value, _TINY))
+            values.append(log_value)
+            self._worst[objective] = log_value if worst is None else (min if maximise else max)(worst, log_value)
             if trial.kind is Kind.BASELINE:
-                self._baselines[objective].append(told)
+                self._baselines[objective].append(log_value)
         return values, {UNMEASURED: unmeasured} if unmeasured else {}
 
     def _forget_some(self) -> None:

@@ -4,8 +4,8 @@ A config's speed differs a little from one start of a broker to the next, and fr
 to the next, or such an hour, is called a session here. If all rounds are in one session, they all have the same offset,
 and their scatter does not show this offset. Between starts of a broker, we measured an offset of 5 %. Simulated studies
 whose rounds all had the same offset often recommended a change that did not help (`sessions-cluster-block` in
-docs/evidence/trust.md). If each round is a session, the offsets are part of the scatter of the rounds, so the confidence
-interval allows for them.
+docs/evidence/trust.md). If each round is a session, the offsets are part of the scatter of the rounds, so the
+confidence interval allows for them.
 
 A newly started broker is slow with each config at first, so each config of the round has one burn-in run. The burn-in
 runs are in the reverse order of the round. So the last burn-in run has the config with which the round begins. The

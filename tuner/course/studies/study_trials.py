@@ -112,7 +112,7 @@ class StudyTrials:
         if search.stops_early:
             known = self.searches[started.size]
             return Raced(race_of(spec, known, started.proposal.config, started.number), metrics)
-        # The trials of a grid fill tables of all metrics, so they measure the throughput even if they can't hold the rate.
+        # The trials of a grid fill tables of all metrics, so they run to the end even if they can't hold the rate.
         return ToTheEnd() if search.searches_grid else IfHopeless()
 
     def finish(self) -> tuple[StartedTrial, Trial]:

@@ -1,4 +1,4 @@
-"""How two clients compare, by intervals from measurements in turn: at their defaults, and with given configs."""
+"""Compares two clients that were measured in turn: with their default configs, and with given configs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -42,7 +42,7 @@ class Side:
 
     @property
     def name(self) -> str:
-        """The client and where its config is from: `java`, `java with tuned.properties`."""
+        """The client and the source of its config: `java`, `java with tuned.properties`."""
         return f"{self.kind} with {self.source}" if self.source else str(self.kind)
 
 
@@ -75,9 +75,9 @@ class Contest:
 
     @property
     def pairs(self) -> tuple[Mapping[ClientKind, Side], ...]:
-        """The configs that are compared with each other: the defaults, and then what was given.
+        """The pairs of configs that are compared: first the defaults, and then the given configs.
 
-        A client for which nothing was given has its defaults in the second pair, too.
+        A client without a given config has its defaults in the second pair, too.
         """
         return (self.defaults, {**self.defaults, **self.given}) if self.given else (self.defaults,)
 
@@ -85,8 +85,8 @@ class Contest:
         """Return a study that measures all configs in turn.
 
         Args:
-            spec: The study whose target and workload are used. Its baseline is librdkafka at its defaults, and so
-                decides the fixed rate at which the latencies of all configs are measured.
+            spec: The study whose target and workload are used. Its baseline is librdkafka with its defaults. So the
+                throughput of this config decides the fixed rate at which all latencies are measured.
         """
         confirm = ConfirmSpec(
             self.rounds,
@@ -103,14 +103,14 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSide:
-    """What was measured of one config.
+    """The measurements of one config.
 
     Attributes:
         side: The config.
         metrics: The means over all rounds, by metric.
         rounds: How many rounds gave a measurement.
         held_ratio: The share of these rounds in which the config held the fixed rate.
-        lost: Whether it lost records.
+        lost: Whether the config lost records.
     """
 
     side: Side
@@ -131,7 +131,7 @@ class Pair:
 
     Attributes:
         sides: The configs that were compared.
-        ratios: By metric, how many times librdkafka's value the Java client's value is.
+        ratios: By metric, the Java client's value divided by librdkafka's value.
         not_compared: Why there is no ratio, by metric.
     """
 
@@ -157,7 +157,7 @@ class ClientComparison:
         rate_records_per_s: The fixed rate at which the latencies were measured.
         sides: What was measured of each config.
         pairs: The comparisons.
-        warnings: What makes them less reliable.
+        warnings: What makes the comparisons less reliable.
         simulated: Whether the measurements were computed by a model.
     """
 
@@ -209,7 +209,7 @@ class ClientComparison:
 
 
 def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:
-    """Return what the measurements of a contest's study show.
+    """Return the comparison of two clients from the measurements of their study.
 
     Args:
         results: The results of the study that `Contest.study` returned, which has one record size.
@@ -225,7 +225,7 @@ def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:
         *(f"{trial.client}: a measurement failed: {trial.error}" for trial in confirming if trial.error),
         *(f"{trial.client}: {warning}" for trial in confirming for warning in trial.warnings),
     )
-    # Each ratio may be claimed to be above 1 or below it.
+    # Each ratio gives two claims: that it is above 1, and that it is below 1.
     level = claim_level(2 * len(contest.pairs) * len(COMPARED_CLIENTS))
     found = [_pair(plans[-1], size, sides, level) for sides in contest.pairs] if plans else []
     pairs = tuple(each for each in found if each is not None)

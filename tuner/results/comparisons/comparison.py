@@ -1,4 +1,4 @@
-"""Two studies side by side: how their settings differ, and which study found the better configs."""
+"""Compares two studies: how their settings differ, and which study found the better configs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -88,10 +88,10 @@ class SizeComparison:
 
 @dataclass(frozen=True, slots=True)
 class StudyComparison:
-    """Two studies side by side.
+    """The comparison of two studies.
 
     Attributes:
-        names: What to call the two studies: their names, or their folders if both have the same name.
+        names: The names of the two studies; their folders if both have the same name.
         sizes: The record sizes that both studies searched.
         differences: How the settings of the studies differ, one sentence per difference. Each difference may be a
             reason for different results.

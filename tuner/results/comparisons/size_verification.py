@@ -1,6 +1,6 @@
-"""Whether a config that a user supplies is worse than the baseline for one record size.
+"""Decides for one record size whether a user's config is worse than the baseline, by the intervals of its gains.
 
-Intervals from measurements in turn decide. `tuner.results.comparisons.verification` is about all record sizes together.
+`tuner.results.comparisons.verification` decides for all record sizes together.
 """
 
 from collections.abc import Iterable, Mapping
@@ -72,7 +72,7 @@ class Promises:
         return f"{self.config}; the baseline's is {'stronger' if self.weaker else 'different'}: {self.baseline}"
 
     def misses(self, *, allow_weaker: bool) -> list[str]:
-        """Return why the config is rejected because of its guarantee; empty if the guarantee is strong enough.
+        """Return why the config's guarantee is too weak, in sentences; empty if it is strong enough.
 
         Args:
             allow_weaker: Whether a guarantee that is weaker than required is accepted.
@@ -94,8 +94,8 @@ class SizeVerification:
         values: By metric, the config's mean.
         baseline: By metric, the baseline's mean.
         lost: Whether the config lost records.
-        broken: Sentences about constraints that the config's means do not keep, and about a fixed rate that was not
-            held.
+        broken: Sentences about the constraints that the config's means break, and about a fixed rate that the config
+            did not hold.
         warnings: What makes the measurements less reliable.
     """
 
@@ -186,7 +186,7 @@ class SizeVerification:
 
 
 def decides_at(min_gain: float | None, tolerance_ratio: float) -> float:
-    """Return the threshold of a metric: a gain that is certainly above it passes, and one certainly below it fails."""
+    """Return the threshold of a gain: the config passes if the gain is certainly above, and fails if it is below."""
     return 1.0 - tolerance_ratio if min_gain is None else min_gain
 
 
@@ -195,13 +195,13 @@ def promises_of(spec: StudySpec, floor: Guarantee | None = None) -> Promises:
 
     Args:
         spec: The study.
-        floor: The least guarantee that is allowed; None allows no less than the baseline's.
+        floor: The weakest guarantee that is allowed; None for the baseline's guarantee.
     """
     return Promises(Guarantee.of(_verified(spec)), Guarantee.of(spec.baseline), floor)
 
 
 def missing_latency(spec: StudySpec, *, allow_weaker: bool) -> list[str]:
-    """Return why a config is rejected before any measurement, because latencies can't be compared; empty if they can.
+    """Return why a config is rejected in advance, because its latencies can't be compared; empty if they can be.
 
     Args:
         spec: The study. The only config in its `confirm.configs` is the config to verify.
@@ -229,7 +229,7 @@ def verification_of(results: SizeResults, spec: StudySpec) -> SizeVerification:
     missing = [metric for metric in _judged(spec) if metric not in confirmation.gains] if confirmation else []
     return SizeVerification(
         record_bytes=results.record_bytes,
-        # A file that is verified needs no allowance for stalls that were not seen: no gain of it is claimed.
+        # A verification does not claim a gain, so the gains need no allowance for a stall that was not measured.
         gains={**confirmation.gains, **confirmation.gains_without_stall} if confirmation else {},
         not_compared={metric: _why_not_compared(metric, without_acks, confirmation) for metric in missing},
         values=confirmation.values if confirmation else {},

@@ -30,15 +30,15 @@ MOST_ROUNDS: Final = 20
 def verification_rounds(
     rounds: int | None, max_rounds: int | None, names: tuple[str, str] = ("rounds", "max_rounds")
 ) -> tuple[int, int]:
-    """Return the fewest and the most rounds of a verification for which these numbers, or None, were given.
+    """Return the minimum and the maximum number of rounds of a verification.
 
     Args:
-        rounds: The fewest rounds that were asked for.
-        max_rounds: The most rounds that were asked for.
-        names: What the user calls the two numbers.
+        rounds: The minimum that the user gave; None for the default.
+        max_rounds: The maximum that the user gave; None for the default.
+        names: The names of the two settings in the error message.
 
     Raises:
-        RequestRefused: The most rounds are fewer than the fewest rounds.
+        RequestRefused: The maximum is below the minimum.
     """
     check_rounds(rounds, max_rounds, names)
     most = max(MOST_ROUNDS, rounds or 0) if max_rounds is None else max_rounds
@@ -48,12 +48,12 @@ def verification_rounds(
 def check_gain_asked(
     min_gain: float | None, tolerance_ratio: float, names: tuple[str, str] = ("min_gain", "tolerance_ratio")
 ) -> None:
-    """Check how much better a config must be, or how much worse it may be.
+    """Check the numbers that say how much better a config must be, or how much worse it may be.
 
     Args:
         min_gain: The least gain in every metric; None requires only that no metric is worse.
         tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
-        names: What the user calls the two numbers.
+        names: The names of the two settings in the error message.
 
     Raises:
         RequestRefused: A number is out of its range, or both were given.
@@ -73,12 +73,12 @@ def check_gain_asked(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a config must show to pass, and how it is measured.
+    """The conditions under which a config passes, and how it is measured.
 
     Attributes:
         config: The config that is verified.
-        rounds: The fewest rounds.
-        max_rounds: The most rounds.
+        rounds: Minimum number of rounds.
+        max_rounds: Maximum number of rounds.
         width_ratio: The width of a gain's interval, relative to the gain, at which no more rounds are needed.
         min_gain: The least gain in every metric; None requires only that no metric is worse.
         tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
@@ -96,7 +96,7 @@ class Terms:
     keeps_floor: bool = False
 
     def __post_init__(self) -> None:
-        """Check the gain.
+        """Check `min_gain` and `tolerance_ratio`.
 
         Raises:
             RequestRefused: As `check_gain_asked` says.
@@ -140,7 +140,7 @@ class Judgement:
         file: The file that the config was read from, as the user named it.
         promises: The guarantees of the config and of the baseline.
         refused: Why the config is rejected without any measurement; empty if it is measured.
-        found: The comparison for each record size.
+        found: The comparison of the config with the baseline for each record size.
         outcomes: How the config compares with the baseline, for each record size and metric.
         misses: Why the config is rejected, for each record size.
         undecided: What the rounds could not decide, for each record size.
@@ -157,7 +157,7 @@ class Judgement:
 
     @classmethod
     def before(cls, spec: StudySpec, terms: Terms, file: str) -> Self:
-        """Return the judgement before any measurement, which may reject the config already.
+        """Return the judgement before any measurement. It may already reject the config.
 
         Args:
             spec: The study that `Terms.study` returned.
@@ -191,7 +191,7 @@ class Judgement:
 
     @property
     def unmeasured(self) -> str:
-        """Why there is no judgement for a record size; empty if each was measured."""
+        """Why there is no judgement for a record size; empty if every record size was measured."""
         for each in self.found:
             if not each.measured:
                 why = "; ".join(each.warnings) or "no round measured both sides"

@@ -1,4 +1,4 @@
-"""Computes the intervals of a finding's comparisons between rows, and whether the finding holds by them."""
+"""Checks the findings of an experiment: compares rows, with confidence intervals, and decides what holds."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from tuner.results.experiments.shared_scatter import SharedScatter
 
 
 class FindingOutcome(StrEnum):
-    """What came out of a paper's finding."""
+    """The result of checking a paper's finding."""
 
     HOLDS = "holds here"
     FAILS = "does not hold here"
@@ -27,15 +27,15 @@ class FindingOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came out of one comparison of a finding.
+    """The result of one comparison of a finding.
 
     Attributes:
         comparison: The comparison.
         ratio: The ratio with its confidence interval; None if the rows were not measured in two rounds or more, or if
             `zero_rounds` is above 0.
-        outcome: What came out.
-        zero_rounds: In how many rounds a value is 0, if that leaves no ratio, or no scatter from which an interval
-            could be told.
+        outcome: Whether the comparison came out as expected.
+        zero_rounds: The number of rounds in which a value is 0, if these zeros make it impossible to compute a ratio or
+            an interval.
         limited: The rows that the load generator limited in most of their measurements, so that the comparison says
             nothing about them.
     """
@@ -49,12 +49,12 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A finding, and what came out of it.
+    """A finding, and the result of checking it.
 
     Attributes:
         finding: The finding.
-        outcome: What came out.
-        compared: What came out of each comparison.
+        outcome: Whether the finding holds.
+        compared: The result of each comparison.
     """
 
     finding: Finding
@@ -63,7 +63,7 @@ class Checked:
 
 
 def shared_scatters(findings: Sequence[Finding], rows: Sequence[RowResults]) -> dict[str, SharedScatter]:
-    """Return how the comparisons of each metric scatter, for metrics with comparisons enough."""
+    """Return how the comparisons of each metric scatter. Metrics with too few comparisons are left out."""
     logs: dict[str, list[list[float]]] = defaultdict(list)
     names: dict[str, list[frozenset[str]]] = defaultdict(list)
     for finding in findings:
@@ -82,19 +82,19 @@ def _names(comparison: Comparison, rows: Sequence[RowResults]) -> frozenset[str]
 
 
 def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None = None) -> Checked:
-    """Return what came out of a finding.
+    """Return whether a finding holds, with the result of each comparison.
 
-    A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1, and
-    does not if the interval lies on the other side. `equal` is expected to differ from 1 by no more than the tolerance.
-    The finding holds if all comparisons come out as expected, and does not hold if any does not. Comparisons whose rows
-    the quick form leaves out do not count, unless none is left. If the paper's figure is an artefact, that is the
-    outcome, however the rows compare here.
+    A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1. It
+    does not come out as expected if the whole interval lies on the other side. For `equal`, the ratio must differ from
+    1 by no more than the tolerance. The finding holds if all comparisons come out as expected. It does not hold if one
+    of them does not. Comparisons whose rows the quick form leaves out do not count, unless none is left. If the paper's
+    figure is an artefact, the outcome says so, whatever the comparisons show.
 
     Args:
         finding: The finding.
         rows: The results of all rows.
         level: The level of the confidence interval.
-        scatter: How comparisons of this metric scatter; None if each comparison must tell by itself.
+        scatter: How comparisons of this metric scatter; None to use only the scatter of each comparison itself.
     """
     compared = tuple(_compared(finding, each, rows, level, scatter) for each in comparisons_of(finding, rows))
     outcomes = [each.outcome for each in compared]
@@ -112,7 +112,7 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: S
 
 
 def comparisons_of(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparison, ...]:
-    """Return the comparisons of a finding whose rows the experiment has; all of them if it has the rows of none."""
+    """Return the comparisons of a finding whose rows the experiment has; if there are none, all comparisons."""
     return finding.comparisons_among([each.row for each in rows]) or finding.comparisons
 
 
@@ -157,10 +157,10 @@ def _ratio(
 
 
 def _zero_rounds(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> int:
-    """Return in how many rounds a value is 0, if this leaves no ratio with an interval; 0 otherwise.
+    """Return in how many rounds a value is 0, if these zeros leave no ratio with an interval; otherwise 0.
 
-    Nothing has a ratio to 0. And if all values are 0, as for lost records, they do not scatter: that nothing was lost
-    in two rounds does not prove that nothing is ever lost.
+    A value can't be divided by 0. And if all values are 0, as for lost records, they have no scatter: if no records
+    were lost in two rounds, this does not prove that none are ever lost.
     """
     if comparison.along:
         return 0
@@ -187,7 +187,7 @@ def _logs(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> li
 
 
 def _changes(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> list[float]:
-    """Return by which factor a metric changes from the smallest to the largest setting, as a logarithm for each round.
+    """Return the logarithm of a metric's change from the smallest to the largest setting, for each round.
 
     In each round of three rows or more, a straight line is fitted to the logarithms of setting and metric.
     """

@@ -24,7 +24,7 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 @dataclass(frozen=True)
 class ExperimentResults:
-    """Everything that was measured for an experiment so far.
+    """All results of an experiment so far.
 
     Attributes:
         spec: The experiment.
@@ -52,7 +52,7 @@ class ExperimentResults:
 
     @cached_property
     def findings(self) -> tuple[Checked, ...]:
-        """Each finding with what came out of it.
+        """The result of checking each finding.
 
         The intervals are so wide that all statements of an experiment together are right with 95 % certainty.
         """
@@ -62,9 +62,9 @@ class ExperimentResults:
 
     @property
     def drift(self) -> Ratio | None:
-        """The control's first metric in the second half of its measurements, divided by that in the first half.
+        """The ratio of the control's first metric between the second and the first half of its measurements.
 
-        None if there are fewer than four measurements.
+        The ratio is None if the control has fewer than four measurements.
         """
         metric = self.spec.metrics[0]
         values = [trial.metrics[metric] for trial in self.control.trials if metric in trial.metrics]

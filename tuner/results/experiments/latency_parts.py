@@ -1,7 +1,7 @@
-"""Which parts the end-to-end latency has: the leader's acknowledgement, replication, and the consumer's fetch.
+"""Splits the end-to-end latency into parts: the leader's acknowledgement, replication, and the consumer's fetch.
 
 With acks=1, the acknowledgement comes when the leader has the record. With acks=all, it comes when all in-sync replicas
-have it. So two rows are compared that differ only in `acks`: what acks=all takes longer is the replication.
+have it. So two rows that differ only in `acks` are compared: the difference of their latencies is the replication.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ _ALL = -1
 class LatencyParts:
     """The parts of the median end-to-end latency of a row with acks=all, as arithmetic means over the rounds.
 
-    Together the three parts are the whole.
+    The sum of the three parts is `end_to_end_ms`.
 
     Attributes:
         row: The name of the row.
         of_leader: The name of the row that differs only in acks=1.
-        leader_ms: Until a producer with acks=1 has the acknowledgement: the record is at the leader.
-        replication_ms: From then until a producer with acks=all has the acknowledgement: the record is at all in-sync
-            replicas. It is below 0 if acks=1 was slower, as may happen on a busy host.
-        fetch_ms: From then until a consumer has the record.
-        end_to_end_ms: The whole.
+        leader_ms: Time until a producer with acks=1 has the acknowledgement: the leader has the record.
+        replication_ms: Time from there until a producer with acks=all has the acknowledgement: all in-sync replicas
+            have the record. It is below 0 if acks=1 was slower, as may happen on a busy host.
+        fetch_ms: Time from there until a consumer has the record.
+        end_to_end_ms: The whole time from sending to reading the record.
     """
 
     row: str
@@ -40,7 +40,7 @@ class LatencyParts:
 
 
 def latency_parts(results: ExperimentResults) -> list[LatencyParts]:
-    """Return the parts of the end-to-end latency of each row with consumers and acks=all that has a row with acks=1."""
+    """Return the latency parts of each row with consumers and acks=all for which there is the same row with acks=1."""
     found = []
     for ours in results.rows:
         if ours.row.config.acks == _ALL and ours.row.workload.consumers:

@@ -1,4 +1,4 @@
-"""What the rows of an experiment have measured."""
+"""The results of the rows of an experiment."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Mean:
     """The mean of a metric over the rounds.
 
     Attributes:
-        value: Geometric mean; the arithmetic mean if a value is not above 0.
+        value: Geometric mean; the arithmetic mean if one of the values is 0 or below.
         low: Lower end of the 95 % confidence interval; equal to `value` if there are fewer than two rounds.
         high: Upper end of the interval.
         rounds: Number of rounds.
@@ -72,11 +72,11 @@ class OutageWindow:
 
 @dataclass(frozen=True)
 class RowResults:
-    """What was measured for one row.
+    """The results of one row.
 
     Attributes:
         row: The row.
-        trials: Its measurements, in the order in which they were made.
+        trials: The measurements of the row, in the order in which they were made.
         is_control: Whether the row is the control.
         paper_values: What the paper measured for this row.
         around_loss: The windows of each measurement in which a broker was killed; empty if the row kills none.
@@ -89,7 +89,7 @@ class RowResults:
     around_loss: tuple[tuple[OutageWindow, ...], ...] = ()
 
     def by_round(self, metric: str) -> dict[int, float]:
-        """Return a metric by round. If a round measured the row several times, this is the mean."""
+        """Return the values of a metric by round. If a round measured the row several times, its value is the mean."""
         found: dict[int, list[float]] = defaultdict(list)
         for trial in self.trials:
             if trial.round is not None and metric in trial.metrics:
@@ -118,6 +118,6 @@ class RowResults:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the measurements less reliable; and why a measurement failed."""
+        """What makes the measurements less reliable, and why measurements failed."""
         said = [sentence for trial in self.trials for sentence in (*trial.warnings, trial.error) if sentence]
         return tuple(dict.fromkeys(said))

@@ -3,8 +3,8 @@
 Three or four rounds tell little about the scatter of one comparison: with 95 % certainty for 30 comparisons together,
 the t quantile for three rounds is 24, so hardly anything is decided. But there are many comparisons of the same metric.
 Their variances are taken as draws from one distribution, a scaled inverse chi-square, which is fitted to all of them.
-Each comparison then uses the mean of its own variance and the fitted one, weighted by their degrees of freedom. If the
-comparisons scatter alike, the fitted one has much weight; if not, it has little.
+Each comparison then uses the mean of its own variance and the fitted variance, weighted by their degrees of freedom. If
+the comparisons scatter alike, the fitted variance has much weight; if not, it has little.
 
 Source: Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments" (2004), sections 5 and 6. The degrees of freedom are at most those of all comparisons together, as in the
@@ -35,8 +35,8 @@ class SharedScatter:
     """The distribution of the variances of several comparisons, on logarithms.
 
     Attributes:
-        variance: Its scale.
-        degrees_of_freedom: How many degrees of freedom it adds to each comparison.
+        variance: The scale of the distribution.
+        degrees_of_freedom: How many degrees of freedom the distribution adds to each comparison.
         most_degrees: The degrees of freedom of all comparisons together.
     """
 

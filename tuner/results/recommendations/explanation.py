@@ -1,4 +1,4 @@
-"""Computes what explains a recommendation: each change's effect, the runner-up, how much each knob mattered."""
+"""Explains a recommendation: the effect of each change, the next best config, and how much each knob mattered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,10 +47,11 @@ class Closest:
         gains: By metric, the config's gain over the baseline; empty if the config was not measured again, alternating
             with the baseline.
         gain: The config's gain for the goal, from the same rounds; None if there were no rounds.
-        times: How many times better than the baseline the config was for the goal in the mean of its trials, which
-            may have been lucky. None if the config was measured again, because `gain` then says more.
+        times: How many times better than the baseline the config was for the goal, as the mean of its trials in the
+            search, which may have been lucky. None if the config was measured again, because `gain` is then more
+            reliable.
         but: Why the config is not recommended although its gain is proven; empty if the gain is not proven.
-        trials: The number of trials that `times` is the mean of.
+        trials: The number of trials in the mean `times`.
     """
 
     trial: Trial
@@ -70,8 +71,8 @@ class Explanation:
         metrics: The metrics in which the effects are reported; the metrics of the goal come first.
         goal_metrics: The metrics that the goal is about.
         effects: The effect of each change, the strongest first.
-        closest: The config that came closest to being recommended, if the baseline is recommended. None if there is no
-            such config, or if another config than the baseline is recommended.
+        closest: If the baseline is recommended, the config that came closest to being recommended. None if there is no
+            such config, or if the baseline is not recommended.
         importance: How much each knob mattered in the search; empty if there were too few trials to tell.
         searched: Number of trials of the search.
     """
@@ -86,12 +87,12 @@ class Explanation:
 
     @property
     def clear_effects(self) -> tuple[Effect, ...]:
-        """Effects of the changes that make a clear difference, above the noise."""
+        """Effects of the changes that clearly make a difference."""
         return tuple(each for each in self.effects.each if each.shows)
 
     @property
     def unclear_effects(self) -> tuple[Effect, ...]:
-        """Effects of changes that were measured and make no clear difference."""
+        """Effects of the changes that were measured, but do not clearly make a difference."""
         return tuple(each for each in self.effects.each if each.measured and not each.shows)
 
     @property
@@ -106,7 +107,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
     Args:
         study: The study's results.
         found: The study's recommendation.
-        importance: From `knob_importance`, for the recommendation's record size.
+        importance: The result of `knob_importance` for the recommendation's record size.
     """
     size = study.size(found.record_bytes)
     assert size is not None, "a recommendation is for one of the study's record sizes"

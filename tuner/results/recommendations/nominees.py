@@ -1,4 +1,4 @@
-"""Which trials of a search are the best for a goal: the pick of the front, and the nominees to measure again."""
+"""Chooses the best trials of a search for a goal: one trial on the front, and the nominees to measure again."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,10 +19,10 @@ some 10 s.
 def pick(results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS) -> Trial | None:
     """Return the trial on the front that is best for a goal; None if no trial on the front can be recommended.
 
-    Trials are compared by their measured numbers; their gains need not be proven. The trial's config keeps the
-    conditions: in its confirmation rounds if it was confirmed, and else in the search. When it was measured again, it
-    lost no records, and kept the constraints of the study in at least half of its repeats and in the mean of its
-    rounds.
+    Trials are compared by their measured numbers; their gains need not be proven. The config of the trial must keep the
+    conditions: in its confirmation rounds if it was confirmed, and otherwise in the search. If it was measured again,
+    it must have lost no records, and must have kept the study's constraints in at least half of its repeats and in the
+    mean of its rounds.
 
     For the goal balanced, a config that loses more than `conditions.allowed_loss` in an objective is chosen only if all
     configs do. Otherwise, the config with the largest product of its gains over the baseline is the best.
@@ -36,13 +36,13 @@ def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = AL
 
     Only configs that measured better than the baseline count. They need not be on the front, because noise decides
     which of two similar configs is on the front. For the goal balanced, configs that lose a little more than
-    `allow_loss` come last: the search measured each config once, so a loss may be noise, and the rounds tell.
+    `allow_loss` come last. They are not left out, because the search measured each config once, so a loss may be noise.
 
     Args:
         results: The results of one record size.
         goal: The goal.
         most: The maximum number of trials.
-        allow_loss: The part of an objective that a balanced config may give up.
+        allow_loss: How much a balanced config may lose in an objective, as a share from 0 to 1.
     """
     by_fingerprint: dict[str, Trial] = {}
     for trial in sorted(results.candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
@@ -68,6 +68,6 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
 
 
 def deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
-    """Return the metrics by which conditions judge a config: of its confirmation rounds, or else of the search."""
+    """Return the metrics by which a config is judged: of its confirmation rounds if it has any, or of the search."""
     confirmation = results.confirmation(trial.fingerprint)
     return confirmation.values if confirmation else results.metrics_of(trial)

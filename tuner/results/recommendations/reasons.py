@@ -1,4 +1,4 @@
-"""Why the baseline is kept, why a config has no gain yet, and the error if no config keeps the constraints."""
+"""Sentences that say why the baseline is recommended, why a gain is not claimed, or why no config is recommended."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     Args:
         results: The results of the record size.
         goal: The goal.
-        allow_loss: The part of an objective that a balanced config may give up.
+        allow_loss: How much a balanced config may lose in an objective, as a share from 0 to 1.
     """
     if goal in results.without_winner:
         return "the best configs for this goal were measured again, and each of them broke a constraint"
@@ -88,7 +88,7 @@ def nothing_fits(
     Args:
         study: The study's results.
         results: The results of the record size.
-        conditions: What was asked for, in addition to the study's constraints.
+        conditions: The conditions of the user, in addition to the study's constraints.
         front: For each config on the front, the metrics by which the conditions judge it.
     """
     asked = {
@@ -125,5 +125,5 @@ def _best(front: Sequence[Mapping[str, float]], metric: str, *, smallest: bool) 
 
 
 def none_keeps_constraints(study: str) -> str:
-    """Return the error that no config of a study keeps every constraint."""
+    """Return the error message for a study in which no config keeps every constraint."""
     return f"no config of {study} keeps every constraint; `tuner front {study}` shows how near the configs came"

@@ -32,11 +32,11 @@ def recommend(
     goal: Goal | None = None,
     conditions: Conditions = NO_CONDITIONS,
 ) -> Recommendation:
-    """Return the config to use for a goal, or the one to follow if no goal is given.
+    """Return the recommended config for a goal; if no goal is given, the best of the recommendations for all goals.
 
-    For one goal, a config that is proven better for it is recommended first, whichever goal it was confirmed for. If
+    For one goal, the first choice is a config that is proven better for it, whichever goal it was confirmed for. If
     configs were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is
-    true. So it is if the search had found no config that had to be confirmed. If there was no confirmation, or if the
+    true. The same holds if the search found no config worth a confirmation. If there was no confirmation, or if the
     baseline breaks a constraint, the best config on the front is recommended, without claiming a gain.
 
     Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
@@ -51,8 +51,8 @@ def recommend(
 
     Raises:
         NothingMeasured: The baseline has not been measured yet.
-        NoFeasibleConfig: The study did not measure what the goal needs, or no config keeps the constraints; without a
-            goal, this is so for every goal.
+        NoFeasibleConfig: The study did not measure what the goal needs, or no config keeps the constraints. If no goal
+            is given, no goal has a config.
     """
     try:
         if goal is not None:
@@ -128,12 +128,14 @@ def recommendations(
 
 
 def preferred(found: Sequence[Recommendation]) -> Recommendation:
-    """Return the recommendation to follow if no goal was asked for.
+    """Return the recommendation to follow if the user gave no goal.
 
-    It is the one for the first goal if that is proven. Otherwise it is the proven one with the greatest mean gain over
-    all objectives, so that little more throughput is not paid for with much latency; it names the goals that are not
-    proven, and has the other proven ones as alternatives. If none is proven, it is the first other than the baseline,
-    or else the first.
+    1. If the recommendation for the first goal is proven, the result is this recommendation.
+    2. Otherwise it is the proven recommendation with the greatest mean gain over all objectives. So a config with a
+       little more throughput and a much higher latency is not preferred. The result names the goals that are not
+       proven, and has the other proven recommendations as alternatives.
+    3. If none is proven, the result is the first recommendation that is not the baseline.
+    4. If all recommend the baseline, the result is the first.
 
     Args:
         found: At least one recommendation, in the order of the goals.
@@ -155,7 +157,7 @@ def _mean_gain(found: Recommendation) -> float:
 
 
 def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -> Recommendation:
-    """Return the recommendation to follow if no goal was asked for."""
+    """Return the recommendation to follow if the user gave no goal; see `preferred`."""
     found: list[Recommendation] = []
     missing: list[NoFeasibleConfig] = []
     for each in goals_of(study.objectives):
@@ -247,13 +249,13 @@ def _proven(
     }
     gains = dict(winner.gains)
     if metric is None:
-        # What decided that nothing is lost is shown, but no gain that one more stall would undo.
+        # Show the gains by which the config was found not to be worse, but no gain that one more stall would undo.
         calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
         gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
     if metric is not None and any(each.kind is not SideEffectKind.KEEPS for each in side_effects.values()):
         wider = winner.gains_with_side_effects[metric]
-        # Beside a loss, the gain's interval is wider, so that both intervals hold together with 95 %. If the gain would
-        # then no longer be proven, it keeps the interval of its test.
+        # If the config is worse in another metric, the gain gets a wider interval, so that both intervals together hold
+        # with 95 %. If the gain would then no longer be proven, it keeps the interval of its test.
         gains[metric] = wider if wider.low > 1.0 and wider.level > gains[metric].level else gains[metric]
     claimed = winner.balance if metric is None else gains[metric]
     how = (
@@ -266,19 +268,19 @@ def _proven(
 
 
 def _has_nothing_to_confirm(results: SizeResults) -> bool:
-    """Return whether the newest confirmation had no config to measure, and a new one would have none either."""
+    """Return whether the newest confirmation had no config to measure, and a new one would also have none."""
     goals = results.nothing_to_confirm
     return bool(goals) and not any(nominees(results, each, 1) for each in goals)
 
 
 def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
-    """Return whether the baseline keeps the study's constraints and those asked for.
+    """Return whether the baseline keeps the constraints of the study and the conditions of the user.
 
-    The rounds of the newest confirmation decide. Before there are rounds, the repeats before them decide, and before
-    there are repeats, the search. Rounds on brokers that may have been colder only show that the baseline keeps a
-    limit, not that it breaks it. If it breaks a limit there, it fits if it keeps the limit in its repeats or in the
-    search, on warm brokers. In the search, the baseline keeps the constraints if at least half of its measurements do,
-    because the first ones may have been on a cold cluster.
+    The rounds of the newest confirmation decide; if there are none yet, the repeats; if there are none either, the
+    search. The brokers of the rounds may have been colder than those of the search. Such rounds can show that the
+    baseline keeps a limit, but not that it breaks a limit. If it breaks a limit in such rounds, the repeats or the
+    search decide, because their brokers were warm. In the search, the baseline keeps the constraints if at least half
+    of its measurements do, because the cluster may have been cold during the first ones.
     """
     again = results.baseline_again
     measured = [each for each in (again, again.warm if again is not None else None) if each is not None]

@@ -14,13 +14,13 @@ from tuner.model.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What `tuner recommend` was asked for: constraints in addition to the study's, and the loss that is allowed.
+    """The conditions that a user of `tuner recommend` gives: further constraints, and the loss that is allowed.
 
     Attributes:
-        max_p99_ms: The p99 latency at the study's fixed rate must be at most this; None is no constraint.
-        min_mb_per_s: The throughput must be at least this; None is no constraint.
-        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
-            outside the goal; None is as the study says.
+        max_p99_ms: Largest allowed p99 latency at the study's fixed rate, in ms; None for no constraint.
+        min_mb_per_s: Smallest allowed throughput; None for no constraint.
+        allow_loss: How much a balanced config may lose in an objective, as a share from 0 to 1. A metric outside the
+            goal counts as not worse if it loses no more. None for the value in the study.
     """
 
     max_p99_ms: float | None = None
@@ -29,12 +29,12 @@ class Conditions:
 
     @classmethod
     def named(cls, given: Mapping[str, Any]) -> Self:
-        """Return the conditions among values by name, such as the parameters of a request. Other names are ignored."""
+        """Return the conditions from values by name, such as the parameters of a request. Other names are ignored."""
         return cls(**{name: given[name] for name in CONDITIONS if name in given})
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of `tuner recommend` that ask for this, as words: `("--max-p99-ms", "10")`."""
+        """The options of `tuner recommend` for these conditions, as words: `("--max-p99-ms", "10")`."""
         given = {_option(name): getattr(self, name) for name in CONDITIONS}
         return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:.12g}"))
 
@@ -45,11 +45,11 @@ class Conditions:
 
     @property
     def allowed_loss(self) -> float:
-        """The part of an objective that a balanced config may give up. None counts as `ALLOW_LOSS` here."""
+        """How much a balanced config may lose in an objective; `ALLOW_LOSS` if `allow_loss` is None."""
         return ALLOW_LOSS if self.allow_loss is None else self.allow_loss
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
-        """Return whether the metrics keep both constraints; one is broken if its metric is missing."""
+        """Return whether the metrics keep both constraints. A constraint whose metric is missing is broken."""
         p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
@@ -76,7 +76,7 @@ class SideEffectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SideEffect:
-    """What a recommended config does to one metric outside the goal.
+    """The effect of a recommended config on one metric outside the goal.
 
     Attributes:
         ratio: How many times better than the baseline the config is in this metric, with an interval of 97.5 %.
@@ -89,11 +89,11 @@ class SideEffect:
 
     @classmethod
     def of(cls, ratio: Ratio, allow_loss: float) -> Self:
-        """Return what a config with this gain in a metric does to the metric.
+        """Return the side effect of a config on a metric in which it has this gain.
 
         Args:
             ratio: The config's gain in the metric.
-            allow_loss: The part of the metric that may be lost; 0.1 is 10 %.
+            allow_loss: How much the config may lose in the metric; 0.1 is 10 %.
         """
         if ratio.low >= 1 - allow_loss:
             return cls(ratio, SideEffectKind.KEEPS)
@@ -114,22 +114,22 @@ class Recommendation:
             unproven gain in a tail latency allows for one more stall, so its interval can differ from that in
             `side_effects`.
         metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
-            rounds. A metric that could not be compared in some rounds has the mean of the others.
+            rounds. A metric that could not be compared in some rounds has the mean of the other rounds.
         baseline_metrics: The baseline's numbers, averaged in the same way.
         is_baseline: Whether no config is proven better than the baseline for the goal, so that the baseline itself is
             recommended.
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.
-        side_effects: What the config does to the other metrics, by metric: to those that the goal is not about, but
-            that the rounds compared with the baseline. Empty if the config is not proven better.
+        side_effects: By metric, the effect on the other metrics that the rounds compared with the baseline. Empty if
+            the config is not proven better.
         measured_again: Whether `metrics` and `baseline_metrics` were measured in a confirmation, and not in the search.
         objectives: The metrics that the study optimises; empty in a record of an earlier release.
-        alternatives: The recommendations for other goals that have a proven config, if the baseline is recommended, or
-            if `unproven` names a goal.
-        unproven: If no goal was asked for, the goals for which no config is proven better, if the study's first goal is
-            one of them; otherwise empty.
-        asked: The options of `tuner recommend` by which it was chosen, beside size and goal, as words.
+        alternatives: If the baseline is recommended, or if `unproven` names a goal: the recommendations for other goals
+            that have a proven config.
+        unproven: If the user gave no goal and no config is proven better for the study's first goal: all goals for
+            which no config is proven better. Otherwise empty.
+        asked: The options of `tuner recommend` by which the config was chosen, without size and goal, as words.
     """
 
     study: str
@@ -165,10 +165,10 @@ class Recommendation:
 
     @property
     def constrained(self) -> bool:
-        """Whether it was asked for with a constraint in addition to the study's."""
+        """Whether the user gave a constraint in addition to the study's."""
         return not set(CONSTRAINING_OPTIONS).isdisjoint(self.asked)
 
     @property
     def confirmed(self) -> bool:
-        """Whether the gains come from rounds in which config and baseline were measured alternately."""
+        """Whether the gains come from rounds in which the config and the baseline were measured in turn."""
         return bool(self.gains)

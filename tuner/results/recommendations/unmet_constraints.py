@@ -21,7 +21,7 @@ class UnmetConstraint:
     Attributes:
         constraint: The constraint as it is in the study file, `latency_p99_ms <= 5`. For an objective that
             has no value in some trials, it is `latency_p99_ms measured`.
-        judged: Number of trials that the constraint was checked on.
+        judged: Number of trials for which the constraint was checked.
         missed: Number of these trials that missed it.
         best: The best value among the trials that can be compared; None if no such trial has a value.
         trial: Number of the trial with that value.
@@ -66,8 +66,8 @@ def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
     names = dict.fromkeys(name for trial in judged for name in trial.violations)
     asked = [name for name in names if name not in _ALWAYS and not name.endswith(_MEASURED)]
     always = [name for name in _ALWAYS if _missing(judged, name)]
-    # A trial that missed another constraint often lacks a value for that reason. Only a missing value that nothing
-    # else explains is worth a line.
+    # If a trial missed another constraint, this is often the reason why it lacks a value. So a missing value gets a
+    # line only if the trial missed no other constraint.
     alone = [trial for trial in judged if all(name.endswith(_MEASURED) for name in _missed_by(trial))]
     unmeasured = [name for name in names if name.endswith(_MEASURED) and _missing(alone, name)]
     return tuple(_missed(judged, name) for name in (*asked, *always, *unmeasured))
@@ -80,8 +80,8 @@ def missed_lines(size: SizeResults) -> list[str]:
 
 def _missed(judged: Sequence[Trial], name: str) -> UnmetConstraint:
     metric, bound = name.split()[:2]
-    # The latency of a trial that lost records or fell behind the fixed rate can't be compared. For the constraints
-    # about just that, all trials count.
+    # The latency of a trial that lost records or fell behind the fixed rate can't be compared. For the constraints on
+    # lost records and on the fixed rate themselves, all trials count.
     comparable = judged if name in _ALWAYS else [trial for trial in judged if not set(_missed_by(trial)) & set(_ALWAYS)]
     known = [trial for trial in comparable if metric in trial.metrics]
     choose = min if bound == "<=" else max

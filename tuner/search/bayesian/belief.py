@@ -79,9 +79,9 @@ class Belief:
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
 
-        If gains are expected, they may mislead, so each objective is predicted both with and without them. The two
-        predictions are weighted by how well each of them predicts the measured values in leave-one-out
-        cross-validation: the gains expected of one objective may be right while those of another are wrong.
+        Expected gains may be wrong, so each objective is predicted both with and without them. The two predictions are
+        weighted by how well each of them predicts the measured values in leave-one-out cross-validation. Each objective
+        has its own weights, because the expected gains of one objective may be right and those of another wrong.
 
         Args:
             rng: The source of randomness.
@@ -130,13 +130,13 @@ class Belief:
         """Return a Gaussian process, fitted to the observations, that predicts one objective."""
         factor = float(self.factors[index])
         reference = float(self.reference[index]) * factor
-        told = [(each.row, each.mean(index) * factor, len(each.values[index])) for each in self.observations]
-        told = [(row, mean, count) for row, mean, count in told if count]
-        values = np.array([mean for _, mean, _ in told])
+        means = [(each.row, each.mean(index) * factor, len(each.values[index])) for each in self.observations]
+        means = [(row, mean, count) for row, mean, count in means if count]
+        values = np.array([mean for _, mean, _ in means])
         softened = reference + _softened(values - reference)
-        noise_sd = self._noise_sd(index) / np.sqrt([count for _, _, count in told])
+        noise_sd = self._noise_sd(index) / np.sqrt([count for _, _, count in means])
         lengths = np.full(len(self.space.axes), _LENGTH)
-        points = self._points([row for row, _, _ in told])
+        points = self._points([row for row, _, _ in means])
         if self.gains is None:
             prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3)
         else:
@@ -147,11 +147,11 @@ class Belief:
 
     def _constraint(self, name: str) -> GaussianProcess:
         """Return a Gaussian process, fitted to the observations, that predicts how far configs miss a constraint."""
-        told = [(each.row, each.misses[name]) for each in self.observations if name in each.misses]
-        values = np.array([float(np.mean(misses)) for _, misses in told])
+        judged = [(each.row, each.misses[name]) for each in self.observations if name in each.misses]
+        values = np.array([float(np.mean(misses)) for _, misses in judged])
         prior = Prior(-0.5, 0.5, 1.0, 0.3, np.full(len(self.space.axes), _LENGTH), 0.8, 0.3)
-        points = self._points([row for row, _ in told])
-        return GaussianProcess.fitted(points, self._groups, values, np.full(len(told), _MISS_NOISE), prior)
+        points = self._points([row for row, _ in judged])
+        return GaussianProcess.fitted(points, self._groups, values, np.full(len(judged), _MISS_NOISE), prior)
 
     @property
     def _groups(self) -> NDArray[np.int64]:
@@ -173,8 +173,8 @@ class Belief:
     def _points(self, rows: Array | Sequence[Array]) -> Array:
         """Return the points of the Gaussian processes for the configs whose coordinates are the `rows`.
 
-        A point has the features that the kernel takes, and then the expected gain in each objective; 0 if unknown. For
-        each possible error follows by how much it changes each of these gains.
+        A point has first the features that the kernel takes, and then the expected gain in each objective (0 if it is
+        unknown). Last, for each possible error of the expectation, it has the changes of these gains by the error.
         """
         coordinates = np.reshape(rows, (-1, len(self.space.axes)))
         features = features_of(self.space.axes, coordinates)
@@ -199,8 +199,8 @@ class _Predictor:
 
 def _weighted(predictors: Sequence[_Predictor]) -> list[tuple[float, _Predictor]]:
     """Return predictors of the same objective with their weights, without those that hardly count."""
-    told = np.array([each.process.leave_one_out_log_density() for each in predictors])
-    weights = np.exp(told - told.max())
+    densities = np.array([each.process.leave_one_out_log_density() for each in predictors])
+    weights = np.exp(densities - densities.max())
     weights /= weights.sum()
     return [(float(weight), each) for weight, each in zip(weights, predictors, strict=True) if weight > _NEGLIGIBLE]
 
