@@ -1,6 +1,6 @@
 """The two output streams: results go to standard output, everything else to standard error.
 
-What goes to a file or a pipe is never wrapped or cut, because a program may read it: `Unwrapped` decides this for all
+Output to a file or a pipe is never wrapped or cut, because a program may read it. `Unwrapped` does this for all
 commands and for the texts of the service.
 """
 
@@ -25,7 +25,7 @@ class Unwrapped(Console):
     @override
     def size(self) -> ConsoleDimensions:
         found = super().size
-        # `is_terminal` can't be used, because it is also true where the user forces colours on a pipe.
+        # `is_terminal` can't be used, because it is also true if the user forces colours in a pipe.
         return found if self.file.isatty() else found._replace(width=UNWRAPPED)
 
     @size.setter
@@ -33,7 +33,7 @@ class Unwrapped(Console):
         self._width, self._height = size
 
     def show(self, *lines: str, style: str | None = None, end: str = "\n") -> None:
-        """Print lines as they are: nothing in them is markup, and no line is broken, so that it can be copied whole."""
+        """Print lines unchanged: markup is not interpreted, and lines are not broken, so that they can be copied."""
         for line in lines:
             self.out(line, style=style, end=end)
 
@@ -42,7 +42,7 @@ def text_of(show: Callable[[Unwrapped], None]) -> str:
     """Return what a function prints, as plain text without colours.
 
     Args:
-        show: The function; it prints on the console that it is given.
+        show: The function, which prints on the console that it gets as its argument.
     """
     text = io.StringIO()
     show(Unwrapped(file=text, highlight=False, no_color=True))
@@ -73,6 +73,6 @@ def warn(sentence: str) -> None:
 
 
 def warn_of_each(warnings: Iterable[str]) -> None:
-    """Print warnings, each once."""
+    """Print warnings; a repeated warning is printed only once."""
     for warning in dict.fromkeys(warnings):
         warn(warning)

@@ -10,8 +10,8 @@ def csv_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> st
     """Return rows as CSV with a line of column names. A value in an inner mapping gets a column such as `host.cores`.
 
     Args:
-        rows: The rows. A column that a row lacks is empty there. Lists are left out.
-        columns: The names of all columns; by default those of the rows, in the order in which the rows have them.
+        rows: The rows. If a row lacks a column, its cell is empty. Lists are left out.
+        columns: The names of all columns; by default the columns of the rows, in the order of their first occurrence.
     """
     flat = [dict(_flat(row)) for row in rows]
     text = io.StringIO()

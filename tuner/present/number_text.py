@@ -22,7 +22,7 @@ def title(metric: str) -> str:
 
 
 def metric_name(metric: str) -> str:
-    """Return a metric's name without its unit, as ratios have no unit: `latency p99`."""
+    """Return a metric's name in words without its unit, for ratios: `latency p99`."""
     name = title(metric)
     return next((name.removesuffix(unit) for unit in _UNITS if name.endswith(unit)), name)
 
@@ -43,7 +43,7 @@ def gain(ratio: Ratio, *, with_level: bool = False) -> str:
 
     Args:
         ratio: The gain.
-        with_level: Whether the interval's level stands beside it: `1.32 (1.25 to 1.40; 97.5 %)`.
+        with_level: Whether to add the interval's level: `1.32 (1.25 to 1.40; 97.5 %)`.
     """
     text = interval(ratio, with_level=with_level)
     if ratio.low > 1.0:
@@ -54,14 +54,14 @@ def gain(ratio: Ratio, *, with_level: bool = False) -> str:
 
 
 def levels_differ(gains: Iterable[Ratio]) -> bool:
-    """Return whether the intervals of some gains have different levels, so that each level must stand with its gain."""
+    """Return whether the intervals of some gains have different levels, so that each gain must show its level."""
     return len({level_text(ratio.level) for ratio in gains}) > 1
 
 
 def gain_headings(gains: Collection[Ratio]) -> tuple[str, str]:
     """Return the headings for two columns: the gains, and the prediction intervals for one more round.
 
-    The first heading has the level of the gains' intervals, if that is the same for all of them.
+    The first heading contains the level of the gains' intervals if all of them have the same level.
     """
     level = next((level_text(ratio.level) for ratio in gains), level_text(LEVEL))
     of_gains = "gain (interval; its level)" if levels_differ(gains) else f"gain ({level} interval)"
@@ -74,7 +74,7 @@ def one_more_round(ratio: Ratio) -> str:
 
 
 def interval(ratio: Ratio, *, with_level: bool) -> str:
-    """Return a ratio with its interval, `1.32 (1.25 to 1.40)`, and with the interval's level if that is asked for."""
+    """Return a ratio with its interval, `1.32 (1.25 to 1.40)`, and with the interval's level if `with_level` is set."""
     return f"{str(ratio).removesuffix(')')}; {level_text(ratio.level)})" if with_level else str(ratio)
 
 
@@ -104,7 +104,7 @@ def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> list[str]:
     """Return table rows as lines with columns of equal width.
 
     Args:
-        rows: The cells of each row; all rows have equally many. The first column is aligned to the left.
+        rows: The cells of each row; all rows have the same number of cells. The first column is aligned to the left.
         right: Whether the other columns are aligned to the right.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

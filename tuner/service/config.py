@@ -38,7 +38,7 @@ class ServiceConfig:
 
     Attributes:
         host: The address to listen at.
-        port: The port to listen at; 0 takes a free port.
+        port: The port to listen at; with 0, the system chooses a free port.
         allowed_hosts: Host names that requests may use, in lower case, and IPv6 addresses without brackets. Any name is
             allowed when this is empty.
         root: The folder that holds the studies, the queue and the service's lock.
@@ -55,7 +55,7 @@ class ServiceConfig:
         mlflow_url: The address at which people open MLflow in a browser.
         mirrored: Whether studies are copied to MLflow.
         tls: The paths of the certificate and of its private key. None serves HTTP without TLS.
-        limits: What submitted studies may ask for at most.
+        limits: The largest values that submitted studies may have.
         secret_variables: The environment variables from which the config file took secrets.
     """
 
@@ -248,7 +248,7 @@ def _check_certificate(certificate: Path, private: Path, problems: Problems) -> 
     for key, path in (("certificate", certificate), ("key", private)):
         try:
             path.open("rb").close()
-        except OSError as error:  # OpenSSL would not say which file it is
+        except OSError as error:  # OpenSSL's own message would not name the file
             unreadable = True
             problems.add(
                 ("tls", key),
@@ -258,7 +258,7 @@ def _check_certificate(certificate: Path, private: Path, problems: Problems) -> 
         return
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private)
-    except OSError as error:  # an SSLError is one
+    except OSError as error:  # SSLError is a subclass
         problems.add(
             ("tls",),
             "must name a certificate and its private key, both in PEM form, but OpenSSL does not accept "

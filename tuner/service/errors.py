@@ -29,7 +29,7 @@ class JobNotFound(ServiceError):
 
 
 class NameTaken(ServiceError):
-    """Another study, with a different study file, has this name already and must keep it."""
+    """Another study with a different study file already has this name, and can't be replaced."""
 
 
 class WrongMove(ServiceError):

@@ -121,7 +121,7 @@ def limited(
 
 
 def limited_json(changes: Iterable[Limited]) -> list[dict[str, str]]:
-    """Return the values that were changed as JSON values, for the response to who submitted the study."""
+    """Return the changed values as JSON values, for the response to the client that submitted the study."""
     return [{"key": each.key, "detail": each.detail} for each in changes]
 
 

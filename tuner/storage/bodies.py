@@ -1,4 +1,4 @@
-"""The stored form of values, which is the same in a folder and in a database, and the error for a damaged value."""
+"""Converts values to the form in which folders and databases store them, and reports damaged values."""
 
 import gzip
 import json

@@ -68,7 +68,7 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
     A folder with results of its own is another study, which is stored on this host. Nothing in it is removed.
 
     Raises:
-        RecordUnwritable: The system refused to remove one.
+        RecordUnwritable: The system refused to remove a file or a folder.
     """
     if not folder.is_dir() or (folder / RESULTS_FILE).exists():
         return
@@ -78,7 +78,7 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
                 shutil.rmtree(folder / name)
             else:
                 (folder / name).unlink(missing_ok=True)
-    with suppress(OSError):  # it has other files, which are not ours
+    with suppress(OSError):  # the folder has other files, which are not ours
         folder.resolve().rmdir()
         if folder.is_symlink():
             folder.unlink()
@@ -100,7 +100,7 @@ def remove_without_results(folder: Path, study_file: str) -> None:
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
-    """Write what the study is doing now, for `tuner status` in other terminals, without waiting for the disk."""
+    """Write a progress report for `tuner status` in other terminals, without waiting for the disk."""
     path = folder / PROGRESS_FILE
     scratch = path.with_suffix(".new")
     with writing(path):

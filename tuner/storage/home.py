@@ -1,4 +1,4 @@
-"""Where studies are stored: in the database that the user names, or else in folders on this host.
+"""Finds the storage and the folders of studies: the database that the user names, or folders on this host.
 
 Every study also has a folder on this host, below one root folder. If the results are in a database, the folder holds
 only files that can be made again, such as the report.
@@ -77,7 +77,7 @@ def find_study(
 
     Raises:
         StudyNotFound: There is no such study. The message names the newest studies.
-        StudyFileError: The study file can't be read, or is no YAML.
+        StudyFileError: The study file can't be read, or is not valid YAML.
         StorageUnreachable: The storage's server does not answer.
     """
     root, storage = root or studies_root(), storage or storage_at()
@@ -98,7 +98,7 @@ def find_study(
 
 
 def _named_in(file: Path) -> str | None:
-    """Return the name that a study file gives the study; None if this can be no study file.
+    """Return the name of the study in a study file; None if the file can't be a study file.
 
     A study file that is not there may be on another host, or was removed. Its study is then the one named after it.
     """
@@ -118,6 +118,6 @@ def _named_in(file: Path) -> str | None:
 
 
 def place_of_studies(storage: Storage, root: Path) -> str:
-    """Return where studies are kept, as a part of a sentence that says that none is there."""
+    """Return the place where studies are stored, as part of a sentence that says that no study is there."""
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     return f"in {storage.shown}" if storage.is_shared else below

@@ -138,9 +138,9 @@ class PostgresStorage:
             return PostgresStore(connection, rows[0][0], folder.name)
 
     def remove(self, folder: Path, name: str, tell: Say) -> None:
-        """Remove a study with all its rows, and what the tuner has made in its folder on this host.
+        """Remove a study with all its rows, and the files that the tuner made in its folder on this host.
 
-        If the process that ran the study has died, this waits until its lease ends.
+        If the process that ran the study has died, this method waits until the lease of that process ends.
 
         Raises:
             StudyNotFound: The database does not have the study.
@@ -160,7 +160,7 @@ class PostgresStorage:
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
         """Open a study's results to run the study.
 
-        If the process that ran the study before has died, this waits until its lease ends.
+        If the process that ran the study before has died, this method waits until the lease of that process ends.
 
         Raises:
             StudyBusy: Another process runs the study.
@@ -267,7 +267,7 @@ class PostgresStore(ResultsStore):
 
     @override
     def set_progress(self, progress: Progress) -> None:
-        """Store what the study is doing now; readers see it within a second.
+        """Store a progress report; readers see it within a second.
 
         Raises:
             StudyTakenOver: Another process runs the study now, so this one must stop measuring.
@@ -282,8 +282,8 @@ class PostgresStore(ResultsStore):
         because the process that runs the study may be on any host.
         """
         rows = self._connection.rows(_PROGRESS, self._study)
-        told = read_progress(rows[0][0]) if rows else None
-        return replace(told, alive=bool(rows[0][1])) if told is not None else None
+        report = read_progress(rows[0][0]) if rows else None
+        return replace(report, alive=bool(rows[0][1])) if report is not None else None
 
     @override
     def lost_leases(self) -> int | None:

@@ -107,7 +107,7 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
 
 
 def _now_s() -> float:
-    """Return the time on a clock of this host that nobody can set, and that goes on while the host is suspended."""
+    """Return the time of a clock of this host that can't be set, and that continues while the host is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -131,7 +131,7 @@ class RenewedLease:
         self._thread.start()
 
     def tell(self, progress: Progress) -> None:
-        """Hand the progress to the thread that writes it soon, and return without waiting."""
+        """Pass the progress report to the thread, which writes it soon, and return without waiting."""
         self._progress = json.dumps(progress.as_json())
         self._news.set()
 
@@ -141,7 +141,7 @@ class RenewedLease:
 
     @property
     def _own_s(self) -> float:
-        """How long after a renewal we still measure, in seconds: shorter than the lease, since stopping takes time."""
+        """Seconds after a renewal for which we still measure: less than the lease, because stopping takes time."""
         return self._lease_s * (1 - 1 / RENEWALS)
 
     def end(self) -> None:

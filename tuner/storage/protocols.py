@@ -1,7 +1,7 @@
 """The two interfaces of storage: `Storage` holds studies, and `ResultsStore` holds the results of one study.
 
-A results store holds what was measured; everything else is computed from it. A trial is stored durably before the
-sampler gets its values and before the user sees them. So a study that was killed at any moment can continue without
+A results store holds the measured trials; all other results are computed from them. A trial is stored durably before
+the sampler gets its values and before the user sees them. So a study that was killed at any moment can continue without
 losing a finished trial, and without running a trial twice.
 """
 
@@ -57,7 +57,7 @@ class ResultsStore(Protocol):
         """Return the text of the study file; empty if none was stored."""
 
     def set_progress(self, progress: Progress) -> None:
-        """Store what the study is doing now, for readers. This does not wait for the disk, unlike `append`."""
+        """Store a progress report for readers. Unlike `append`, this does not wait for the disk."""
 
     def progress(self) -> Progress | None:
         """Return the progress that was stored last; None if there is none.
@@ -75,8 +75,8 @@ class ResultsStore(Protocol):
     def lost_leases(self) -> int | None:
         """Return how often this process has lost the lease on the study so far; None while it has no valid lease.
 
-        While the result is None, another process may run the study, so this one must not measure. If two calls return
-        the same number, this process had the lease all the time in between.
+        While the result is None, another process may run the study, so this process must not measure. If two calls
+        return the same number, this process had the lease all the time in between.
 
         Raises:
             StudyTakenOver: Another process runs the study now.
@@ -91,7 +91,7 @@ class ResultsStore(Protocol):
         """
 
     def hurry(self) -> None:
-        """From now on, wait only a few seconds for a storage that does not answer, as the user has ended the study."""
+        """Wait only a few seconds from now on if the storage does not answer, because the user has ended the study."""
 
     def close(self) -> None:
         """Close files and connections; may be called again."""
@@ -172,7 +172,7 @@ class Storage(Protocol):
 
         Args:
             folder: The study's folder.
-            name: The study's name, for messages to other processes that want to run it.
+            name: The study's name, for messages to other processes that want to run the study.
             tell: Called with a sentence for the user if opening the results takes long.
 
         Raises:

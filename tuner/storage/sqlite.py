@@ -134,7 +134,7 @@ class SqliteFile:
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Raise the errors of SQLite in the block that come from the file or the disk as errors of ours."""
+        """Run the block, and raise SQLite's errors about the file or disk as `RecordDamaged` or `RecordUnwritable`."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -145,8 +145,7 @@ class SqliteFile:
                     f"{self.path} must become free within {_BUSY_S:.0f} s, but another process keeps it locked; end "
                     "that process, or try again"
                 ) from None
-            # Subclasses of DatabaseError are other errors, such as a row that is there, unless their words tell of
-            # damage.
+            # Subclasses of DatabaseError are other errors, such as a duplicate row, unless the message is about damage.
             of_damage = str(error).startswith(("Could not decode to UTF-8", "no such "))
             if isinstance(error, sqlite3.Error) and type(error) is not sqlite3.DatabaseError and not of_damage:
                 raise
@@ -179,7 +178,7 @@ class SqliteStore(ResultsStore):
 
     @override
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
-        # Check first, so that a refused trial does not overwrite the attachments of the stored one.
+        # Check first, so that a refused trial does not overwrite the attachments of the stored trial.
         key = (trial.record_bytes, trial.number)
         if self._file.rows("SELECT 1 FROM trials WHERE record_bytes = ? AND number = ?", *key):
             raise ValueError(f"a trial can be stored only once, but {trial.key} is there already")
@@ -287,7 +286,7 @@ class FolderStorage:
     def names(self, root: Path) -> list[str]:
         """Return the names of the studies below `root`, starting with the study that was written last.
 
-        Folders that may not be entered are listed too, at the end: nobody can see whether they hold a study.
+        Folders that we may not enter are listed last, because we can't see whether they hold a study.
 
         Raises:
             OSError: `root` exists and can't be listed.
@@ -300,7 +299,7 @@ class FolderStorage:
                 if folder.name != "lost+found":  # a folder of the disk
                     written[folder.name] = 0.0
             except (FileNotFoundError, NotADirectoryError):
-                pass  # no study, or another process has just removed it
+                pass  # the folder is not a study, or another process has just removed it
         return sorted(written, key=written.__getitem__, reverse=True)
 
     def create(self, folder: Path) -> bool:
@@ -370,8 +369,8 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
 def _use_wal(db: sqlite3.Connection) -> None:
     """Switch a file to WAL mode.
 
-    If another process does the same to a new file, or writes to it for the first time, SQLite refuses at once in place
-    of waiting. So we wait here.
+    If another process switches a new file at the same time, or writes to it for the first time, SQLite raises an error
+    at once instead of waiting. So we wait here.
     """
     ends_s = time.monotonic() + _BUSY_S
     while True:
@@ -388,8 +387,9 @@ def _use_wal(db: sqlite3.Connection) -> None:
 def _to_read(path: Path) -> str:
     """Return the address at which SQLite opens a file that may only be read.
 
-    SQLite needs to write beside a file in WAL mode, unless it is told that the file does not change. Without a WAL, no
-    process has the file open, so we say that. A connection that is opened so does not see what is written later.
+    To read a file in WAL mode, SQLite writes other files beside it, unless the address says that the file does not
+    change. If there is no WAL file, no process has the file open, so the address says this. The connection then does
+    not see later changes.
     """
     unchanged = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
     return f"{path.absolute().as_uri()}?mode=ro{unchanged}"

@@ -20,7 +20,7 @@ class CatchingUp:
         store: The results store of the study.
         folder: The study's folder.
         tracking: The URI and the experiment of MLflow.
-        report: Function that makes the report to store with the runs. None: no report.
+        report: Function that makes the report to store with the runs; None for no report.
         on_progress: Receives the number of trials that are shown, and the number of all trials.
         goes_on: Called before each trial is written. If it returns False, the attempt ends.
 
@@ -52,7 +52,7 @@ class CatchingUp:
 
         Args:
             settle: Whether to check also the runs that are complete, and to store the report of the study.
-            state: What the study is doing, or how the process ended that ran it last.
+            state: The state of the study.
 
         Returns:
             The error because of which the attempt failed, or None if MLflow shows everything.

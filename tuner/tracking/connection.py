@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class TrackingError(StudyError):
-    """At the moment, MLflow can't be read, or the study's results can't be written to it."""
+    """MLflow can't be read at the moment, or the study's results can't be written to MLflow."""
 
 
 class TrackingBusy(TrackingError):

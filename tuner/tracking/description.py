@@ -1,4 +1,4 @@
-"""The description of an MLflow experiment: one section for each study in it, and whatever users write beside them."""
+"""The description of an MLflow experiment: a section for each study in it, and the text that users have added."""
 
 import re
 import shlex
@@ -31,7 +31,8 @@ def section_of(by_size: Sequence[SizeRuns], pictures: Sequence[str]) -> str:
 def with_section(description: str, section: str) -> str:
     """Return a description in which a study's section is first, in place of its earlier section.
 
-    Pictures of other studies are left out, and the oldest sections too if there is no room. What users wrote is kept.
+    Pictures of other studies are left out. The oldest sections are left out, too, if there is no room. The text of
+    users is kept.
 
     Args:
         description: The description so far.

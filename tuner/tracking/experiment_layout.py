@@ -1,4 +1,4 @@
-"""What MLflow shows of an experiment: one run for the experiment, and below it one run for each measurement."""
+"""Computes the content of an experiment's MLflow runs: one run for the experiment, and one for each measurement."""
 
 from tuner.model.facts import STUDY_ID
 from tuner.model.study_files import STUDY_FILE

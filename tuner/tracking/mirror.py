@@ -1,4 +1,4 @@
-"""Starts the copying of a study to MLflow: the thread beside a running study, and the call of `tuner sync`."""
+"""Copies a study to MLflow: in a thread beside the running study, or once for `tuner sync`."""
 
 import logging
 import os
@@ -24,8 +24,8 @@ from tuner.tracking.session import Report
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 1.0
 _LAST_RETRY_S: Final = 60.0
-# An update reads all results of the study, so that it takes longer and longer. It uses the same cores as the process
-# that runs the study, which proposes configs and may also send the load.
+# An update reads all results of the study, so the updates take longer and longer. An update uses the same cores as the
+# process that runs the study, which proposes configs and may also send the load.
 _SHARE: Final = 0.1
 """The largest share of the time that updates may take while the study runs."""
 # The thread does not get the lowest priority of all, because the main thread may have to wait until this thread
@@ -111,7 +111,8 @@ class MlflowMirror:
         """Start the thread that writes to MLflow, if the study's settings enable MLflow.
 
         Args:
-            remember: Stores a fact about the study under a name: where MLflow holds the study.
+            remember: Called with a name and a value, which it stores as a fact about the study: the place of the study
+                in MLflow.
         """
         self._remember = remember
         if self._tracking.enabled:
@@ -193,7 +194,7 @@ class MlflowMirror:
                 )
 
     def _remember_place(self, place: Mapping[str, Any] | None) -> None:
-        """Store where MLflow holds the study, if that is news; without it, only links to MLflow are missing."""
+        """Store where MLflow holds the study, if this has changed. Links to MLflow need this fact."""
         if place is not None and place != self._place and not self._given_up.is_set():
             with suppress(StudyError):
                 self._remember(IN_MLFLOW, place)

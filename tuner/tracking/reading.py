@@ -27,7 +27,7 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
 
     Args:
         uri: The tracking URI. None: MLFLOW_TRACKING_URI, or else the SQLite file beside the studies.
-        study: Name of the study. If there are several of that name, the newest counts.
+        study: Name of the study. If several studies have this name, the newest is read.
         record_bytes: The record size or mix of sizes.
         goal: The goal of the recommendation.
 
@@ -53,7 +53,7 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
 
     Args:
         uri: The tracking URI, as for `recommend_from_tracking`.
-        study: Name of the study. If there are several of that name, the newest counts.
+        study: Name of the study. If several studies have this name, the newest is read.
         record_bytes: The record size or mix of sizes.
 
     Raises:

@@ -26,8 +26,8 @@ class MetricPoint:
     Attributes:
         name: Name of the metric.
         value: Its value.
-        step: A trial number. If later trials may change the value, that of the newest trial, because MLflow shows the
-            value with the highest step.
+        step: The number of the trial; for values that later trials may change, the number of the newest trial, because
+            MLflow shows the value with the highest step.
         at_ms: The time, in milliseconds since 1970 in UTC.
     """
 
@@ -66,8 +66,8 @@ def shared_tags(facts: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return the tags that all runs of a study or an experiment have.
 
     Args:
-        facts: Its facts.
-        name: Its name.
+        facts: What is stored about the study or experiment as a whole.
+        name: The name of the study or experiment.
     """
     return {
         tags.STUDY_ID: str(facts[STUDY_ID]),
@@ -94,7 +94,7 @@ def status_of_study(state: StudyState, *, finished: bool) -> str:
     """Return the status of a study's or an experiment's run, under MLflow's name.
 
     Args:
-        state: What the study is doing, or how the process ended that ran it last.
+        state: The state of the study.
         finished: Whether the study has run to its end.
     """
     if finished:

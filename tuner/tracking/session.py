@@ -1,4 +1,4 @@
-"""One connection to MLflow, over which the new runs and files of a study are written; an error ends it."""
+"""One connection to MLflow, over which the new runs and files of a study are written. An error ends the connection."""
 
 import logging
 import time
@@ -120,7 +120,7 @@ class MirrorSession:
             settle: Whether to compare every run and file with MLflow, which takes longer. If False, only new trials and
                 changed tags are written. In MLflow, the values of old trials then stay the same, although later trials
                 may change them.
-            state: What the study is doing, or how the process ended that ran it last.
+            state: The state of the study.
             on_progress: Receives the number of trials that are shown, and the number of all trials.
 
         Raises:
@@ -207,7 +207,7 @@ class MirrorSession:
             self._show_description(size_runs(study))
 
     def _mark_left_behind(self, study_id: str, name: str) -> None:
-        """Mark the study's runs in other experiments as old: `tracking.experiment` was changed since.
+        """Mark the study's runs in other experiments as old, because `tracking.experiment` has changed.
 
         Args:
             study_id: The id of the study.

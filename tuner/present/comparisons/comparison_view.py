@@ -57,7 +57,7 @@ def comparison_csv(record: Mapping[str, Any]) -> str:
 
 
 def _without_gains(recommended: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recommended config without its gains, which are about another baseline in each study."""
+    """Return a recommended config without its gains, because the two studies have different baselines."""
     return {name: value for name, value in recommended.items() if name != "gains_over_own_baseline"}
 
 

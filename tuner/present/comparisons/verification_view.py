@@ -12,12 +12,12 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
     yield f"guarantee: {judgement.promises}"
     for each in judgement.found:
         outcomes = judgement.outcomes[each.record_bytes]
-        told = {
+        texts = {
             metric: f"{gain} times as good: {outcomes[metric]}; one more round would show {one_more_round(gain)}"
             for metric, gain in each.gains.items()
         }
-        told |= {metric: f"could not be compared: {why}" for metric, why in each.not_compared.items()}
-        for metric, outcome in told.items():
+        texts |= {metric: f"could not be compared: {why}" for metric, why in each.not_compared.items()}
+        for metric, outcome in texts.items():
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
             yield f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
     if judgement.found:

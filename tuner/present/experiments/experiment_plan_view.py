@@ -106,7 +106,7 @@ def _unusual(values: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, s
 
 
 def _config(row: Row, usual: Mapping[str, str]) -> str:
-    """Return the config of a row as text. If a search is still to find it, say which search."""
+    """Return the config of a row as text; if a search has not found the config yet, the name of the search."""
     if row.best_of is not None:
         return f"best for {row.best_of.goal} by {row.best_of.search}"
     return properties_text(_unusual(row.config.values, usual)) or "-"

@@ -27,14 +27,14 @@ class ExperimentProgress(LiveLine, ExperimentReporter):
         if self._quiet:
             return
         if trial.state is State.FAILED:
-            told = f"no measurement: {trial.error}"
+            result = f"no measurement: {trial.error}"
         else:
             shown = {"MB/s": "mb_per_s", "p50 ms": "latency_p50_ms", "p99 ms": "latency_p99_ms"}
-            told = "  ".join(
+            result = "  ".join(
                 f"{unit} {number(trial.metrics[name])}" for unit, name in shown.items() if name in trial.metrics
             )
         style = "red" if trial.state is State.FAILED else "dim" if step.round is None else ""
-        ERR.show(f"{_where(step)}  {step.row.name}: {told}", style=style)
+        ERR.show(f"{_where(step)}  {step.row.name}: {result}", style=style)
 
 
 def _where(step: ExperimentStep) -> str:

@@ -31,7 +31,7 @@ _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 def value_text(mean: Mean | None) -> str:
     """Return a mean with its confidence interval, such as `95.1 (93.0 to 97.2)`.
 
-    After a single round there is no interval, and an interval that says nothing is not shown.
+    After a single round there is no interval. An interval that is too wide to say anything is not shown.
     """
     if mean is None:
         return "-"
@@ -62,7 +62,7 @@ def _cells(row: RowResults, metrics: Sequence[str], with_paper: set[str]) -> lis
 
 
 def part_cells(results: ExperimentResults) -> list[list[str]]:
-    """Return the table of the parts of the end-to-end latency, with headings; empty if no two rows tell the parts."""
+    """Return the table of the parts of the end-to-end latency, with headings; empty if no rows show the parts."""
     rows = [
         [each.row, *map(value_text, (each.leader_ms, each.replication_ms, each.fetch_ms, each.end_to_end_ms))]
         for each in latency_parts(results)
@@ -92,7 +92,7 @@ def because(checked: Checked) -> str:
 
 
 def _compared_words(each: Compared, *, verdict: bool) -> str:
-    """Return a comparison in words: the rows, the ratio here and in the paper, and what came out if `verdict`."""
+    """Return a comparison in words: the rows, the ratio here and in the paper, and with `verdict` the outcome."""
     compared = each.comparison
     paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
     here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
@@ -162,7 +162,7 @@ def _own_notes(results: ExperimentResults) -> list[str]:
 def _doubts(results: ExperimentResults) -> Iterable[str]:
     """Yield what makes the measurements of some rows less reliable.
 
-    Of sentences that differ only by numbers, this is the first, with the names of all its rows.
+    Of several sentences that differ only in numbers, only the first is returned, with the names of all their rows.
     """
     alike: dict[str, dict[tuple[str, int], str]] = {}
     for row in results.rows:
@@ -291,7 +291,7 @@ def counted_outcomes(found: Sequence[ExperimentResults]) -> str:
 
 
 def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
-    """Return what came out of each finding of several experiments, as lines of text."""
+    """Return the outcome of each finding of several experiments, as lines of text."""
     lines = [counted_outcomes(found), ""]
     for results in found:
         lines += [

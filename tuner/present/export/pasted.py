@@ -17,14 +17,14 @@ def pasted_values(
 ) -> dict[str, str]:
     """Return the properties of a recommended config that a user has to set.
 
-    Users may paste them into the file that holds the baseline, so they include properties that only the baseline sets.
-    A property is left out if the producer has the same value without it, both in that file and in an empty one.
+    Users may paste the properties into the baseline's file, so the result includes properties that only the baseline
+    sets. A property is left out if the producer has the same value without it, both in that file and in an empty file.
 
     Args:
         recommendation: The recommendation.
-        kind: The client that the properties are for; None for the one that was measured. They are translated if need
-            be, and so is the baseline.
-        everything: Whether to return all properties of the config. Translations always have all.
+        kind: The client that the properties are for; None for the client that was measured. For another client, the
+            config and the baseline are translated.
+        everything: Whether to return all properties of the config. A translation always has all of them.
     """
     config, file = recommendation.config, recommendation.baseline.values
     if kind is not None and kind is not config.client.kind:

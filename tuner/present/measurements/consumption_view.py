@@ -22,7 +22,7 @@ CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
 
 
 def rest_of_line(window: ReadWindow) -> str:
-    """Return what a line says about a window after its records and bytes."""
+    """Return the text of a window's line that follows its records and bytes."""
     return f"nothing to take {window.waiting_ratio:>4.0%} of the time"
 
 

@@ -1,4 +1,4 @@
-"""Shows the windows of a load while it runs: as a live table on a terminal, else as lines."""
+"""Shows the windows of a load while it runs: as a live table on a terminal, and otherwise as lines."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ def live_windows(
 
     Args:
         title: Title of the table.
-        rest_of_line: Returns what a line says about a window after its records and bytes.
+        rest_of_line: Returns the text of a window's line that follows its records and bytes.
         cells: Further columns of the table, by their headings.
     """
     windows: list[W] = []

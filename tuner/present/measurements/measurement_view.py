@@ -83,7 +83,7 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def _consumers(seen: Measurement) -> list[tuple[str, str]]:
-    """Return what the consumers beside the load have seen; empty without consumers."""
+    """Return the results of the consumers that read during the load; empty without consumers."""
     found = seen.end_to_end
     if found is None:
         return []

@@ -18,9 +18,9 @@ def cost_text(seen: Measurement | Consumption, client: str, *before: str) -> str
     """Return what a load cost: CPU of the client, of the local brokers and of the host.
 
     Args:
-        seen: What was measured.
-        client: The client in words.
-        before: Other costs, which are named first.
+        seen: The measurement.
+        client: The name of the client.
+        before: Other costs, which come first in the text.
     """
     used, parts = seen.resources, list(before)
     for name, cores, ms_per_mb in (

@@ -51,7 +51,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
 
 
 def command(advice: Advice, topic: str) -> str:
-    """Return the command that measures what is estimated here."""
+    """Return the command that measures the estimated settings."""
     load = advice.load
     rate = f"{max(1.0, load.rate_records_per_s or 0.0):.0f}"
     return (
@@ -68,7 +68,7 @@ def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simula
         advice: As for `advice_lines`.
         topic: As for `advice_lines`.
         calibrated_by: As for `advice_lines`.
-        simulated: Whether that study measured nothing on Kafka.
+        simulated: Whether the measurements of that study were computed by a model.
     """
     load = advice.load
     return {

@@ -18,7 +18,7 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
 
     Args:
         name: Name of the experiment.
-        calibration: What was fitted to it.
+        calibration: The constants that were fitted to the experiment.
     """
     rows = [["constant", "value", "95 % interval"]]
     for constant, value, low, high in _constants(calibration):

@@ -1,4 +1,4 @@
-"""What configs cost, as text and JSON."""
+"""The costs of configs, as text and JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What the what-if page shows: the settings that people change, and the predictions for them."""
+"""The content of the what-if page: the settings that people change, and the predictions for them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor, log10
@@ -28,17 +28,17 @@ def what_if_json(
     retention: Retention | None = None,
     typed: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return what the page shows on which people change settings and see the predictions, as JSON types.
+    """Return the content of the what-if page, on which people change settings and see predictions, as JSON types.
 
     `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
     a prediction that the measurements do not allow.
 
     Args:
         source: The study or experiment.
-        calibration: What was fitted to it.
-        asked: The config and the load that are asked about.
-        retention: The retention limits and the disks; None if they are not asked about.
-        typed: What was typed into the fields of `tuner.prediction.retention.TYPED`.
+        calibration: The constants that were fitted to the study or experiment.
+        asked: The config and the load to predict.
+        retention: The retention limits and the disks; None to leave out predictions about them.
+        typed: The text that the user typed into the fields of `tuner.prediction.retention.TYPED`.
     """
     told = side_by_side(source, asked, calibration)
     known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}

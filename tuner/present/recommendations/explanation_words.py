@@ -134,7 +134,7 @@ def effect_words(ratio: Ratio) -> str:
 
 
 def in_one_line(why: Explanation) -> str:
-    """Return the first reason for a recommendation: the strongest change, or what came closest; empty if unknown."""
+    """Return the main reason for a recommendation: the strongest change, or the next best config; empty if unknown."""
     if why.found.is_baseline:
         return next(iter(closest_lines(why)), "")
     if why.clear_effects:

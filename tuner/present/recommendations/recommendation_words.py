@@ -33,9 +33,9 @@ _ROUNDS: Final = 8
 
 
 def not_advice(recommendation: Recommendation) -> str:
-    """Return why a config is not advice yet, and the command that measures it again; empty if it is advice.
+    """Return why a config can't be advised yet, and the command that measures it again; empty if it can be advised.
 
-    A config that was never measured alternating with the baseline is not advice, because the best of many trials may
+    A config that was never measured in turn with the baseline can't be advised, because the best of many trials may
     only have been lucky.
     """
     if recommendation.is_baseline or recommendation.confirmed:
@@ -54,9 +54,9 @@ def advice_to_keep(recommendation: Recommendation) -> str:
 
 
 def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
-    """Return what is proven for other goals, with the commands that show it, if nothing is for the goal asked for.
+    """Return what is proven for other goals, with the commands that show it, if the given goal has no proven config.
 
-    If no goal was asked for, and the study's first goal has no proven config, the first line says so.
+    If the user gave no goal, and the study's first goal has no proven config, the first line says so.
     """
     found = []
     if recommendation.unproven:
@@ -71,7 +71,7 @@ def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
 
 
 def in_short(recommendation: Recommendation) -> str:
-    """Return what a proven config makes better and what it makes worse, each by the bad end of its interval.
+    """Return what a proven config makes better and what it makes worse, each with the worse end of its interval.
 
     `at least 5.1 times better latency p95, throughput at most 17 % lower (gain 0.83 to 0.89)`. The result is empty if
     the config is not proven better.
@@ -111,22 +111,22 @@ def _unharmed(metric: str, ratio: Ratio) -> str:
 
 
 def _kept(ratio: Ratio) -> str:
-    """Return how much worse a metric is that does not lose more than is allowed, and that is not proven better."""
+    """Return how much worse a metric may be that loses no more than is allowed and is not proven better."""
     return f"at most {_lost_percent(ratio)} % worse" if ratio.high < 1.0 else "not worse"
 
 
 def _loss(metric: str, ratio: Ratio, kind: SideEffectKind) -> str:
-    """Return how much worse a metric is or may be, by the bad end of the interval."""
+    """Return how much worse a metric is or may be, by the worse end of its interval."""
     most = "at most" if kind is SideEffectKind.WORSE else "may be up to"
     interval = f"(gain {short(ratio.low)} to {short(ratio.high)})"
     if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE:
         return f"{most} {_lost_percent(ratio)} % lower {interval}"
-    # The ratios are turned round where less is better: 0.5 is twice the latency.
+    # If less is better, the ratio is inverted: 0.5 is twice the latency.
     return f"{most} {short(1 / ratio.low)} times as high {interval}"
 
 
 def _lost_percent(ratio: Ratio) -> int:
-    """Return the loss at the bad end of the interval in percent, from the two digits that the interval shows."""
+    """Return the loss at the worse end of the interval in percent, from the two digits that the interval shows."""
     return max(1, round(100 * (1 - float(f"{ratio.low:.2f}"))))
 
 
@@ -135,12 +135,12 @@ def inconclusive_gains(recommendation: Recommendation) -> str:
     names = [metric_name(metric) for metric, ratio in shown_gains(recommendation).items() if ratio.inconclusive]
     if not names:
         return ""
-    told = enumerated(dict.fromkeys(names))
-    return f"{told}: the interval is wider than a factor of 2 and says nothing; {WOULD_DECIDE}"
+    metrics = enumerated(dict.fromkeys(names))
+    return f"{metrics}: the interval is wider than a factor of 2 and says nothing; {WOULD_DECIDE}"
 
 
 def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
-    """Return the ratio to the baseline in each metric: the gain that was asked for, or the side effect."""
+    """Return the ratio to the baseline in each metric: the gain for the goal, or the side effect."""
     side_effects = {metric: effect.ratio for metric, effect in recommendation.side_effects.items()}
     return {**recommendation.gains, **side_effects}
 
@@ -151,7 +151,7 @@ def ratio_with_remark(recommendation: Recommendation, metric: str, *, with_level
     Args:
         recommendation: The recommendation.
         metric: The metric.
-        with_level: Whether the interval's level stands beside it.
+        with_level: Whether to add the interval's level.
     """
     ratio = shown_gains(recommendation)[metric]
     if not recommendation.proven or ratio.inconclusive or ratio.low > 1.0:
@@ -181,13 +181,13 @@ def gain_sentences(recommendation: Recommendation) -> list[str]:
         f"({level_text(ratio.level)} interval from {counted(ratio.rounds, 'round')}, alternating with the baseline)"
         for metric, ratio in shown_gains(recommendation).items()
     ]
-    told = [
+    lines = [
         in_short(recommendation),
         *sentences,
         inconclusive_gains(recommendation),
         *proven_for_other_goals(recommendation),
     ]
-    return [each for each in told if each]
+    return [line for line in lines if line]
 
 
 def within_scatter(recommendation: Recommendation) -> list[str]:
@@ -210,7 +210,8 @@ def scatter_note(recommendation: Recommendation) -> str:
 def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:
     """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's.
 
-    All numbers are means over the same rounds, or, if there were none, numbers of the search, as the headings then say.
+    All numbers are means over the same rounds. If there were no rounds, they are numbers of the search, and the
+    headings say so.
     """
     rows: list[list[Cell]] = []
     gains = shown_gains(recommendation)

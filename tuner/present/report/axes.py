@@ -1,4 +1,4 @@
-"""Which axes of a chart are logarithmic, for any drawing library."""
+"""Decides which axes of a chart are logarithmic, for any drawing library."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -13,7 +13,7 @@ def is_wide(values: Iterable[float], ratio: float = _USUAL_RATIO) -> bool:
 
     Args:
         values: The values.
-        ratio: How many times the smallest value the largest one must be.
+        ratio: The smallest ratio of the largest to the smallest value for a logarithmic axis.
     """
     known = list(values)
     return bool(known) and min(known) > 0 and max(known) / min(known) >= ratio

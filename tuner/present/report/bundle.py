@@ -104,7 +104,7 @@ def write_report(results: StudyResults, path: Path) -> Path:
 
 @contextmanager
 def _naming_report(results: StudyResults) -> Iterator[None]:
-    """Replace an error about a file by one that also says how to write the report later."""
+    """Run the block, and add to an error about a file how the user can write the report later."""
     try:
         yield
     except OSError as error:
@@ -149,5 +149,5 @@ def _importance_json(
 def _write(path: Path, text: str) -> None:
     try:
         write_for_everybody(path, text.encode())
-    except OSError as error:  # that of a full disk names no file
+    except OSError as error:  # the error of a full disk does not name the file
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,4 +1,4 @@
-"""What all pictures drawn with matplotlib share: their style, how axes are labelled, and how a file is written.
+"""Functions for all pictures drawn with matplotlib: the style, the labels of axes, and writing the file.
 
 The pictures can be drawn in any thread, because they are drawn without pyplot, which keeps a global list of figures.
 """

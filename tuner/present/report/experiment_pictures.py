@@ -81,7 +81,7 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
 
 def _legend(figure: Figure, axes: Axes) -> None:
     """Put the legend below the axis, where it hides no data."""
-    height = figure.get_size_inches()[1] * axes.get_position().height  # before the layout is made, about
+    height = figure.get_size_inches()[1] * axes.get_position().height  # approximate, because the layout comes later
     names = axes.get_legend_handles_labels()[1]
     columns = 1 if max(map(len, names)) > _LONG_NAME else 2
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), ncols=columns, frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""What the charts of an experiment show: which rows are on one line, over which setting, and what is beside it."""
+"""The data of an experiment's charts: which rows make a line, over which setting, and the paper's values beside it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -35,12 +35,12 @@ class Series:
 
     @property
     def intervals(self) -> list[tuple[float, float]]:
-        """Lower and upper end of each mean. An interval that says nothing has no length: it would hide all others."""
+        """Lower and upper end of each mean. Very wide intervals get length 0, because they would hide all others."""
         return [(mean.value, mean.value) if mean.says_little else (mean.low, mean.high) for _, mean in self.measured]
 
 
 def groups(rows: tuple[RowResults, ...]) -> list[tuple[str, tuple[RowResults, ...]]]:
-    """Return which rows belong on one chart: those that make lines over a setting, and the others.
+    """Return the rows of each chart: one chart for rows that make lines over a setting, and one for the other rows.
 
     Returns:
         The setting over which the chart has lines, or an empty text, with the rows; at most two such pairs.

@@ -1,4 +1,4 @@
-"""What all interactive charts share: their style, and how they become HTML that needs no network."""
+"""The style that all interactive charts share, and their conversion to HTML that needs no network."""
 
 import json
 from html import escape
@@ -31,7 +31,7 @@ def figure_html(figure: go.Figure, name: str) -> str:
 
 
 def figure_json(figure: go.Figure) -> str:
-    """Return a figure and how it behaves as JSON: the arguments `data`, `layout` and `config` of `Plotly.react`."""
+    """Return a figure as JSON with the arguments `data`, `layout` and `config` of `Plotly.react`."""
     plain = json.loads(figure.to_json())
     return json.dumps({**plain, "config": _CONFIG}, ensure_ascii=False, separators=(",", ":"))
 

@@ -85,7 +85,7 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
 
     Args:
         comparison: The comparison of the two studies.
-        views: What the pictures show, by record size and then by the study's name, as `pictures_to_compare` returns it.
+        views: The content of the pictures, by record size and study's name, as `pictures_to_compare` returns it.
     """
     heading = " and ".join(comparison.names)
     return _PAGES.get_template("fronts.html").render(
@@ -102,7 +102,7 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
 
 
 def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
-    """Return what the report template shows about a record size; goals with the same config share one explanation."""
+    """Return the values of the report template for a record size; goals with the same config share an explanation."""
     by_goal, importance = recommendations_by_goal(study, size), knob_importance(size)
     in_order = [by_goal[goal] for goal in goals_of(study.objectives) if goal in by_goal]
     return {

@@ -69,7 +69,7 @@ def fronts_figure(views: Mapping[str, ReportView], heading: str) -> go.Figure:
     """Return a picture of the fronts of several studies on the same axes.
 
     Args:
-        views: What to show of each study, by the study's name; at least one study.
+        views: The content of the picture by the study's name; at least one study.
         heading: The title of the picture.
     """
     figure = figure_of(heading, height=480)

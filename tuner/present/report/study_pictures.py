@@ -106,7 +106,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, ReportView]], path: Path) -> No
     """Draw several studies on the same axes, one picture per record size.
 
     Args:
-        views: What each picture shows, by record size and then by the study's name.
+        views: The content of each picture, by record size and then by the study's name.
         path: The file to write; its suffix decides the format.
     """
     figure = canvas(height=4.8 * len(views))

@@ -1,4 +1,4 @@
-"""What a chart of a study shows, for any drawing library: points on two axes, the front's line, labels."""
+"""The content of a study's charts, for any drawing library: points on two axes, the front's line, labels."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """What a picture of one record size shows.
+    """The content of a picture of one record size.
 
     Attributes:
         x_metric: The metric on the horizontal axis, or `TRIAL_AXIS` if the study has only one objective.
@@ -105,7 +105,7 @@ class ReportView:
 
     @property
     def front_name(self) -> str:
-        """What the legend calls the front."""
+        """The name of the front in the legend."""
         return "best so far" if self.x_metric == TRIAL_AXIS else "front"
 
     @property
@@ -133,12 +133,12 @@ def hypervolume_steps(size: SizeResults) -> tuple[list[int], list[float]]:
 
 
 def importance_name(name: str) -> str:
-    """Return what knobs are important for, in words: an objective, or reaching the front."""
+    """Return a key of `knob_importance` in words: an objective, or reaching the front."""
     return REACHING_FRONT if name == FRONT else title(name)
 
 
 def view_of(size: SizeResults) -> ReportView:
-    """Return what a picture of a record size shows: its axes, points, front and baseline.
+    """Return the content of a picture of a record size: its axes, points, front and baseline.
 
     The points are the trials of the search. Burn-in runs and confirmation trials are not shown.
     """
@@ -161,7 +161,7 @@ def view_of(size: SizeResults) -> ReportView:
 def pictures_to_compare(
     studies: tuple[StudyResults, StudyResults], comparison: StudyComparison
 ) -> Mapping[str, Mapping[str, ReportView]]:
-    """Return what the pictures of two studies show, by record size and then by the study's name.
+    """Return the content of the pictures of two studies, by record size and then by the study's name.
 
     Only record sizes that both studies searched are included.
     """

@@ -1,4 +1,4 @@
-"""Sentences that only a study's page has, and which columns its tables have."""
+"""The sentences that only a study's page has, and the columns of its tables."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -36,7 +36,7 @@ def drift_text(size: SizeResults) -> str:
 
 
 def kept_lines(same: Sequence[Explanation]) -> list[str]:
-    """Return the advice to keep the baseline, and what is proven for other goals, each sentence once."""
+    """Return the advice to keep the baseline and the proven results for other goals, without repeated sentences."""
     return list(dict.fromkeys(line for each in same for line in recommendation_words.gain_sentences(each.found)))
 
 

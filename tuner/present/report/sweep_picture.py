@@ -19,16 +19,17 @@ _MOST_MARKS: Final = 12
 """How many values of a sweep are marked, each at its place."""
 
 
-def draw_sweep(setting: str, told: Mapping[str, Prediction | str], path: Path, *, heading: str = "") -> None:
-    """Draw what is predicted for several values of a setting: the throughput, and below it the latencies at the rate.
+def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: Path, *, heading: str = "") -> None:
+    """Draw the predictions for several values of a setting: the throughput, and below it the latencies at the rate.
 
     Args:
         setting: The setting that varies.
-        told: By value of the setting, the prediction, or why there is none; such a value is left out.
+        predictions: By value of the setting, the prediction, or a text that says why there is no prediction. Values
+            without a prediction are left out.
         path: The file to write; its suffix decides the format.
         heading: The title of the picture.
     """
-    known = {value: each for value, each in told.items() if isinstance(each, Prediction)}
+    known = {value: each for value, each in predictions.items() if isinstance(each, Prediction)}
     charts = [("mb_per_s",)] + [LATENCIES] * any(LATENCIES[0] in each.values for each in known.values())
     figure = canvas(height=3.0 * len(charts))
     for index, metrics in enumerate(charts):
@@ -64,7 +65,7 @@ def _draw_intervals(axes: Axes, found: Mapping[str, Interval], colour: str, labe
 
 
 def _sweep_axis(axes: Axes, swept: Sequence[str]) -> None:
-    """Show the values of a sweep at their places, those that are far apart on a logarithmic axis that has a 0."""
+    """Put the values of a sweep on the axis; the axis is logarithmic with a 0 if the values are far apart."""
     if not swept or not all(map(_is_number, swept)):
         return
     at = [float(value) for value in swept]

@@ -1,4 +1,4 @@
-"""How far a study has got, computed from its results store and the last progress report of the process that runs it."""
+"""Computes the progress of a study from its results store and the last progress report of its process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -82,8 +82,8 @@ class Recommended:
         shown = {metric: ratio for metric, ratio in self.gains.items() if ratio.low > 1.0 or not self.in_short}
         differ = levels_differ(shown.values())
         gains = [f"{title(name).partition(',')[0]} {gain(ratio, with_level=differ)}" for name, ratio in shown.items()]
-        told = [f"{gain_headings(shown.values())[0]}: {'; '.join(gains)}"] if gains else []
-        return f"{self.goal}: trial {self.trial}, {'; '.join([*told, *filter(None, [self.in_short])])}"
+        gains_text = [f"{gain_headings(shown.values())[0]}: {'; '.join(gains)}"] if gains else []
+        return f"{self.goal}: trial {self.trial}, {'; '.join([*gains_text, *filter(None, [self.in_short])])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Status:
 
     Attributes:
         study: The study's name.
-        state: What the study is doing: a `StudyState`, or the state that `in_queue` was given.
+        state: The state of the study: a `StudyState`, or the argument of `in_queue`.
         doing: The running trial and phase, in words; empty if the study is not running.
         sizes: The status of each record size.
         left_s: Estimated seconds until the end; None if unknown or not running.
@@ -148,9 +148,9 @@ class Status:
         return self.state in _AT_WORK
 
     def in_queue(self, state: str) -> "Status":
-        """Return the status with the study's state in a service's queue, unless the state it has means the same.
+        """Return the status with the study's state in a service's queue, unless both states mean the same.
 
-        A study that waits in the queue is not interrupted, for example: the service starts it by itself.
+        For example, a study that waits in the queue must not be shown as interrupted, because the service starts it.
         """
         return self if self.state in _SAME_IN_QUEUE.get(state, ()) else replace(self, state=state)
 
@@ -193,7 +193,7 @@ def not_begun(study: str, state: str, message: str, updated_at: str) -> dict[str
     Args:
         study: The study's name.
         state: The study's state in a service's queue.
-        message: Why it is in this state; empty if there is nothing to say.
+        message: Why the study is in this state; empty if there is no explanation.
         updated_at: When the state changed, ISO 8601.
     """
     nothing = Status(study, state, message, sizes=(), left_s=None, failures=(), behind_mlflow=0, updated_at=updated_at)
@@ -251,8 +251,8 @@ def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended
     for goal, recommendation in recommendations_by_goal(study, size, goals_of(study.objectives)).items():
         shown = shown_gains(recommendation)
         gains = {name: shown[name] for name in goal_metrics(goal, study.objectives) if name in shown}
-        told = advice_to_keep(recommendation) or in_short(recommendation)
-        yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains, told)
+        summary = advice_to_keep(recommendation) or in_short(recommendation)
+        yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains, summary)
 
 
 def _left_s(trials: Sequence[Trial], sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:

@@ -24,7 +24,7 @@ class BestGain:
     Attributes:
         metric: The metric of the gain.
         record_bytes: The record size or mix for which the config is recommended.
-        ratio: The gain over the baseline, measured alternately.
+        ratio: The gain over the baseline, from measurements in turn.
     """
 
     metric: str
@@ -42,13 +42,14 @@ class ListedStudy:
 
     Attributes:
         name: The study's name.
-        state: What the study is doing.
+        state: The state of the study.
         target: The cluster that is measured; `simulated` if a model computes the results.
         record_sizes: The record sizes and mixes of the study.
         trials_done: Number of baseline and search trials that have ended.
         trials_planned: Planned number of these trials; None if only time or bytes limit the search.
         best_gain: The largest proven gain; None if none is proven.
-        updated_at: Time in UTC, ISO 8601, of the study's end; before the end, of its last progress or of its start.
+        updated_at: Time of the study's end in UTC, ISO 8601; before the end, the time of its last progress report or
+            of its start.
         kind: `study` or `experiment`.
     """
 
@@ -99,8 +100,8 @@ def listed_experiment(name: str, facts: Mapping[str, Any], progress: Progress | 
     Args:
         name: The experiment's name.
         facts: What is stored about the experiment as a whole.
-        progress: What it is doing; None if it has not begun to measure.
-        measured: Number of its measurements, without the burn-in.
+        progress: The last progress report; None if the experiment has not started to measure.
+        measured: Number of the experiment's measurements, without the burn-in.
     """
     state = None if progress is None else progress.state
     if progress is not None and progress.running and not is_alive(progress):

@@ -1,4 +1,4 @@
-"""What `tuner run` prints: one line per trial and, on a terminal, a live line about the running trial."""
+"""Prints the progress of `tuner run`: a line per trial and, on a terminal, a live line about the running trial."""
 
 import datetime
 import sys
@@ -89,9 +89,9 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
         return f"{record_bytes} B: {advice_to_keep(found)}"
     if not found.proven:
         return f"{record_bytes} B: trial {found.trial.number}: {not_advice(found)}"
-    told = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found)}"
+    first_line = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found)}"
     changed = changes(found.trial, found.baseline.values)
-    return "\n".join([told, *(f"{'':>10}{each}" for each in changed)])
+    return "\n".join([first_line, *(f"{'':>10}{each}" for each in changed)])
 
 
 def _where(standing: Standing) -> str:
@@ -141,8 +141,8 @@ def _line(standing: Standing, trial: Trial) -> str:
 def _remark(standing: Standing, trial: Trial) -> str:
     missed = [name for name, violation in trial.violations.items() if violation > 0]
     if missed:
-        # A trial that missed a constraint often lacks a value for that reason: name the missing value only if nothing
-        # else was missed.
+        # If a trial missed a constraint, this is often the reason why it lacks a value. So a missing value is named
+        # only if no constraint was missed.
         return f"constraint missed: {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     if trial.stopped_early:
         return "stopped early"
@@ -151,7 +151,7 @@ def _remark(standing: Standing, trial: Trial) -> str:
     # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
     # out burn-in runs.
     changed = [str(each) for each in changes(trial, standing.search.baselines[0].values)]
-    # What goes to a file or a pipe is never cut.
+    # Output to a file or a pipe is never cut.
     shown = _CHANGES_SHOWN if ERR.file.isatty() else len(changed)
     more = f" and {len(changed) - shown} more" if len(changed) > shown else ""
     config = f": {' '.join(changed[:shown])}{more}" if changed else ""
@@ -161,7 +161,7 @@ def _remark(standing: Standing, trial: Trial) -> str:
 def _compared(search: SearchState, trial: Trial) -> str:
     """Return which config a round measured: `baseline`, or `winner (trial 12)` with the trial that found the config.
 
-    A config that was given is `config`, or with the name of its client if that is not the baseline's.
+    A config that the user gave is called `config`, with the name of its client if the baseline has another client.
     """
     if trial.fingerprint == search.baselines[0].fingerprint:
         return "baseline"
@@ -205,7 +205,7 @@ def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
 
 
 def _in_rounds(search: SearchState, fingerprint: str, metric: str) -> dict[int | None, float]:
-    """Return what a config showed in each round of the running confirmation that measured it."""
+    """Return a metric of a config by round, for the rounds of the running confirmation that measured the config."""
     return {
         trial.round: trial.metrics[metric]
         for trial in search.trials

@@ -30,10 +30,10 @@ _RANKING_RULE: Final = (
 
 
 def inspection_json(found: Inspection, sample: BatchSample, received_bytes: int) -> dict[str, Any]:
-    """Return what was found in a topic as a JSON document.
+    """Return the results of inspecting a topic as a JSON document.
 
     Args:
-        found: What was found.
+        found: The results.
         sample: The batches.
         received_bytes: How many bytes were read from the brokers.
     """
@@ -90,7 +90,7 @@ def _ending_json(ending: BatchEnding) -> dict[str, Any]:
 
 
 def print_inspection(found: Inspection, sample: BatchSample, received_bytes: int) -> None:
-    """Print what was found in a topic: a line for each figure, and what they say."""
+    """Print the results of inspecting a topic: a line for each figure, and remarks about the figures."""
     OUT.show(*(f"{name:<22} {text}" for name, text in inspection_lines(found, received_bytes)))
     OUT.show("\nwhat this says")
     OUT.show(*(f"- {sentence}" for sentence in (*remarks(found), *notes(sample, found))))

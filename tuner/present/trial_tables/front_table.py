@@ -135,8 +135,8 @@ def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
         cells = [str(size.trial_of(each.fingerprint).number), str(max(gain.rounds for gain in each.gains.values()))]
         for metric in metrics:
             ratio = each.gains.get(metric)
-            told = gain(ratio, with_level=levels_differ(gains[metric])) if ratio else "-"
-            cells += [number(each.values.get(metric)), number(each.baseline.get(metric)), told]
+            gain_text = gain(ratio, with_level=levels_differ(gains[metric])) if ratio else "-"
+            cells += [number(each.values.get(metric)), number(each.baseline.get(metric)), gain_text]
         rows.append(cells)
     heads = [text for metric in metrics for text in (title(metric), "baseline", gain_headings(gains[metric])[0])]
     return [["trial", "rounds", *heads], *rows] if rows else []

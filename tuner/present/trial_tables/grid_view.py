@@ -29,14 +29,14 @@ def grid_heading(table: GridTable) -> str:
 
 def grid_notes(table: GridTable) -> list[str]:
     """Return sentences that explain how to read the cells of a table."""
-    told = []
+    notes = []
     if table.averaged:
-        told.append(f"Each cell is the geometric mean over all values of {' and '.join(table.averaged)}.")
+        notes.append(f"Each cell is the geometric mean over all values of {' and '.join(table.averaged)}.")
     if any(cell.behind for cell in table.cells.values()):
-        told.append(
+        notes.append(
             f"{NO_LATENCY} If only some of the configs in a cell fell behind, the cell shows the mean of the others."
         )
-    return told
+    return notes
 
 
 def rate_share_text(held_ratio: float) -> str:

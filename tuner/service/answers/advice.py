@@ -1,4 +1,4 @@
-"""What a study advises: recommendations, their explanations, and predictions."""
+"""The answers that give advice: recommendations, their explanations, and predictions."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -62,7 +62,7 @@ def _recommended(
 
 
 def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
-    """Return what another config or load would do, or what the page for such questions needs."""
+    """Return the prediction for another config or load, or the content of the what-if page."""
     from tuner.prediction.asked import Asked
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json

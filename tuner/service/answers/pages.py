@@ -1,4 +1,4 @@
-"""What the list of studies and the page of a study show: summaries, new trials, charts, links to MLflow."""
+"""The answers for the list of studies and for the page of a study: summaries, new trials, charts, links to MLflow."""
 
 import tempfile
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ from tuner.storage.protocols import ResultsStore
 def summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
     """Return the values that the list of studies shows for one study.
 
-    What a running study is doing, how long it still takes, and the best gain need all results of the study. So the
-    results are read only for a study that is running or has ended. The answer for an ended study is cached.
+    All results of the study are needed for its current work, its remaining time and its best gain. So the results are
+    read only for a study that is running or has ended. The answer for an ended study is cached.
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
@@ -58,7 +58,7 @@ def summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
 
 
 def _experiment(name: str, store: ResultsStore) -> dict[str, Any]:
-    """Return an experiment as a line of the list of studies."""
+    """Return the values that the list of studies shows for an experiment."""
     measured = sum(trial.kind is Kind.MEASUREMENT for _, trial in store.trials())
     return listed_experiment(name, store.facts(), store.progress(), measured).as_json()
 

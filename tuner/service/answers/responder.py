@@ -56,7 +56,7 @@ class Responder:
 
 
 def _problem(query: ResultQuery, error: Exception) -> Answer:
-    """Return the error response to a query that failed. An exception would end the process that reads the studies."""
+    """Return the error response to a query that failed. No exception is raised, because it would end this process."""
     match error:
         case StudyNotFound():
             problem = no_study(query.study)

@@ -1,4 +1,4 @@
-"""Keeps the results of the studies that were asked for most recently in memory."""
+"""Keeps in memory the results of the studies that recent queries needed."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -27,7 +27,7 @@ _KEPT_CALIBRATIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The sequence number of a study's last trial, the number of its trials, and how many of these searched."""
+    """The sequence number of a study's last trial, the number of its trials, and the number of its search trials."""
 
     last: int = 0
     trials: int = 0
@@ -59,7 +59,7 @@ class ResultsCache:
         return self._storage.read(self._root / study)
 
     def results(self, study: str, store: ResultsStore) -> StudyResults:
-        """Return the study's present results. Read them again only if they have changed since the last call."""
+        """Return the study's present results. They are read again only if they have changed since the last call."""
         # The stamp is computed before the results are read. If a trial is written in between, the results are read once
         # more than necessary, but a change is never missed.
         stamp = self.stamp(study, store)
@@ -70,7 +70,7 @@ class ResultsCache:
         return results
 
     def source(self, study: str, store: ResultsStore, record_bytes: str | None) -> "Source":
-        """Return what a study or an experiment offers for predictions.
+        """Return the data of a study or an experiment from which predictions are computed.
 
         Args:
             study: The name of the study or experiment.
@@ -78,8 +78,8 @@ class ResultsCache:
             record_bytes: As for `tuner.prediction.source.read_source`.
 
         Raises:
-            NothingToFit: It has no measurements, or none that the model describes.
-            WorkloadRefused: `record_bytes` is no record size.
+            NothingToFit: It has no measurements, or the model describes none of them.
+            WorkloadRefused: `record_bytes` is not a record size.
         """
         # Imported here, because they import scipy.
         from tuner.prediction.source import source_of_experiment, source_of_study
@@ -90,7 +90,7 @@ class ResultsCache:
         return source_of_study(self.results(study, store), record_bytes)
 
     def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
-        """Return the constants of the performance model, fitted to the results that the study has now."""
+        """Return the constants of the performance model, fitted to the present results of the study."""
         stamp = self.stamp(study, store)
         kept_stamp, calibration = self._calibrations.get(study, (None, None))
         if calibration is None or kept_stamp != stamp:
@@ -99,7 +99,7 @@ class ResultsCache:
         return calibration
 
     def other_results(self, study: str) -> StudyResults:
-        """Return the present results of another study, with which that of a query is compared.
+        """Return the present results of another study, for a comparison with the study of the query.
 
         Raises:
             Problem: There is no such study.
@@ -132,12 +132,12 @@ class ResultsCache:
 
 
 def no_study(name: str) -> Problem:
-    """Return the problem that a study does not exist, or has not begun."""
+    """Return the problem for a study that does not exist or has no results yet."""
     return Problem(ProblemKind.NOT_FOUND, f"there is no study {name}, or it has no results yet")
 
 
 def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
-    """Return the results of the record size that was asked for; None asks for all record sizes of the study.
+    """Return the results of one record size; of all record sizes of the study if `record_bytes` is None.
 
     Raises:
         Problem: The study did not measure this record size.

@@ -1,4 +1,4 @@
-"""A cache for a short time, so that clients that ask for the same thing at the same time share one reading."""
+"""A cache that keeps values for a short time, so that simultaneous requests for the same value read it only once."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -18,7 +18,7 @@ class BriefCache(Generic[Read]):
 
     Args:
         read: Reads the value for the study with the given name.
-        fresh_s: How long a value is returned again, in seconds, counted from the beginning of its reading.
+        fresh_s: Seconds for which a value is returned again, counted from the moment when its reading began.
     """
 
     def __init__(self, read: Callable[[str], Coroutine[Any, Any, Read]], fresh_s: float) -> None:

@@ -1,1 +1,1 @@
-"""The HTTP side of the service: its resources, its pages, and who may use them."""
+"""The HTTP interface of the service: its resources, its pages, and the access control."""

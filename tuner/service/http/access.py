@@ -60,7 +60,8 @@ class AccessControl:
         self._tokens = tokens
         self._requests = requests
         self._body_s = body_s
-        # Once tokens are needed, they stay needed: losing the token file must not open the service to everybody.
+        # A service that needs tokens at its start needs them until its end, so that a lost token file does not open the
+        # service to everybody.
         self._guarded = not is_loopback(config.host) or tokens.exists
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -134,7 +135,7 @@ class AccessControl:
                 "the Host header must be one of the service's `allowed_hosts`; the operator can add a name there",
             )
         if not guarded and not is_loopback(host):
-            # Otherwise any web page could read the service by making its own host name resolve to 127.0.0.1.
+            # Without this check, any web page could read the service by letting its host name resolve to 127.0.0.1.
             raise Problem(
                 ProblemKind.WRONG_HOST,
                 "a service without tokens answers only under the name localhost or 127.0.0.1; use one of these names",

@@ -1,4 +1,4 @@
-"""What clients ask for besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
+"""The requests of clients besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
 
 import os
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ class VerificationAsked(BaseModel):
     """Whether a guarantee that is weaker than the baseline's is accepted."""
 
     def terms(self, client: Client) -> Terms:
-        """Return what the config must show to pass, if this client is measured.
+        """Return the conditions under which the config passes, if this client is measured.
 
         Raises:
             ConfigError: The client does not accept the config.
@@ -105,7 +105,7 @@ class VerificationAsked(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StudyActions:
-    """Checks what a client asks for, and puts it into the queue or does it at once.
+    """Checks a client's request, and puts the task into the queue or does it at once.
 
     Attributes:
         studies: The studies of the service.
@@ -135,7 +135,7 @@ class StudyActions:
         )
 
     async def sync(self, name: str) -> dict[str, Any]:
-        """Put the task of bringing MLflow up to date with a study into the queue, and return the study.
+        """Put the task of copying a study's latest results to MLflow into the queue, and return the study.
 
         Raises:
             JobNotFound: No study of this name was submitted.
@@ -164,13 +164,13 @@ class StudyActions:
                 except StudyNotFound:
                     if not submitted:
                         raise StudyNotFound(f"there is no study {name}") from None
-                    remove_files(folder, SERVICE_FILES)  # it was cancelled before it began
+                    remove_files(folder, SERVICE_FILES)  # the study was cancelled before it started
 
         await run_in_threadpool(take)
         return document("removed", removed=[name])
 
     async def fork(self, source: str, name: str, text: str | None, submitted_by: str) -> dict[str, Any]:
-        """Make a new study with those trials of another study that fit the new settings. It begins paused.
+        """Make a new study with those trials of another study that fit the new settings. The new study is paused.
 
         Args:
             source: The name of the other study.
@@ -179,8 +179,8 @@ class StudyActions:
             submitted_by: The name of the client's token.
 
         Raises:
-            JobNotFound: The other study was not submitted, and there is no study file.
-            NameTaken: There is a study of the new name.
+            JobNotFound: The other study was not submitted, and `text` is None.
+            NameTaken: A study with the new name exists.
             StudyChanged: The workload, the target, the baseline or the executor differs.
             RequestRefused: No trial fits.
             Problem: The study file names another study.
@@ -212,16 +212,16 @@ class StudyActions:
         """Put the verification of a config into the queue.
 
         Returns:
-            The new study, or the JSON of a judgement that refuses the config without any measurement; and whether there
-            is a new study.
+            The new study and True. If the config is rejected without any measurement, the JSON of the judgement and
+            False.
 
         Raises:
             ConfigError: The client does not accept the config.
             StudyFileError: A setting is wrong.
-            JobNotFound: The study to measure like was not submitted.
-            RequestRefused: The config does not differ from the baseline, the study to measure like did not measure a
-                record size, or `max_rounds` is less than `rounds`.
-            Problem: The study to measure like excludes a setting.
+            JobNotFound: The study whose load is to be used was not submitted.
+            RequestRefused: The config does not differ from the baseline, the study whose load is to be used did not
+                measure a record size, or `max_rounds` is less than `rounds`.
+            Problem: A setting can't be given together with a study whose load is to be used.
         """
         found = await run_in_threadpool(self._verify, asked, submitted_by)
         if isinstance(found, tuple):
@@ -234,8 +234,8 @@ class StudyActions:
         """Put a study that verifies a config into the queue.
 
         Returns:
-            The name of the study and the values that the operator's limits change, or the JSON of a judgement that
-            refuses the config.
+            The name of the study and the values that the operator's limits changed, or the JSON of a judgement that
+            rejects the config.
         """
         while True:
             name = self._free_name(verification_stem(asked.file))
@@ -254,7 +254,7 @@ class StudyActions:
                 return name, changes
 
     def _like(self, asked: VerificationAsked, name: str) -> tuple[str, dict[str, float]]:
-        """Return the text of a study that measures like another one, and the fixed rate of each record size."""
+        """Return a study file with the load of another study, and the fixed rate of each record size."""
         fixed = {"target": asked.target, "baseline": asked.baseline, "seconds": asked.seconds, "warmup": asked.warmup}
         if given := [key for key, value in fixed.items() if value is not None]:
             raise Problem(ProblemKind.INVALID, f"study decides how to measure, so leave these out: {', '.join(given)}")
@@ -309,7 +309,7 @@ class StudyActions:
         """Open the results of a study for reading.
 
         Raises:
-            Problem: The study has none.
+            Problem: The study has no results.
         """
         try:
             return storage_at().read(self._folder(name))
@@ -327,7 +327,7 @@ def confirm_options(
     width_ratio: float | None,
     undo_rounds: int | None,
 ) -> dict[str, Any]:
-    """Return the settings of another confirmation as JSON values; None where the study's own setting is kept.
+    """Return the settings of another confirmation as JSON values; None stands for the study's own setting.
 
     Raises:
         RequestRefused: `max_rounds` is less than `rounds`.
@@ -343,7 +343,7 @@ def confirm_options(
 
 
 def _measuring(asked: VerificationAsked, name: str) -> str:
-    """Return the text of a study that measures a config alternating with the baseline."""
+    """Return the study file of a study that measures a config in turn with the baseline."""
     return measuring_text(
         name,
         asked.record_bytes or "1000",

@@ -1,4 +1,4 @@
-"""The REST resources for what clients ask for besides running a study, as FastAPI routes."""
+"""The REST resources for the requests of clients besides running a study, as FastAPI routes."""
 
 from typing import Annotated
 
@@ -60,7 +60,7 @@ def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
         The study goes back into the queue, and then into its present state. It must be complete, paused or failed.
         Settings that are left out are those of the study file.
         """
-        if await request.body():  # else settings in it would be lost, and the study's own ones measured for hours
+        if await request.body():  # settings in a body would be ignored, and the load would run for hours without them
             raise Problem(ProblemKind.INVALID, "a confirmation takes no body: send its settings as query parameters")
         asked = confirm_options(goal, rounds, max_rounds, width_ratio, undo_rounds)
         return json_response(await actions.confirm(study, asked))

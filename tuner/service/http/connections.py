@@ -22,12 +22,11 @@ _PACE_S: Final = 0.005
 class Connections:
     """The connections that are open, each with a place. Use it in one event loop.
 
-    A connection belongs to a stranger until the service has accepted one of its requests. When all places are taken,
-    the address with the most strangers' connections loses the oldest of them, but only after that connection has had
-    time to send a request. Clients for whom there is no place yet wait in the kernel's queue, where they need no file
-    descriptor. Clients with an accepted request keep their connections. They get at most four fifths of the places, so
-    that strangers always find a place. There is no limit for a single address, because behind a proxy all clients have
-    the proxy's address.
+    A client is a stranger until the service has accepted one of its requests. When all places are taken, the oldest
+    stranger of the address with the most strangers is disconnected, but only after it had time to send a request.
+    Clients for whom there is no place yet wait in the kernel's queue, where they need no file descriptor. Clients with
+    an accepted request keep their connections. They get at most four fifths of the places, so that strangers always
+    find a place. There is no limit for a single address, because behind a proxy all clients have the proxy's address.
 
     Args:
         most: The number of places.

@@ -1,4 +1,4 @@
-"""Streams of server-sent events, from which clients of the service hear how their studies get on."""
+"""Streams of server-sent events that report the progress of studies to clients of the service."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ class EventStreams:
     the last id that it received, and gets all later events.
     Source: HTML, section 9.2, "Server-sent events".
 
-    All streams of one study share what they read: its state is read every 0.5 s, however many clients follow it.
+    All streams of one study share the readings: the study's state is read every 0.5 s, however many clients follow it.
 
     Args:
         studies: The studies of the service.

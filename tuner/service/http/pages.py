@@ -68,7 +68,7 @@ def study_page(
 
     Args:
         study: The study, as the API shows it.
-        newest: Its newest trials, and the sequence number of the last one.
+        newest: The study's newest trials, and the sequence number of the last trial.
         mlflow_url: The address at which people open MLflow in a browser.
         mlflow_views: The links to the study's prepared views in MLflow, by name.
     """
@@ -84,14 +84,14 @@ def study_page(
     )
 
 
-def what_if_page(study: str, told: Mapping[str, Any]) -> str:
+def what_if_page(study: str, content: Mapping[str, Any]) -> str:
     """Return the page on which people change settings and see what the performance model predicts.
 
     Args:
         study: The name of the study whose measurements calibrate the model.
-        told: The fields and the predictions, from `tuner.present.predictions.what_if.what_if_json`.
+        content: The fields and the predictions, from `tuner.present.predictions.what_if.what_if_json`.
     """
-    return _PAGES.get_template("what_if.html").render(heading=f"What if: {study}", study=study, **told)
+    return _PAGES.get_template("what_if.html").render(heading=f"What if: {study}", study=study, **content)
 
 
 def submit_page(targets: Sequence[str], *, needs_token: bool) -> str:

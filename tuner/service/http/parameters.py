@@ -1,4 +1,4 @@
-"""What clients send to several REST resources: parameters, the study file in a body, and the name of a token."""
+"""Reads what several REST resources need from a request: parameters, the study file in the body, the token's name."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -30,7 +30,7 @@ def only_known_parameters(request: Request) -> None:
     """Refuse a request that has an unknown query parameter, for example a mistyped one.
 
     Raises:
-        Problem: There is such a parameter. The problem names those that the resource has.
+        Problem: The request has an unknown parameter. The message names the parameters of the resource.
     """
     resource = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
     known = [each["name"] for each in resource.get("parameters", ()) if each["in"] == "query"]

@@ -109,7 +109,7 @@ def add_prediction(api: APIRouter, studies: Studies) -> None:
     """Add the route for predictions.
 
     Args:
-        api: The router of what studies have found.
+        api: The router for the results of studies.
         studies: The studies of the service.
     """
 
@@ -132,7 +132,7 @@ def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: 
     Args:
         study: The study's name.
         changes: The settings that differ from those of the study, with their values.
-        form: `json`, `text`, or `page` for what the page needs.
+        form: `json`, `text`, or `page` for the content of the what-if page.
         more: The other parameters of the operation.
     """
     return ResultQuery.of(study, "prediction", changes=tuple(sorted(changes.items())), form=form, **more)

@@ -1,4 +1,4 @@
-"""The responses of REST resources: JSON, and what the processes that read studies have computed."""
+"""Makes the responses of REST resources from JSON, and from the answers of the processes that read studies."""
 
 import json
 from typing import Any

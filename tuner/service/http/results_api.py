@@ -1,4 +1,4 @@
-"""The REST resources that show what studies have found: trials, fronts, recommendations, reports."""
+"""The REST resources that show the results of studies: trials, fronts, recommendations, reports."""
 
 from typing import Annotated, Final, Literal
 
@@ -29,7 +29,7 @@ MOST_STREAMS: Final = 200
 
 
 def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
-    """Return the routes below `/v1` that show what studies have found.
+    """Return the routes below `/v1` that show the results of studies.
 
     Args:
         studies: The studies of the service.

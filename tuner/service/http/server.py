@@ -1,4 +1,4 @@
-"""Starts and stops the service, and refuses settings with which strangers could use it."""
+"""Starts and stops the service, and refuses a configuration with which strangers could use the service."""
 
 import asyncio
 import logging.config
@@ -63,7 +63,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
 def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
     """Refuse a configuration with which anybody could use the service, and warn if tokens are sent unencrypted.
 
-    A name in `allowed_hosts` that is not loopback means that a proxy passes the requests of other hosts on.
+    If `allowed_hosts` has a name that is not loopback, we assume that a proxy forwards requests of other hosts.
 
     Raises:
         ServiceConfigError: Other hosts could use the service without a token, other users can read the token file, or

@@ -56,12 +56,12 @@ class Studies:
 
         Args:
             submission: The study.
-            may_change: Whether a study of this name that has other settings may get the new ones. If not, only settings
-                on which no trial depends may be others, and only while the study is not running.
+            may_change: Whether the submission may change the settings of an existing study with the same name. If
+                False, only settings on which no trial depends may change, and only while the study is not running.
 
         Returns:
-            The study, and whether it is new; False if the study was submitted before, with the same study file or with
-            another one.
+            The study, and whether it is new. It is not new if a study of this name was submitted before, with the same
+            study file or with another one.
 
         Raises:
             NameTaken: A study of this name with another study file was cancelled or may not change.
@@ -90,12 +90,12 @@ class Studies:
             except StudyNotFound:
                 check_limits(spec_of(submission.text, self.config, os.environ)[0])
             except RecordDamaged:
-                pass  # the process that runs the study will tell
+                pass  # the process that runs the study will report this
         # Another client may have submitted a study of this name meanwhile, so the queue checks it again.
         return self.queue.submit(submission, may_change=may_change)
 
     def _same_trials(self, submission: Submission) -> bool:
-        """Return whether a study would have the same trials with its new study file as with its own."""
+        """Return whether a study would have the same trials with its new study file as with its present one."""
         try:
             own, _ = spec_of(self.queue.study_file(submission.name), self.config, os.environ)
         except StudyFileError:  # the service's config no longer allows it
@@ -148,7 +148,8 @@ class Studies:
 
         Args:
             name: The study's name.
-            state: The study's state in the queue, which the progress does not contradict; or `RECORDED`.
+            state: The study's state in the queue, or `RECORDED` if it is not in the queue. The returned status shows
+                this state.
             form: `json` or `text`.
         """
         in_queue = None if state == RECORDED else state

@@ -81,7 +81,7 @@ class TokenFile:
 
     @property
     def exists(self) -> bool:
-        """Whether the file exists. If it does, every request needs a token."""
+        """Whether the file exists. If it exists, every request needs a token."""
         return self.path.is_file()
 
     def tokens(self) -> tuple[Token, ...]:
@@ -105,8 +105,8 @@ class TokenFile:
     def who(self, presented: str) -> Token | None:
         """Return the stored token that a client presented, or None if there is no such token.
 
-        The hash is compared with all stored hashes, each in constant time, so that the time taken tells a client
-        nothing about the tokens.
+        The hash is compared with all stored hashes, each in constant time, so that a client can't learn anything about
+        the tokens from the response time.
 
         Raises:
             ServiceConfigError: The file can't be read.

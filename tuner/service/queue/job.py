@@ -149,10 +149,10 @@ def check_changeable(job: QueuedJob, *, may_change: bool = True) -> None:
 
     Args:
         job: The study in the queue.
-        may_change: Whether the client wants it to get the changed file, if its state allows that.
+        may_change: Whether the client allows the change.
 
     Raises:
-        NameTaken: The study was cancelled, so it can't go on, or the client wants it to keep its study file.
+        NameTaken: The study was cancelled, so it can't continue, or the client does not allow the change.
         WrongMove: The study is running.
     """
     if not may_change:
@@ -173,10 +173,10 @@ def check_changeable(job: QueuedJob, *, may_change: bool = True) -> None:
 
 
 def task_after(job: QueuedJob, kind: TaskKind, options: Mapping[str, Any]) -> Task:
-    """Return the task that a study at rest gets. Afterwards, the study is in its present state again.
+    """Return a new task for a study that is not waiting or running. After the task, the study has its present state.
 
-    A study that has failed is paused afterwards, because it can be resumed as well. If a task other than the run failed
-    or was paused, the new task leaves the study in the state that the old task would have left.
+    A study that has failed is paused afterwards, from which it can be resumed, too. If a task other than the run failed
+    or was paused, the state after the new task is the state that would have followed the old task.
 
     Raises:
         WrongMove: The study is waiting or running, was cancelled, or has another task to do.
@@ -195,9 +195,10 @@ def task_after(job: QueuedJob, kind: TaskKind, options: Mapping[str, Any]) -> Ta
 
 
 def cancels_task(job: QueuedJob, to: JobState) -> bool:
-    """Return whether a move ends only the study's task, and leaves the study in the state that follows the task.
+    """Return whether a change of state ends only the study's task, and not the study itself.
 
-    A confirmation or a copy to MLflow is a task of a study that was at rest. If it is cancelled, the study is not.
+    A confirmation or a copy to MLflow is a task of a study that was complete, paused or failed. If the task is
+    cancelled, the study gets the state that follows the task, and is not cancelled.
     """
     return (
         to is JobState.CANCELLED
@@ -235,7 +236,7 @@ def check_move(job: QueuedJob, to: JobState, owner: str | None) -> None:
             f"a service may change only the studies that it runs, but {job.name} now belongs to "
             f"{job.owner or 'no service'}"
         )
-    # Only the service that runs a study knows that its process has done its task.
+    # Only the service that runs a study knows that the study's process has finished its task.
     ended = owner is not None and job.state is JobState.RUNNING and to is job.task.then
     if to is not job.state and to not in _MOVES[job.state] and not ended:
         raise WrongMove(f"a study that is {job.state} can't become {to}: {job.name}")

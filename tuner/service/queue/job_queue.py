@@ -100,8 +100,8 @@ class JobQueue:
 
         Args:
             submission: The study.
-            must_be_new: Whether a study of this name is refused, whatever its study file.
-            may_change: Whether a study of this name may get the new study file; if not, it keeps its own.
+            must_be_new: Whether to raise an error if any study with this name exists.
+            may_change: Whether an existing study with this name may get the new study file.
 
         Returns:
             The study, and whether it is new. If the queue already has a study with the same name and digest, that study
@@ -149,7 +149,7 @@ class JobQueue:
         return self._table.change(put)
 
     def assign(self, name: str, kind: TaskKind, options: Mapping[str, Any]) -> QueuedJob:
-        """Put a study that is at rest back into the queue with a task, such as another confirmation.
+        """Put a study that is not waiting or running back into the queue with a task, such as another confirmation.
 
         Args:
             name: The name of the study.
@@ -175,7 +175,7 @@ class JobQueue:
         """Run the block, which removes what is stored of a study, and then remove the study from the queue.
 
         During the block the study counts as cancelled, so that nobody resumes it and no process of it starts. If the
-        block fails, the study is in the queue as before. The value of the context is whether the queue has the study.
+        block fails, the study is in the queue as before. Yields whether the queue has the study.
 
         Raises:
             WrongMove: The study is waiting or running.
@@ -187,7 +187,7 @@ class JobQueue:
             for job in jobs:
                 check_removable(job)
                 ask(_SET_STATE, str(JobState.CANCELLED), name)
-            if not found:  # a repeated attempt sees what the first one has set
+            if not found:  # a repeated attempt would find the state that the first attempt has set
                 found.extend(jobs)
 
         def restore(ask: Ask, _: bool) -> None:
