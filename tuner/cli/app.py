@@ -64,7 +64,7 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the called command. If an option has a wrong value, the error also shows this value.
 
-        The error about an option that the command has without a service only says so.
+        If the command has the wrong option only without a service, the error says so.
         """
         try:
             return super().invoke(ctx)
@@ -180,7 +180,7 @@ def _open_closed_streams() -> None:
 
 
 def _print_in_any_encoding() -> None:
-    """Print what the user's locale has no character for, such as the sign in `±24 %`, as an escape such as `\\xb1`."""
+    """Print characters that the user's locale lacks, such as the sign in `±24 %`, as escapes such as `\\xb1`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -6,14 +6,14 @@ import typer
 
 
 def user_agrees(question: str, asks: str) -> bool:
-    """Ask the user whether something is to be removed, and return the answer.
+    """Ask the user a yes-or-no question before something is removed, and return the answer.
 
     Args:
         question: The question, such as `delete 2 topics?`.
-        asks: Before what the command asks, such as `cleanup asks before it deletes 2 topics`.
+        asks: A sentence for the error, such as `cleanup asks before it deletes 2 topics`.
 
     Raises:
-        typer.BadParameter: Nobody can answer, because standard input is no terminal.
+        typer.BadParameter: Nobody can answer, because standard input is not a terminal.
     """
     if not sys.stdin.isatty():
         raise typer.BadParameter(f"{asks}, but no terminal is there; add --yes")

@@ -9,8 +9,8 @@ from typing import Final
 class Interrupted(BaseException):
     """Raised on Ctrl-C, on SIGTERM, and on SIGHUP, as when an SSH session is closed.
 
-    It is no KeyboardInterrupt, which the command-line library would catch. Its text, if it has one, says what the
-    command leaves running.
+    It is not a KeyboardInterrupt, because the command-line library would catch that. Its text, if it has one, says what
+    the command leaves running.
     """
 
 
@@ -50,10 +50,10 @@ def terminal_is_closed() -> bool:
 
 
 def leave_closed_terminals(*, hung_up: bool) -> None:
-    """Write to nowhere in place of a closed terminal, because an error of writing would end the clean-up.
+    """Redirect output to /dev/null if a terminal is closed, because an error of writing would end the clean-up.
 
     Args:
-        hung_up: Whether all terminals are known to be closed, or about to be.
+        hung_up: Whether all terminals are certainly closed, or will soon be closed.
     """
     for descriptor in _TERMINALS:
         if hung_up or not os.isatty(descriptor):
@@ -63,7 +63,7 @@ def leave_closed_terminals(*, hung_up: bool) -> None:
 
 
 def interruption_of(error: BaseException) -> Interrupted | None:
-    """Return the interruption that an error is, or that was before it; None if there was none."""
+    """Return the `Interrupted` that an error is or that caused it; None if there is none."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, Interrupted):
         # A library written in C wraps the exception that a signal handler raises while the library runs.

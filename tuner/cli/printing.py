@@ -13,7 +13,7 @@ def check_one_form(**asked: bool) -> None:
     """Check that the user asked for at most one form of output.
 
     Args:
-        **asked: Whether the user gave the option, by its name.
+        **asked: By the name of each option, whether the user gave it.
 
     Raises:
         typer.BadParameter: The user asked for two forms.

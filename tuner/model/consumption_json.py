@@ -17,7 +17,7 @@ def consumption_json(seen: Consumption, written: Measurement | None = None) -> d
 
     Args:
         seen: The result.
-        written: What the producer measured that wrote to the topic meanwhile; None if there was none.
+        written: The measurement of the producer that wrote to the topic at the same time; None if there was none.
     """
     verdict = judge_reading(ReadEvidence.of(seen))
     reading, counts = seen.reading, seen.counts

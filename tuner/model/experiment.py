@@ -49,7 +49,7 @@ class Search:
 
     @property
     def planned_s(self) -> float:
-        """Seconds that the study takes, about."""
+        """The approximate number of seconds that the study takes."""
         return UNBROKEN_S + self.measurements * (trial_s(self.study) + OVERHEAD_S)
 
 
@@ -63,20 +63,20 @@ class ExperimentSpec:
         source: The paper that describes the experiment; empty if there is none.
         client: The client that is measured.
         rows: The rows, each measured once in each round; at least one.
-        control: Name of the row that is measured first in each round, and again after every `control_every` others,
-            to show whether the cluster drifts.
-        control_every: After how many other rows the control is measured again.
+        control: Name of the row that shows whether the cluster drifts. It is measured first in each round, and again
+            after every `control_every` other rows.
+        control_every: Number of other rows after which the control is measured again.
         rounds: Number of rounds.
         seed: Seed of the order of the rows.
         metrics: The metrics that the tables show.
         target: The cluster.
         findings: Statements of the paper that are checked.
-        paper_values: What the paper measured.
+        paper_values: The values that the paper measured.
         differences: How this experiment differs from the paper's, in sentences.
         tracking: Where the experiment is shown in MLflow.
         safety: Limits that protect the cluster.
         searches: The studies that run first.
-        ray: The Ray cluster whose nodes run the clients; without its address, they run on this host.
+        ray: The Ray cluster whose nodes run the clients. If it has no address, the clients run on this host.
     """
 
     name: str
@@ -99,10 +99,10 @@ class ExperimentSpec:
     ray: RaySpec = field(default_factory=RaySpec)
 
     def __post_init__(self) -> None:
-        """Check that the target can do what the rows ask of it.
+        """Check that the rows can be measured on the target.
 
         Raises:
-            WorkloadRefused: It can't.
+            WorkloadRefused: A row can't be measured on the target.
         """
         target = self.target
         ours = target.bootstrap is None and target.container is None
@@ -164,13 +164,13 @@ class ExperimentSpec:
 
     @property
     def burn_ins(self) -> tuple[Row, ...]:
-        """What is measured before the first round, and does not count: the control, and then the other rows.
+        """The burn-in rows, which are measured before the first round: for the control, and then for the other rows.
 
-        Rows that differ only in what a burn-in leaves out, such as the rate, have one burn-in. A row that kills a
-        broker has none, because brokers are started again after it.
+        Their values are not used. Rows that differ only in settings that a burn-in leaves out, such as the rate, share
+        one burn-in. A row that kills a broker has no burn-in, because brokers are started again after it.
         """
         control = self.row(self.control)
-        # Consumers that read what was stored would reach its end in a longer run.
+        # In a longer run, consumers that read stored records would reach the end of the topic.
         rows = [control.for_burn_in(UNBROKEN_S if control.setup.producers else min(ROW_BURN_IN_S, control.load_s))]
         rows += [
             row.for_burn_in(min(ROW_BURN_IN_S, row.load_s))
@@ -190,7 +190,7 @@ class ExperimentSpec:
 
     @property
     def planned_s(self) -> float:
-        """Seconds that the whole experiment takes, about."""
+        """The approximate number of seconds that the whole experiment takes."""
         control = self.row(self.control)
         others = len(self.rows) - 1
         per_round = sum(row.planned_s for row in self.rows)
@@ -200,9 +200,9 @@ class ExperimentSpec:
 
     @property
     def most_bytes(self) -> float:
-        """The most bytes of values and keys that the experiment may send.
+        """The largest number of bytes of values and keys that the experiment may send.
 
-        A paced load sends what its rate asks for. A saturating load sends at most `safety.max_bytes_per_trial`.
+        The rate of a paced load sets its bytes. A saturating load sends at most `safety.max_bytes_per_trial`.
         """
         control = self.row(self.control)
         again = (len(self.rows) - 1) // self.control_every
@@ -212,7 +212,7 @@ class ExperimentSpec:
         return burnt_in + searched * self.safety.max_bytes_per_trial + self.rounds * per_round
 
     def most_bytes_of(self, row: Row) -> float:
-        """Return the most bytes of values and keys that one measurement of a row may send."""
+        """Return the largest number of bytes of values and keys that one measurement of a row may send."""
         rate, load = row.workload.rate_records_per_s, row.workload
         if not row.setup.producers:
             return row.setup.stored_bytes

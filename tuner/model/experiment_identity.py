@@ -1,4 +1,4 @@
-"""What the measurements of an experiment depend on, and whether stored ones belong to the same experiment."""
+"""The settings that an experiment's measurements depend on, and the check that stored measurements have the same."""
 
 from collections.abc import Mapping, Set
 from dataclasses import asdict
@@ -15,10 +15,10 @@ _LATER: Final = {name: usual for name, usual in LATER_SETTINGS.items() if name !
 
 
 def check_same_rows(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Set[str] = frozenset()) -> None:
-    """Check that an experiment has the rows that are stored; of those named in `searched`, configs may differ.
+    """Check that an experiment has the same rows as the stored one. The configs of rows in `searched` may differ.
 
     Raises:
-        StudyChanged: It has other rows, or a study is stored.
+        StudyChanged: The experiment has other rows, or a study is stored.
     """
     if EXPERIMENT not in facts:
         raise StudyChanged(

@@ -1,12 +1,12 @@
-"""The facts of a study: what the results store keeps about the study as a whole, beside its trials.
+"""The facts of a study: the values that the results store keeps about the study as a whole, beside its trials.
 
-Each fact is stored under one of these names (`ResultsStore.set_fact`). Records of released forms have them, so a name
-may not change.
+Each fact is stored under one of these names (`ResultsStore.set_fact`). Studies of earlier releases are stored with
+these names, so the names must not change.
 """
 
 from typing import Final
 
-# What the study is.
+# The study and its settings.
 STUDY_ID: Final = "study_id"
 """An id that no other study has; it marks the study's runs in MLflow."""
 NAME: Final = "name"
@@ -34,7 +34,7 @@ IDENTITY: Final = "question"
 LIMITS: Final = "limits"
 """The settings that may change when the study is continued, such as its limits."""
 
-# How far it has got.
+# The progress of the study.
 STARTED_AT: Final = "started_at"
 """When the study began, ISO 8601."""
 FINISHED_AT: Final = "finished_at"
@@ -55,7 +55,7 @@ BASELINE_IN_GRID: Final = "baseline_in_grid"
 The search does not propose such a baseline, because the baseline has trials of its own.
 """
 
-# What the confirmation needs.
+# The state of the confirmation.
 CONFIRMING: Final = "confirming"
 """By record size, the `ConfirmationPlan`s, the oldest first."""
 CONFIRMATIONS: Final = "confirm_sessions"
@@ -63,7 +63,7 @@ CONFIRMATIONS: Final = "confirm_sessions"
 ROUND_STARTED: Final = "round_started"
 """By record size, the number and the start of the newest round. It is kept only if there are pauses between rounds."""
 
-# What it was measured with.
+# The environment in which the study was measured.
 LOADS_RUN_ON: Final = "loads_run_on"
 """Where the loads run: this host, or the nodes of a Ray cluster. Records of older releases do not say it."""
 CLIENT_VERSION: Final = "client_version"
@@ -93,7 +93,7 @@ EXPERIMENT: Final = "experiment"
 FOUND_CONFIGS: Final = "found_configs"
 """For each row of an experiment that is measured with the result of a search: its name, and the config."""
 
-# Its origin, and its copy in MLflow.
+# The origin of the study, and its copy in MLflow.
 FORKED_FROM: Final = "forked_from"
 """The study whose trials this one has taken over, and how many."""
 VERIFICATION: Final = "verification"

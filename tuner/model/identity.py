@@ -119,11 +119,11 @@ def setting_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> d
 
     Args:
         ours: What `study_identity` returned for the first study.
-        theirs: What it returned for the second study.
+        theirs: What `study_identity` returns for the second study.
     """
     one, other = _settings({"client": _USUAL_CLIENT, **ours}), _settings({"client": _USUAL_CLIENT, **theirs})
     if one.get(_PACED) != other.get(_PACED):
-        # The settings of the paced phase say nothing if only one of the two has this phase.
+        # If only one of the studies has a paced phase, differences in the settings of this phase do not matter.
         one, other = (
             {key: each for key, each in settings.items() if not key.startswith(f"{_PACED}.")}
             for settings in (one, other)
@@ -171,7 +171,7 @@ def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _knob_change(stored: str) -> str:
-    """Return what was asked for a knob, such as `low: 1, high: 20`, from the text of a `KnobChange`."""
+    """Return the settings of a knob, such as `low: 1, high: 20`, from the text of a `KnobChange`."""
     asked = re.findall(r"(\w+)=(\(.*?\)|'.*?'|[^,)]*)", stored)
     return ", ".join(f"{name}: {value}" for name, value in asked if value not in ("None", "False")) or "searched"
 

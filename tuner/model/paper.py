@@ -1,4 +1,4 @@
-"""What a paper states about the rows of an experiment: findings and figures."""
+"""The findings and figures of a paper about the rows of an experiment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Expectation(StrEnum):
 
 
 class Artefact(StrEnum):
-    """Why a paper's figure shows how it was measured, and not how Kafka behaves."""
+    """Why a figure of a paper is an artefact of the measurement, and does not show how Kafka behaves."""
 
     FULL_BUFFER = "full buffer"
     """The buffer is full, so a record waits for all records in it: their number divided by the throughput."""
@@ -44,11 +44,11 @@ class Artefact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SuspectedArtefact:
-    """A figure of a paper that comes from how it was measured.
+    """A figure of a paper that is probably an artefact of the measurement.
 
     Attributes:
-        kind: What the figure shows instead of Kafka.
-        because: The arithmetic or the fact that shows it, in one sentence.
+        kind: The effect that the figure shows instead of Kafka's behaviour.
+        because: The calculation or the fact from which this follows, in one sentence.
         paper_value: The paper's figure; None if the reason has no figures.
         explained_by: The value that the figure has if it is an artefact; None if the reason has no figures.
     """
@@ -60,7 +60,7 @@ class SuspectedArtefact:
 
     @property
     def explains(self) -> bool:
-        """Whether the figure differs by at most 10 % from the value that the artefact gives; true without figures."""
+        """Whether the figure is within 10 % of the value that the artefact would give; true without figures."""
         if self.paper_value is None or self.explained_by is None:
             return True
         return abs(self.paper_value / self.explained_by - 1) <= EXPLAINED_RATIO
@@ -68,15 +68,16 @@ class SuspectedArtefact:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two rows of which a finding compares a metric, or a row and a limit.
+    """The ratio of a metric between two rows, or between a row and a limit.
 
     Attributes:
-        of: Settings that select the row whose metric is divided.
-        over: Settings that select the row that it is divided by; None if it is divided by `limit`.
-        limit: The number that it is divided by.
+        of: Settings that select the row of the numerator.
+        over: Settings that select the row of the denominator; None if the denominator is `limit`.
+        limit: The denominator, if `over` is None.
         paper_ratio: The ratio in the paper; None if the paper gives none.
-        along: A setting with numbers. The metric of all rows that `of` selects is compared along it: its value at the
-            largest number, divided by that at the smallest, on the line through all rows. Empty: one row is compared.
+        along: A setting whose values are numbers. If it is given, `of` selects several rows, and a line is fitted to
+            their metric over this setting. The ratio is then the line's value at the largest number, divided by its
+            value at the smallest. Empty if `of` selects one row.
     """
 
     of: Mapping[str, RowValue]
@@ -96,9 +97,9 @@ class Finding:
         source: Page, section or table of the paper.
         metric: The metric that is compared.
         comparisons: What is compared; at least one. The finding holds if all comparisons come out as expected.
-        expect: How the rows compare according to the paper.
+        expect: The relation of the rows according to the paper.
         tolerance: For `Expectation.EQUAL`, the largest relative difference that still counts as equal.
-        artefact: Why the paper's figure does not say what it seems to say; None if nothing speaks against it.
+        artefact: Why the paper's figure is probably an artefact; None if there is no reason to doubt it.
     """
 
     id: str
@@ -121,7 +122,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PaperValue:
-    """What a paper measured for a row.
+    """The values that a paper measured for a row.
 
     Attributes:
         row: Settings that select the row.

@@ -8,11 +8,11 @@ class Prices:
     """Unit prices, all in the same currency. A price of None is unknown, and its cost is left out.
 
     Attributes:
-        core_hour: A processor core of a broker for an hour.
-        disk_gb_month: A gigabyte (10^9 bytes) of a broker's disk for a month of 30 days.
-        network_gb: A gigabyte that goes to a broker, from a producer or from another broker.
-        retention_days: How long a topic keeps its records.
-        currency: What the prices are in, for display.
+        core_hour: Price of a processor core of a broker for an hour.
+        disk_gb_month: Price of a gigabyte (10^9 bytes) of a broker's disk for a month of 30 days.
+        network_gb: Price of a gigabyte that is sent to a broker, by a producer or by another broker.
+        retention_days: Days for which a topic keeps its records.
+        currency: The currency of the prices, for display.
     """
 
     core_hour: float | None = None

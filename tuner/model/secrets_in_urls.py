@@ -1,4 +1,4 @@
-"""Secrets in addresses: which part of a URL is a password, and the URL, or a library's error text, without it."""
+"""Finds passwords and other secrets in URLs, and masks them in URLs and in error messages of libraries."""
 
 import re
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def secrets_in(url: str) -> tuple[str, ...]:
 def masked(text: str, secrets: Iterable[str]) -> str:
     """Return a text, such as that of a library's error, with `***` in place of each secret.
 
-    A text that is to be cut must be masked before, because a part of a secret would not be found.
+    If a text is also shortened, mask it first, because a part of a secret would not be recognised.
     """
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK)

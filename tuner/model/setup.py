@@ -1,4 +1,4 @@
-"""What a measurement needs in addition to its load: producers, zones, stored records, and a broker that is lost."""
+"""The conditions of a measurement besides its load: producers, zones, stored records, and a broker that is killed."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,15 +11,16 @@ _AT_ONCE_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a measurement needs in addition to its load.
+    """The conditions of a measurement besides its load.
 
     Attributes:
-        producers: How many producers share the load. 0: only consumers, which read what was stored before.
+        producers: How many producers share the load. With 0, there are only consumers, which read stored records.
         same_zone: Whether the clients are in the brokers' zone, although the target has a link to another zone.
         stored_bytes: Bytes of values that are written to the topic before the measurement.
         min_insync_replicas: The topic's `min.insync.replicas`; None for the brokers' default.
-        broker_killed_s: Seconds after the start of the measured phase, at or after which the broker that leads
-            partition 0 is killed: at the end of the window in which this moment lies. None if no broker is killed.
+        broker_killed_s: Seconds from the start of the measured phase to the moment when the broker that leads
+            partition 0 is to be killed. It is killed at the end of the window that contains this moment. None if no
+            broker is killed.
         placement: The zones of a Ray cluster in which the producers and the consumers run.
     """
 

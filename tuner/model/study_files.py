@@ -10,14 +10,14 @@ LOCK_FILE: Final = "lock/study.lock"
 STUDY_FILE: Final = "study.yaml"
 """The study file. A shared storage has its text; then only `tuner fork` writes this copy."""
 
-# What the results can make again, and Ray's token.
+# Files that can be made again from the results, and Ray's token.
 REPORT_FILE: Final = "report.html"
 RECOMMENDED: Final = "recommended"
 RAY_FOLDER: Final = "ray"
 BESIDE_RESULTS: Final = (REPORT_FILE, RECOMMENDED, RAY_FOLDER)
 """What lies in the folder beside the results, wherever these are stored, and is removed with the study."""
 
-# What the service writes.
+# Files that the service writes.
 SUBMITTED_FILE: Final = "submitted.yaml"
 """The study file as a client of the service submitted it."""
 LOG_FILE: Final = "service.log"

@@ -18,7 +18,7 @@ RESERVED_NAMES: Final = frozenset(
 
 
 def verification_stem(file: str) -> str:
-    """Return what the names of the studies that verify a file begin with: `verify-new` for `new.properties`."""
+    """Return the beginning of the names of studies that verify a file: `verify-new` for `new.properties`."""
     return f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(file).stem)}"[:80]
 
 

@@ -1,4 +1,4 @@
-"""How many burn-in runs and how many seconds the parts of a study take, as far as its specification says."""
+"""Computes from a study's specification how many burn-in runs and how many seconds its parts take."""
 
 from typing import Final
 
@@ -23,17 +23,17 @@ are warm. This load takes the place of a burn-in run, which would have taken a p
 
 
 def burn_in_trials(spec: StudySpec) -> int:
-    """Return the most burn-in runs of the baseline (measurements whose values are not used).
+    """Return the maximum number of burn-in runs of the baseline (measurements whose values are not used).
 
-    This is `burn_in_max`. If latencies are judged too, there is one more run, because the first run measures only the
-    throughput. If the throughput decides the fixed rate, the burn-in may be repeated at a better rate.
+    The maximum is `burn_in_max`. If latencies are objectives, there is one more run, because the first run measures
+    only the throughput. If the throughput decides the fixed rate, the burn-in may be repeated at a better rate.
     """
     most, chooses_rate = spec.search.burn_in_max, spec.paced and not spec.workload.rate_records_per_s
     return max(1, most) + bool(spec.burn_in_metrics) + (most if most > 1 and chooses_rate else 0)
 
 
 def winner_burn_in_trials(spec: StudySpec) -> int:
-    """Return the most burn-in runs of all winners together before the confirmation; 0 if winners have none.
+    """Return the maximum number of burn-in runs of all winners before the confirmation; 0 if winners have none.
 
     Burn-in runs are measurements whose values are not used.
     """
@@ -42,7 +42,7 @@ def winner_burn_in_trials(spec: StudySpec) -> int:
 
 
 def least_winner_burn_in_trials(spec: StudySpec) -> int:
-    """Return the fewest burn-in runs (values not used) of all winners together before the confirmation.
+    """Return the minimum number of burn-in runs (values not used) of all winners before the confirmation.
 
     Two measurements of a winner must agree. A winner that was measured again after the search already has two
     measurements. Any other winner has only its trial from the search, so it needs at least one burn-in run.
@@ -63,10 +63,10 @@ def rounds_on_new_brokers(spec: StudySpec) -> bool:
 
 
 def spreads_rounds(spec: StudySpec) -> bool:
-    """Return whether the rounds are spread over a part of the study's time, if there is enough of it.
+    """Return whether the rounds are spread over a part of the study's time, if the time is long enough.
 
-    This is the default on a user's cluster, if the study's time is limited. It is not done for a given
-    config, because the user of `tuner verify` waits for the answer.
+    This is the default on a user's cluster if the study's time is limited. The rounds of a given config are not spread,
+    because the user of `tuner verify` waits for the result.
     """
     theirs = any(target.bootstrap is not None for target in spec.targets)
     limited = spec.search.hours is not None or spec.search.until is not None
@@ -75,7 +75,7 @@ def spreads_rounds(spec: StudySpec) -> bool:
 
 
 def burn_ins_per_round(spec: StudySpec) -> int:
-    """Return the most burn-in runs in each round of the confirmation.
+    """Return the maximum number of burn-in runs in each round of the confirmation.
 
     On newly started brokers, each config of the round has a burn-in run. After a pause, only the round's first config
     has a burn-in run.

@@ -37,7 +37,7 @@ def check_addresses(text: str) -> str:
 
 
 def without_login(addresses: str) -> str:
-    """Return addresses for a message, with `***` in place of a user and a password that were written before an `@`.
+    """Return addresses for a message, with `***` in place of a user and a password before an `@`.
 
     Everything before the last `@` is left out, because a password may contain a comma and look like two addresses.
     """

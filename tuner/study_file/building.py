@@ -1,4 +1,4 @@
-"""Turns checked sections into a `StudySpec`: reads the files that they name, and checks what must fit together."""
+"""Turns checked sections into a `StudySpec`: reads the files that they name, and checks that settings fit together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -183,7 +183,7 @@ class Builder:
                 )
 
     def _check_load(self) -> None:
-        """Check the keys, and that a simulated cluster is not asked for what its model does not describe."""
+        """Check the keys of the records, and that the model of a simulated cluster can describe the load."""
         section = self.file.workload
         try:
             _workload(section).saturating(section.record_bytes[0])
@@ -244,13 +244,13 @@ class Builder:
                 spec.space_of(size, DEFAULT_MAX_MESSAGE_BYTES + size.largest_bytes + spec.workload.key_bytes)
             except ConfigError as error:
                 if isinstance(error, NothingToSearch) and not self.searched:
-                    continue  # the user names the configs
+                    continue  # the user gives the configs, so no knob has to be searched
                 knob = error.knob if isinstance(error, InvalidKnob | EmptySpace) else ""
                 place: KeyPath = ("space", knob) if knob in self.file.space else ("space",)
                 self.problems.add(place, self.problems.words(error, ("space",), ("baseline",)))
 
     def _baseline(self) -> tuple[ProducerConfig, tuple[str, ...]]:
-        """Return the baseline, and what the user must know about the file that it was read from."""
+        """Return the baseline, and sentences for the user about the file from which it was read."""
         given = self.file.baseline
         place = ("baseline",)
         values: Mapping[str, Value] = {}

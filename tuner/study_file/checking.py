@@ -1,4 +1,4 @@
-"""Checks the content of a YAML file against the sections and keys of its form, with a message for each misfit."""
+"""Checks the content of a YAML file against the sections and keys of its form, with a message for each mistake."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -192,7 +192,7 @@ class Problems:
                 return "a list" if value else "an empty list"
             case bool():
                 return "true" if value else "false"
-        # A user may take any key for the one of an address, and write a password into the address.
+        # A user may write an address with a password under any wrong key.
         text = repr(without_login(value) if isinstance(value, str) else value)
         return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 

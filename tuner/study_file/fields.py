@@ -1,7 +1,7 @@
 """Readers, which check the value of a single key. Each reader has its rule in words and as JSON Schema.
 
-A reader takes a value from YAML and returns what it means, or raises `Refused` with the rule. The rule does not repeat
-the value, because the value may be a secret. `Problems` decides whether the value may be shown.
+A reader takes a value from YAML and returns the converted value, or raises `Refused` with the rule. The rule does not
+repeat the value, because the value may be a secret. `Problems` decides whether the value may be shown.
 """
 
 import re
@@ -35,7 +35,7 @@ class ValueReader:
     """A reader of one value of a study file. As a pydantic annotation, it replaces pydantic's own rules and messages.
 
     Attributes:
-        read: Takes a value from YAML, and returns what it means or raises `Refused`.
+        read: Takes a value from YAML, and returns the converted value or raises `Refused`.
         schema: The values that are accepted, as JSON Schema.
     """
 
@@ -60,7 +60,7 @@ class ClientValueReader:
     """A reader of a value whose meaning depends on the study's client.
 
     Attributes:
-        read: Takes the client and a value from YAML, and returns what the value means or raises `Refused`.
+        read: Takes the client and a value from YAML, and returns the converted value or raises `Refused`.
         schema: The values that are accepted, as JSON Schema.
     """
 
@@ -80,7 +80,7 @@ class ClientValueReader:
 
 
 def check_length(value: object) -> None:
-    """Check that a value is not too long a text.
+    """Check that a value is not a text that is too long.
 
     Raises:
         Refused: The text is longer than `LONGEST_TEXT`.

@@ -35,7 +35,7 @@ def read_study_file(
         The study, and the text of the file, in which variables are not replaced by their values.
 
     Raises:
-        StudyFileError: The file can't be read, or is no valid study; the message names every problem.
+        StudyFileError: The file can't be read, or is not a valid study; the message names every problem.
     """
     text = text_of(path, "a study file")
     spec = parse_study(text, name=path.stem, folder=path.parent, origin=str(path), environ=environ, searched=searched)
@@ -82,7 +82,7 @@ def parse_study(
 
 
 def parse_stored_study(text: str, *, name: str, origin: str) -> StudySpec:
-    """Read the study file that was stored with results, for what does not depend on connections and secrets.
+    """Read the study file that was stored with results, for settings that do not depend on connections and secrets.
 
     Args:
         text: The text, in YAML.
@@ -99,7 +99,8 @@ def parse_stored_study(text: str, *, name: str, origin: str) -> StudySpec:
     try:
         return parsed(os.environ)
     except StudyFileError as error:
-        # Variables usually hold addresses and secrets. So any value will do for a variable that is not set here.
+        # Variables usually hold addresses and secrets, which are not needed here. So a variable that is not set gets
+        # any value.
         try:
             return parsed(defaultdict(lambda: "1", os.environ))
         except StudyFileError:

@@ -48,7 +48,7 @@ def study_client() -> ValueReader:
         try:
             return client_of(value)
         except UnknownClient as error:
-            # The value that was given, with which the message ends, is added to every refusal.
+            # The message ends with the given value. It is cut off here, because the value is added to every refusal.
             raise refused(str(error).rpartition(", not ")[0] or str(error)) from None
 
     schema = {
@@ -183,7 +183,7 @@ class Files:
         return {} if found is None else read_properties(found)
 
     def producer(self, path: str, place: KeyPath, written_for: FileClient, client: Client) -> ProducerFile:
-        """Return what a producer's properties file means to the client that is measured.
+        """Return the contents of a producer's properties file for the client that is measured.
 
         If no local file may be read, the method notes a problem and returns a file without properties.
 

@@ -132,7 +132,7 @@ _OWN_BROKER: Final = STARTER_TEXT[STARTER_TEXT.index("target:\n") : STARTER_TEXT
 
 
 def name_line(file: str) -> str:
-    """Return a line that names the study in a file whose own name can't be that of a study; empty if it can be."""
+    """Return the line that names the study, if the name of the file is not a valid study name; otherwise empty."""
     name = Path(file).stem
     try:
         STUDY_NAME.read(name)
@@ -147,7 +147,7 @@ def starter_text(bootstrap: str | None = None, file: str = _FILE) -> str:
 
     Args:
         bootstrap: Addresses of the cluster to measure on; None for a broker that is started on this machine.
-        file: The file that it will be in.
+        file: The name of the file to which the text will be written.
     """
     text = STARTER_TEXT.replace(f"tuner run {_FILE}", f"tuner run {shlex.quote(file)}")
     text = text.replace(_NAME, name_line(file) or _NAME)

@@ -1,6 +1,6 @@
 """Reads YAML strictly into plain values, notes the line of each value, and replaces environment variables.
 
-The module reads the events of the YAML parser, so that YAML never constructs objects. Plain words follow the core
+The module reads the events of the YAML parser, so that YAML never constructs objects. Unquoted words follow the core
 schema of YAML 1.2: `no`, `on`, `07:00`, `100:30` and `010` are texts, and `1e6` is a number. The module refuses
 repeated keys, anchors and aliases, tags, a second document, and a depth or size that no study needs.
 

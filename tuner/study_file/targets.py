@@ -1,4 +1,4 @@
-"""Reads from a study file which clusters are measured, and checks the settings of each."""
+"""Reads from a study file the clusters that are measured, and checks the settings of each cluster."""
 
 from runners.errors import RunnerError
 from runners.java_client.key_stores import with_java_stores_read

@@ -65,7 +65,7 @@ def parse_duration(text: str) -> float:
 
 
 def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["SizeResults", ...]:
-    """Return the results of the record size that the user asked for, or those of all record sizes.
+    """Return the results of one record size; of all record sizes if `record_bytes` is None.
 
     Raises:
         typer.BadParameter: The study has no such record size.
@@ -78,7 +78,7 @@ def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["Siz
 
 @contextmanager
 def refused_as_usage() -> Iterator[None]:
-    """Raise a refusal of what the user asked for as an error about the command line.
+    """Run the block, and raise its `RequestRefused` as an error about the command line.
 
     Raises:
         typer.BadParameter: The block raised a `RequestRefused`.
@@ -208,7 +208,7 @@ def executor(tried: str = "the command", default: str | bool = True) -> Any:
     """Return the option for where the benchmarks run.
 
     Args:
-        tried: What a user may try without Kafka.
+        tried: What a user can try out without Kafka, in words, for the help.
         default: What holds without the option, in words; True if it is the default of the parameter.
     """
     return typer.Option(
@@ -259,7 +259,7 @@ def target_of(
         brokers: How many brokers to start; None for one.
         topic: The user's topic to write to.
         like: The user's topic whose settings the created topics get.
-        link: What lies between the client and the brokers that are started.
+        link: The network link between the client and the brokers that are started; None for no link.
 
     Raises:
         typer.BadParameter: An option needs `--bootstrap` and it is missing, two options exclude each other, or

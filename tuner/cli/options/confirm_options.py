@@ -10,13 +10,13 @@ from tuner.model.goals import Goal
 
 
 def max_rounds(least: int, default: str, panel: Panel = None, uncertain: str = "gain") -> Any:
-    """Return the option for the most rounds.
+    """Return the option for the maximum number of rounds.
 
     Args:
         least: The smallest number that the user may give.
-        default: What holds without the option, in words.
-        panel: The panel of the help in which it is shown; None for the panel of all other options.
-        uncertain: What further rounds are to show.
+        default: The default of the option, in words.
+        panel: The panel of the help that shows the option; None for the panel of all other options.
+        uncertain: The quantity for which further rounds are measured, in words.
     """
     return typer.Option(
         min=least,
@@ -71,7 +71,7 @@ UndoRounds = Annotated[int | None, undo_rounds("confirm.undo_rounds of the study
 
 @dataclass(frozen=True, kw_only=True)
 class ConfirmOptions:
-    """The options of `tuner confirm` that it has with and without a service."""
+    """The options that `tuner confirm` has with and without a service."""
 
     goals: Goals = None
     rounds: Rounds = None

@@ -1,4 +1,4 @@
-"""The options of `tuner predict` that it has with and without a service."""
+"""The options that `tuner predict` has with and without a service."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ def _retention_s(text: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
-    """The options of `tuner predict` that it has with and without a service."""
+    """The options that `tuner predict` has with and without a service."""
 
     pairs: Annotated[
         list[str] | None,
@@ -133,7 +133,7 @@ class PredictOptions:
         return self.sweeps[0] if self.sweeps else None
 
     def limits(self) -> Retention | None:
-        """Return what the options say of retention and disks; None if they say nothing.
+        """Return the retention limits and the disks from the options; None if no such option was given.
 
         Raises:
             typer.BadParameter: A value is too small, or options need or exclude each other.
@@ -154,7 +154,7 @@ class PredictOptions:
         return Changes(**load, properties=parse_pairs(self.pairs or []))
 
     def as_query(self) -> dict[str, Any]:
-        """Return the parameters of the service's REST resource that ask for the same, without the properties."""
+        """Return the equivalent parameters of the service's REST resource, without the properties."""
         return {
             "begin": "study" if self.config is None else "defaults",
             **{name: getattr(self, name) for name in LOAD_SETTINGS},

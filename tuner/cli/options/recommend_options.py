@@ -83,7 +83,7 @@ FormOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions:
-    """The options that say which recommendation is meant, with and without a service."""
+    """The options that select a recommendation, with and without a service."""
 
     record_bytes: RecordBytes = None
     goal: AskedGoal = None
@@ -93,13 +93,13 @@ class ExplainOptions:
 
     @property
     def conditions(self) -> Conditions:
-        """What was asked of the config, in addition to the study's own constraints."""
+        """The user's conditions for the config, in addition to the study's own constraints."""
         return Conditions.named(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecommendOptions(ExplainOptions):
-    """The options of `tuner recommend` that it has with and without a service."""
+    """The options that `tuner recommend` has with and without a service."""
 
     form: FormOption = Format.TABLE
     as_json: options.Json = False

@@ -1,4 +1,4 @@
-"""The study that the options of `tuner run` and `tuner plan` describe, with or without a study file."""
+"""Makes a study from the options of `tuner run` and `tuner plan`, with or without a study file."""
 
 import os
 import re
@@ -95,7 +95,7 @@ _NEVER_CHANGED: Final = frozenset({"search.method", "search.seed"})
 
 @dataclass(frozen=True, kw_only=True)
 class StudyFromOptions(StudyOptions):
-    """The study that the options of a command describe, made from these options."""
+    """The options of a command that describe a study, and the study that is made from them."""
 
     def study(self) -> tuple[StudySpec, str]:
         """Return the study that the options describe, and the text of its study file.
@@ -110,10 +110,10 @@ class StudyFromOptions(StudyOptions):
         return replace(spec, ray=replace(spec.ray, address=self.ray_address or spec.ray.address)), text
 
     def new_or_same_study(self, say: Callable[[str], None] | None = None) -> tuple[StudySpec, str]:
-        """Return the study like `study`, under a name that no study with other settings has.
+        """Return the same study as `study`, with a name that no study with other settings has.
 
-        Only a name that the program has made is changed: if a study of this name has other settings, the name gets the
-        end `-2`, or the first higher number for which there is no study, or one with the same settings.
+        Only a name that the program has chosen is changed. If a study of this name has other settings, `-2` is added to
+        the name, or the next number for which there is no study or a study with the same settings.
 
         Args:
             say: Called with a sentence for the user if the name was changed.
@@ -155,11 +155,11 @@ class StudyFromOptions(StudyOptions):
                 ) from None
             text = with_name(text, self.study_file.stem)  # a service does not see the name of the file
             name = name_in(text, self.study_file.stem, str(self.study_file))
-            if name is None:  # this can be no study, which the service says, too
+            if name is None:  # this can't be a study file, and the service will say so
                 return text
             return self._changed(text, name, self.study_file, {"target": target} if target else {})
         sections = self._sections_without_file(target or "service")
-        if self.current is not None:  # a service reads no file of ours
+        if self.current is not None:  # the service can't read a file on this host, so its contents are sent
             with named_file(self.current):
                 written_for = self.current_client or FileClient.AUTO
                 file = read_producer_file(self.current, written_for, self._client)
@@ -175,10 +175,10 @@ class StudyFromOptions(StudyOptions):
         return client_of(self.client or "librdkafka")
 
     def default_name(self, target: str | None = None) -> str:
-        """Return the name of the study of a command without a study file if the user gave none.
+        """Return the default name of the study of a command without a study file.
 
         Args:
-            target: What the name begins with; by default `service`.
+            target: The beginning of the name; by default `service`.
         """
         return str(self._sections_without_file(target or "service")["study"]["name"])
 
@@ -189,7 +189,8 @@ class StudyFromOptions(StudyOptions):
             spec: The study that the options describe.
 
         Raises:
-            typer.BadParameter: A limit is too low. The message has the least value, and how to make the study smaller.
+            typer.BadParameter: A limit is too low. The message names the lowest value, and says how to make the study
+                smaller.
         """
         try:
             check_limits(spec)
@@ -223,7 +224,7 @@ class StudyFromOptions(StudyOptions):
         """Return the sections of the study file of a command without a study file.
 
         Args:
-            target: What the name of the study begins with if the user gave none.
+            target: The beginning of the study's name if the user gave no name.
         """
         sizes = sizes_in(self.record_bytes or "100,1000")
         made = "-".join(map(str, (target, *sizes)))
@@ -262,7 +263,7 @@ class StudyFromOptions(StudyOptions):
             )
 
     def _changed(self, text: str, name: str, file: Path, more: Mapping[str, Any] | None = None) -> str:
-        """Return the text of a study file with the settings of the options; the text itself if none is given.
+        """Return the text of a study file with the settings of the options; the same text if no option is given.
 
         With another client, the study gets another name.
         """
@@ -312,7 +313,7 @@ def naming_options(baseline: str = "--current") -> Iterator[None]:
         baseline: The option that names the baseline's properties file.
 
     Raises:
-        ConfigError: That file is wrong.
+        ConfigError: The baseline's properties file is wrong.
         typer.BadParameter: The value of an option is wrong.
     """
     try:
@@ -321,10 +322,10 @@ def naming_options(baseline: str = "--current") -> Iterator[None]:
         names = {
             problem: baseline if problem.key == "baseline" else option_of(problem.key) for problem in error.problems
         }
-        told = "; ".join(dict.fromkeys(f"{name}: {problem.what}" for problem, name in names.items()))
+        message = "; ".join(dict.fromkeys(f"{name}: {problem.what}" for problem, name in names.items()))
         if set(names.values()) == {baseline}:  # the properties are wrong, not the command
-            raise ConfigError(told) from None
-        raise typer.BadParameter(told) from None
+            raise ConfigError(message) from None
+        raise typer.BadParameter(message) from None
 
 
 def option_of(key: str) -> str:

@@ -86,7 +86,7 @@ Warmup = Annotated[float | None, workload_options.warmup(twice=True, default="2,
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
-    """The arguments and options of `tuner verify` that it has with and without a service."""
+    """The arguments and options that `tuner verify` has with and without a service."""
 
     file: File
     against: Against = None
@@ -105,7 +105,7 @@ class VerifyOptions:
 
 
 def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
-    """Return the fewest and the most rounds that `--rounds` and `--max-rounds` ask for; None is an option left out.
+    """Return the minimum and maximum number of rounds from `--rounds` and `--max-rounds`; None if not given.
 
     Raises:
         typer.BadParameter: The maximum is below the number of rounds.

@@ -98,7 +98,7 @@ def seconds(*names: str, panel: Panel = None, twice: bool = False, default: Defa
     Args:
         names: The names of the option; by default the name of the parameter.
         panel: See `Panel`.
-        twice: Whether the load is at full speed and again at the fixed rate.
+        twice: Whether the command measures twice: at full speed and at the fixed rate.
         default: See `Default`.
     """
     text = f"Seconds of load that are measured{_TWICE if twice else ''}."
@@ -112,7 +112,7 @@ def warmup(panel: Panel = None, *, twice: bool = False, default: Default = True)
 
 
 def max_bytes(panel: Panel = None) -> Any:
-    """Return the option for the most bytes that one measurement may send."""
+    """Return the option for the largest number of bytes that one measurement may send."""
     return typer.Option(
         metavar="SIZE",
         help="The highest number of bytes that one measurement may send. "
@@ -126,7 +126,7 @@ def limits_of(max_bytes: str, largest_bytes: int) -> Limits:
 
     Args:
         max_bytes: The value of `--max-bytes`, such as `50GB`.
-        largest_bytes: Bytes of the largest record that it sends.
+        largest_bytes: Bytes of the largest record that the measurement sends.
 
     Raises:
         typer.BadParameter: The text is not a size, or not even one record is allowed.

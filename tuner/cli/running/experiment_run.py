@@ -1,4 +1,4 @@
-"""How an experiment is run with its progress on the screen, by `tuner experiment run` and `tuner calibrate`."""
+"""Runs an experiment with its progress on the screen, for `tuner experiment run` and `tuner calibrate`."""
 
 from tuner import api
 from tuner.model.experiment import ExperimentSpec
@@ -17,11 +17,11 @@ def run_experiment_shown(
 
     Args:
         spec: The experiment.
-        text: The text of its file.
+        text: The text of the experiment's file.
         silent: Whether to show no progress.
-        mlflow: Whether to write it to MLflow, too.
-        mix_environments: Whether to resume an experiment that was begun in another environment.
-        resumed: Whether the same command would resume it, and not begin another one.
+        mlflow: Whether to write the experiment to MLflow, too.
+        mix_environments: Whether to resume an experiment that was started in another environment.
+        resumed: Whether the same command would resume this experiment, and not start a new one.
     """
     folder = study_folder(spec.name)
     with StudyView(quiet=silent) as searching:

@@ -1,4 +1,4 @@
-"""The studies that keep what `tuner verify`, `compare-clients` and `calibrate` measure; each call has its own."""
+"""Makes and runs the studies of `tuner verify`, `compare-clients` and `calibrate`; each call has a study of its own."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ def study_of_options(
     warmup: float | None = None,
     executor: Executor | None = None,
 ) -> tuple[StudySpec, str]:
-    """Return a study that measures as the options of the command say, and the text of its study file.
+    """Return a study with the settings of the command's options, and the text of its study file.
 
     Args:
         name: The study's name.
@@ -91,11 +91,11 @@ def study_without_search(text: str, name: str, folder: Path, origin: str, advice
 def new_study(stem: str, storage: Storage, *, silent: bool) -> Iterator[str]:
     """Create a study or an experiment with a free name, and remove it if the block ends before anything was measured.
 
-    On Ctrl-C, the user is told what is kept, and that the same command does not go on with it.
+    On Ctrl-C, a message says what is stored, and that the same command does not continue it.
 
     Args:
-        stem: What the name begins with.
-        storage: Where the study is kept.
+        stem: The beginning of the name.
+        storage: Where the study is stored.
         silent: Whether to say nothing if an error ends the block.
 
     Yields:
@@ -151,8 +151,8 @@ def run_own_study(
     Args:
         spec: The study, with a name from `free_name`.
         text: The text of its study file.
-        stem: What the name begins with. If another process takes the name first, the study gets the next one.
-        storage: Where the study is kept.
+        stem: The beginning of the name. If another process takes the name first, the study gets the next name.
+        storage: Where the study is stored.
         silent: Whether to show no progress.
         rates: As for `measure_study`.
     """

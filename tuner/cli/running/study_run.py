@@ -1,4 +1,4 @@
-"""What `tuner run` and `tuner confirm` share: how a study is run on a terminal, and what is printed at its end."""
+"""Runs a study on a terminal and prints its recommendations at the end, for `tuner run` and `tuner confirm`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -43,7 +43,7 @@ def run_with_view(
 
 
 def print_found(results: StudyResults, found: list[Recommendation], *, as_json: bool) -> None:
-    """Print the recommendations, and warn of what users should know before they use a config, each warning once."""
+    """Print the recommendations, and warnings to read before using a config, without repeated warnings."""
     if as_json:
         print_json(study_json(results.name, str(results.folder), found))
     else:

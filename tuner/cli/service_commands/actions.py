@@ -217,15 +217,16 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
 
 
 def _states_after(before: str) -> tuple[str, ...]:
-    """Return the states that a study may have after a task, by its state before. Only the service knows which one.
+    """Return the states that a study may have after a task, from its state before the task.
 
-    A complete study is complete again. Any other may have been complete before a task that failed.
+    A complete study is complete again. A study in another state may have been complete before an earlier task failed;
+    only the service knows this.
     """
     return (JobState.COMPLETE,) if before == JobState.COMPLETE else (JobState.COMPLETE, JobState.PAUSED)
 
 
 def _measured(client: str | None, study: str | None) -> ProducerClient:
-    """Return the client that is measured: the one that the user names, or that of the study to measure like."""
+    """Return the client that is measured: the one that the user names, or the client of the given study."""
     of_study = None
     if client is None and study is not None:
         with service() as at:
@@ -236,7 +237,7 @@ def _measured(client: str | None, study: str | None) -> ProducerClient:
 def _values(
     file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool, advice: str = ""
 ) -> dict[str, str]:
-    """Return the producer properties in a file of the user, and say how the file was understood."""
+    """Return the producer properties in a file of the user, and print notes on how the file was read."""
     with named_file(file):
         found = read_producer_file(file, written_for, measured, advice=advice)
     for note in () if silent else found.notes:

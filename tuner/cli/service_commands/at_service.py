@@ -1,4 +1,4 @@
-"""What the commands of a service have in common: the client with its token, following a study, and recommendations."""
+"""Functions for all commands of a service: the client with its token, following a study, and recommendations."""
 
 import contextlib
 import json
@@ -78,7 +78,7 @@ def media_type(file: Path | None, text: str) -> str:
 
 @contextlib.contextmanager
 def left_at(client: Client, name: str) -> Iterator[None]:
-    """On Ctrl-C, say that the study goes on at the service."""
+    """Run the block, and on Ctrl-C say that the study keeps running on the service."""
     try:
         yield
     except Interrupted:
@@ -91,7 +91,7 @@ def check_ended(client: Client, name: str, ended: str, *wanted: str) -> None:
     """Check the state in which a study has ended.
 
     Raises:
-        StudyError: It is not one of the wanted states, by default complete. The message has the note of the service.
+        StudyError: The state is not one of `wanted`, or by default not complete. The message has the service's note.
     """
     if ended not in (wanted or (JobState.COMPLETE,)):
         note = client.study(name)["note"]
@@ -100,7 +100,7 @@ def check_ended(client: Client, name: str, ended: str, *wanted: str) -> None:
 
 def warn_of_limits(answer: Mapping[str, Any]) -> None:
     """Warn of each value of a study that the service has changed, according to its answer to the new study."""
-    for change in answer.get("limited", ()):  # an earlier service tells it only of submitted studies
+    for change in answer.get("limited", ()):  # a service of an earlier release sends it only for submitted studies
         warn(f"{change['key']} {change['detail']}")
 
 
@@ -215,7 +215,7 @@ def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None
         as_json: Whether to print JSON.
 
     Raises:
-        NoFeasibleConfig: No size has one; `NothingMeasured` if none has a measured baseline.
+        NoFeasibleConfig: No size has a recommendation. It is a `NothingMeasured` if no size has a measured baseline.
     """
     found: list[Recommendation] = []
     refused: ServiceRefused | None = None
@@ -232,7 +232,7 @@ def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None
             warn(f"there is no recommendation for some record sizes: {missing}")
     if found and refused is not None:
         warn(str(refused))
-    if len(goals or ()) > 1:  # all goals of a record size stand together, as without a service
+    if len(goals or ()) > 1:  # print all goals of a record size together, as without a service
         sizes = [each["record_bytes"] for each in client.front(name)["fronts"]]
         found.sort(key=lambda each: sizes.index(each.record_bytes))
     if as_json:

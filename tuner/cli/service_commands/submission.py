@@ -93,7 +93,7 @@ def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str |
     for number in count(2):
         try:
             with _naming_options(asked):
-                # A made name may be that of another user's study, which must not get our settings.
+                # A name that the program has chosen may belong to another user's study, which must keep its settings.
                 return client.submit(text, media_type(asked.study_file, text), may_change=fixed)
         except ServiceRefused as error:
             if fixed or error.kind not in (ProblemKind.SETTINGS_CHANGED, ProblemKind.NAME_TAKEN):
@@ -183,14 +183,14 @@ def _naming_options(asked: StudyFromOptions) -> Iterator[None]:
     try:
         yield
     except ServiceRefused as error:
-        told = error.problem.get("errors", ())
+        faults = error.problem.get("errors", ())
         if asked.study_file is not None and error.kind == ProblemKind.STUDY_FILE:
             named = str(error).replace(ORIGIN, str(asked.study_file), 1)
             raise ServiceRefused(error.status, {**error.problem, "detail": named}) from None
         if (
             asked.study_file is not None
             or error.kind not in (ProblemKind.STUDY_FILE, ProblemKind.LIMIT_TOO_LOW)
-            or not told
+            or not faults
         ):
             raise
-        raise typer.BadParameter("; ".join(f"{option_of(each['key'])}: {each['detail']}" for each in told)) from None
+        raise typer.BadParameter("; ".join(f"{option_of(each['key'])}: {each['detail']}" for each in faults)) from None

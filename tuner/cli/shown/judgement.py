@@ -1,4 +1,4 @@
-"""How `tuner verify` shows whether a file has passed, and its exit code, with and without a service."""
+"""Prints whether a file has passed `tuner verify`, and ends with its exit code, with and without a service."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -24,15 +24,15 @@ from tuner.storage.files import size_name
 def show_found(
     found: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
 ) -> None:
-    """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
+    """Print recommendations or write them to a file, and print the warnings to read before using a config."""
     if output is None:
         typer.echo(printable(export_all(found, form, everything=everything)), nl=False)
     else:
         _write(found, form, output, force=force, everything=everything)
     for each in found:
         _warn_before_use(each, form)
-    if any(each.proven for each in found) and (told := chance_of_wrong_claim(len(found))):
-        say(told)
+    if any(each.proven for each in found) and (chance := chance_of_wrong_claim(len(found))):
+        say(chance)
     if len(found) > 1 and (output is None or is_stream(output)) and form not in (Format.TABLE, Format.JSON):
         warn(
             f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "

@@ -117,7 +117,7 @@ def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
         for _, row in frame.iterrows()
     ]
     # The configs have no column in the alignment, because one long config would push all others to the right.
-    told = aligned([headings[:-1], *rows])
-    width = max(map(len, told))
+    table = aligned([headings[:-1], *rows])
+    width = max(map(len, table))
     configs = [headings[-1], *changed_properties(frame)]
-    return [f"{line:<{width}}   {config}".rstrip() for line, config in zip(told, configs, strict=True)]
+    return [f"{line:<{width}}   {config}".rstrip() for line, config in zip(table, configs, strict=True)]

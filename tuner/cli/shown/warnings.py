@@ -1,4 +1,4 @@
-"""What `tuner front`, `grid`, `recommend` and `explain` warn of after their results, with and without a service."""
+"""The warnings that `tuner front`, `grid`, `recommend` and `explain` print after their results."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, fi
     Args:
         fronts: The fronts in the result of `fronts_json`; none if they were printed as CSV, which has a column for the
             flags of each config.
-        simulated: Whether the study measured nothing on Kafka.
+        simulated: Whether the trials were computed by a model and not measured on a cluster.
         finished: Whether the study ran to its end.
     """
     for front in fronts:
@@ -39,7 +39,7 @@ def warn_about_grid(record: Mapping[str, Any]) -> None:
 
 
 def warn_about_explanations(explained: Iterable[Recommendation], *, finished: bool) -> None:
-    """Print the warnings of the recommendations that were explained, each once.
+    """Print the warnings of the explained recommendations, without repeated warnings.
 
     Args:
         explained: The recommendations.
