@@ -1,4 +1,4 @@
-"""Turns checked sections into an `ExperimentSpec`: makes its rows, and checks what must fit together."""
+"""Turns checked sections into an `ExperimentSpec`: makes its rows, and checks that settings fit together."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ def build_experiment(
     """Return the experiment that a file describes.
 
     Args:
-        written: What the file holds.
+        written: The content of the file.
         name: Name of the experiment if the file gives none.
         files: Reads the files that the experiment file names.
         problems: Collects the problems that are found.
@@ -68,7 +68,7 @@ def build_experiment(
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Makes an experiment from the sections of its file, and notes what does not fit together."""
+    """Makes an experiment from the sections of its file, and notes settings that do not fit together."""
 
     file: ExperimentFile
     name: str
@@ -112,7 +112,7 @@ class Builder:
 
     @property
     def _most_bytes(self) -> int:
-        """The most bytes that a measurement may send."""
+        """The largest number of bytes that a measurement may send."""
         return (self.file.quick if self.quick else self.file.safety).max_bytes_per_trial
 
     def _spec(
@@ -177,12 +177,12 @@ class Builder:
         return left
 
     def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
-        """Return a row; or note which settings are refused, and return None.
+        """Return a row. If settings are refused, note the problems and return None.
 
         Args:
             given: The settings of the row in the section `rows`.
             combination: The settings of the row from the section `vary`.
-            place: Where the settings stand in the file.
+            place: The key path of the settings in the file.
         """
         file, settings = self.file, {**given, **combination}
         settings.pop(_ROW, None)
@@ -274,7 +274,7 @@ class Builder:
         return found[0]
 
     def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, place: KeyPath) -> None:
-        """Check that a trend has rows enough. The quick form may leave rows out."""
+        """Check that a trend has enough rows. The quick form may leave rows out."""
         numbers = {row.number(along) for row in rows if row.matches(of)} - {None, 0.0}
         if len(numbers) < FEWEST_FOR_TREND and not self.quick:
             self.problems.add(
@@ -309,7 +309,7 @@ class Builder:
 
 
 def _load(values: Mapping[str, Any]) -> LoadSection:
-    """Return the load with these settings, which may be values as a file writes them or values already read.
+    """Return the load with these settings, which may be values from YAML or converted values.
 
     Raises:
         Refused: A setting is wrong. The path in the error begins with the name of the setting.

@@ -52,12 +52,12 @@ def _comparisons(section: FindingSection) -> Iterator[Comparison]:
 
 
 def paper_value_of(section: PaperSection) -> PaperValue:
-    """Return what a paper measured for a row."""
+    """Return the values that a paper measured for a row."""
     return PaperValue(row=section.row, values=section.values, source=section.source)
 
 
 def selection_problem(selected: Settings, rows: Sequence[Row], *, quick: bool) -> str:
-    """Return why settings do not select one row, or an empty text if they do. In the quick form, they may select none.
+    """Return why settings do not select exactly one row; empty if they do. In the quick form, they may select no row.
 
     Args:
         selected: The settings, with the row's name as `row`.
@@ -74,7 +74,8 @@ def selection_problem(selected: Settings, rows: Sequence[Row], *, quick: bool) -
 def check_new(spec: ExperimentSpec, problems: Problems, *, quick: bool) -> None:
     """Check that each figure of the paper belongs to one row, and that no finding compares a row with itself.
 
-    Earlier releases accepted both, so the stored file of an experiment is not checked: its results stay readable.
+    Earlier releases accepted both mistakes. So the stored file of an experiment is not checked, and its results stay
+    readable.
 
     Args:
         spec: The experiment.

@@ -1,4 +1,4 @@
-"""The entry to this package: reads an experiment file or one that comes with the tuner, and lists the latter."""
+"""The entry to this package: reads experiment files, and lists the experiments that come with the tuner."""
 
 import os
 from collections.abc import Mapping
@@ -117,8 +117,8 @@ def parse_experiment(
 def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> ExperimentSpec:
     """Read the experiment file that was stored with results.
 
-    What only a run needs is left out: the settings of connections, where MLflow is, and where the clients run. So
-    neither the files nor the variables that these name need to be there.
+    Settings that only a run needs are left out: connections, the address of MLflow, and the hosts of the clients. So
+    the files and variables that these settings name need not exist.
 
     Args:
         text: The text, in YAML.

@@ -32,11 +32,11 @@ def is_searched(settings: Settings) -> bool:
 
 
 def best_of(settings: Settings, place: KeyPath, problems: Problems) -> BestOf | None:
-    """Return which search finds the config of a row; or note which settings are refused, and return None.
+    """Return which search finds the config of a row. If settings are refused, note the problems and return None.
 
     Args:
         settings: All settings of the row.
-        place: Where the settings stand in the file.
+        place: The key path of the settings in the file.
         problems: Collects the problems that are found.
     """
     goal = settings.get(GOAL)
@@ -62,8 +62,8 @@ class Searches:
         written: The sections of the file, in which environment variables are not replaced.
         experiment: Name of the experiment.
         quick: Whether this is the quick form.
-        max_bytes_per_trial: The most bytes that a trial of a search may send.
-        files: Where paths in the file are relative to.
+        max_bytes_per_trial: The largest number of bytes that a trial of a search may send.
+        files: Reads the files that the experiment file names.
         environ: Environment variables for `${NAME}`.
         problems: Collects the problems that are found.
     """
@@ -77,7 +77,7 @@ class Searches:
     problems: Problems
 
     def of(self, rows: Sequence[Row]) -> Iterator[Search]:
-        """Yield the searches that these rows ask for. Each of them covers the record sizes of its rows."""
+        """Yield the searches that these rows need. Each search has the record sizes of its rows."""
         known = self.written.get("searches") or {}
         for name in sorted({row.best_of.search for row in rows if row.best_of is not None} - set(known)):
             there = ", ".join(known) or "none"
@@ -90,7 +90,7 @@ class Searches:
                 yield search
 
     def _search(self, name: str, sections: Mapping[str, Any], rows: Sequence[Row]) -> Search | None:
-        """Return a search; or note why it is refused, and return None."""
+        """Return a search. If it is refused, note the problem and return None."""
         sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
         study, place = f"{self.experiment}-{name}", ("searches", name)
         text = searching_text(
@@ -116,7 +116,7 @@ class Searches:
     def _executor(self, sections: Mapping[str, Any]) -> dict[str, Any]:
         """Return the section executor of a search.
 
-        A search that runs in Ray's workers has the experiment's Ray cluster and zones.
+        If the search runs in Ray's workers, it uses the experiment's Ray cluster and zones.
         """
         own = sections.get("executor") or {}
         if own.get("kind", Executor.RAY) != Executor.RAY:
@@ -131,13 +131,13 @@ class Searches:
 
 
 def _as_written(key: str) -> str:
-    """Return the key of a study file as an experiment file names it: there, the baseline is the section config."""
+    """Return the name of a study file's key in an experiment file, in which the baseline is the section `config`."""
     first, dot, rest = key.partition(".")
     return f"config{dot}{rest}" if first == "baseline" else key
 
 
 def on_cluster(search: Search, bootstrap: str, command_config: Path | None) -> Search:
-    """Return a search on another cluster than its file names.
+    """Return the search with another cluster than the one in its file.
 
     Args:
         search: The search.
@@ -152,7 +152,7 @@ def on_cluster(search: Search, bootstrap: str, command_config: Path | None) -> S
 
 
 def on_ray(search: Search, address: str) -> Search:
-    """Return a search on another Ray cluster than its file names; one that runs without Ray is returned unchanged."""
+    """Return the search with another Ray cluster; a search that runs without Ray is returned unchanged."""
     if search.study.executor is not Executor.RAY:
         return search
     text = changed_text(search.text, {"executor": {"ray_address": address}})

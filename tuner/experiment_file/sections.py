@@ -72,10 +72,10 @@ def _settings(value: object) -> Settings:
 
 
 def _check_single(value: object, *place: str | int) -> None:
-    """Check that a value is a single one, and not a list, a section or none.
+    """Check that a value is a single value, and not a list, a section or empty.
 
     Raises:
-        Refused: It is not.
+        Refused: The value is a list, a section or empty.
     """
     if not isinstance(value, str | int | float):
         raise refused("a setting takes one text, number, true or false", within=place)
@@ -175,7 +175,7 @@ class LoadSection(RecordsSection):
     """Duration of the measurement after which the broker that leads partition 0 is killed, such as 10s."""
 
     def workload(self, seed: int) -> Workload:
-        """Return the load as the runners take it."""
+        """Return the load as a `Workload` for the runners."""
         return Workload.of(
             self,
             record_sizes=self.record_bytes,
@@ -186,7 +186,7 @@ class LoadSection(RecordsSection):
         )
 
     def setup(self) -> Setup:
-        """Return what a measurement needs beside the load."""
+        """Return the conditions of a measurement besides its load."""
         return Setup(
             self.producers,
             self.zone == "same",

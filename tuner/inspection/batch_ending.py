@@ -1,8 +1,8 @@
-"""What ends a producer's batches: their size, the wait (`linger.ms`), or that no second record comes in time.
+"""Finds out what ends a producer's batches: the size, the wait (`linger.ms`), or that no second record comes in time.
 
-Two rules of both clients tell this from the batches of one producer in one partition. A batch that ended because it was
-full has no room for the next record. A batch that ended after a wait has records of that time only, and the next record
-came later. So if one size, or one wait, explains nearly all batches, it is what the producer is configured to.
+Two rules of both clients show this in the batches of one producer in one partition. A batch that ended because it was
+full has no room for the next record. A batch that ended after a wait has only records of that time, and the next record
+came later. So if one size, or one wait, explains nearly all batches, it is the producer's setting.
 
 Source: `RecordAccumulator` and `ProducerBatch` of kafka-clients 4.3; `rd_kafka_broker_produce_toppar` and
 `rd_kafka_msgset_writer_write_msgq` of librdkafka 2.16.
@@ -57,13 +57,13 @@ class BatchEnding:
     """What ends the batches of a topic's producers.
 
     Attributes:
-        ending: What ends them.
-        linger_at_least_ms: The least that `linger.ms` can be.
-        linger_at_most_ms: The most that `linger.ms` can be; None if the batches do not tell.
+        ending: What ends the batches.
+        linger_at_least_ms: The lowest possible value of `linger.ms`.
+        linger_at_most_ms: The highest possible value of `linger.ms`; None if the batches do not show it.
         full_bytes: The size of a full batch, as `batch.size` counts it; None if the batches are not full.
-        producers_differ: Whether the batches of one producer end otherwise than those of another.
-        one_producer_assumed: Whether the most that `linger.ms` can be is known only if one producer writes to each
-            partition, because batches have no producer id.
+        producers_differ: Whether the batches of different producers end for different reasons.
+        one_producer_assumed: Whether `linger_at_most_ms` holds only if a single producer writes to each partition,
+            because the batches have no producer id.
     """
 
     ending: Ending
@@ -76,16 +76,16 @@ class BatchEnding:
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """Batches with what is known of the next one of their producer, as arrays of shape (batches,).
+    """Properties of batches, also in relation to the producer's next batch, as arrays of shape (batches,).
 
     Attributes:
         span_ms: Time from the first to the newest record.
-        between_ms: Time from the first record to the first one of the next batch.
+        between_ms: Time from the first record to the first record of the next batch.
         records: Number of records.
         bytes: Size in the log.
         full: Whether the next record had no room in the batch, judged by the size of the stream's largest batch.
         exact: Whether `full` is known to one record; if not, the batch is only about as large as those near it.
-        compared: Whether the stream has enough batches to take its largest one for a full one.
+        compared: Whether the stream has enough batches to assume that its largest batch is full.
         full_bytes: The size of the producer's largest batch, as `batch.size` counts it.
     """
 
@@ -134,7 +134,7 @@ def _ending(batches: _Batches, known: bool, several: bool) -> BatchEnding | None
     several = several and not known
     if batches.span_ms.size < _LEAST_BATCHES:
         return None
-    # Some batches are sent late, or early, as by a flush. Quartiles leave them out.
+    # Some batches are sent late, or early, for example by a flush. Quartiles leave them out.
     least, low = (float(value) for value in np.quantile(batches.span_ms, [0.25, 0.75]))
     high = float(np.quantile(batches.between_ms, 0.25))
     if float(np.mean(batches.records == 1)) >= _NEARLY_ALL:
@@ -159,13 +159,13 @@ def _ending(batches: _Batches, known: bool, several: bool) -> BatchEnding | None
 
 
 def _only_size_explains(batches: _Batches) -> bool:
-    """Return whether batches with different numbers of records are all full, which a wait would hardly bring about."""
+    """Return whether batches with different numbers of records are all full, which a wait is unlikely to cause."""
     low, high = np.quantile(batches.records, [1 - _NEARLY_ALL, _NEARLY_ALL])
     return bool(np.mean(batches.exact) >= _NEARLY_ALL) and float(high - low) >= _DIFFERENT_RECORDS
 
 
 def _only_wait_explains(batches: _Batches) -> bool:
-    """Return whether the batches are much more alike in their time than in their size."""
+    """Return whether the times of the batches differ much less than their sizes."""
     by_time = (_width(batches.span_ms) + _CLOCK_MS) / float(np.median(batches.span_ms))
     return not np.any(batches.exact) and _MUCH_MORE * by_time <= _width(batches.bytes) / float(np.median(batches.bytes))
 
@@ -176,7 +176,7 @@ def _width(values: NDArray[np.float64]) -> float:
 
 
 def _joined(several: Iterable[Sequence[RecordBatch]]) -> _Batches:
-    """Return the batches of streams, each with its next one; the last one of a stream has none and is left out."""
+    """Return the batches of streams. The last batch of a stream has no next batch and is left out."""
     rows = [row for stream in several for row in _rows(stream)]
     columns = np.array(rows, dtype=np.float64).reshape(len(rows), 8).T
     span_ms, between_ms, records, size, full_bytes, *flags = columns
@@ -187,7 +187,7 @@ def _joined(several: Iterable[Sequence[RecordBatch]]) -> _Batches:
 def _rows(stream: Sequence[RecordBatch]) -> Iterator[tuple[float, ...]]:
     pairs = list(successions(stream))
     by_plain, by_size = _full_by_plain_size(stream, pairs), _full_by_size(pairs)
-    # librdkafka limits the size without compression, the Java client that with compression, which it estimates.
+    # librdkafka limits the size without compression. The Java client limits the compressed size, which it estimates.
     plainly = sum(by_plain) >= _NEARLY_ALL * len(by_plain)
     compared = len(pairs) >= _LEAST_BATCHES
     full_bytes = max(each.plain_bytes if plainly else each.bytes for each in stream)
@@ -198,7 +198,7 @@ def _rows(stream: Sequence[RecordBatch]) -> Iterator[tuple[float, ...]]:
 
 
 def _full_by_plain_size(stream: Sequence[RecordBatch], pairs: Iterable[tuple[RecordBatch, RecordBatch]]) -> list[bool]:
-    """Return for each batch whether the largest one of the stream would have had no room for the next record either."""
+    """Return for each batch whether, with the next record, it would be larger than the largest batch of the stream."""
     most_bytes, most_records = max(each.plain_bytes for each in stream), max(each.records for each in stream)
     return [
         before.plain_bytes + after.first_record_bytes + _RECORD_OVERHEAD_BYTES > most_bytes
@@ -208,10 +208,10 @@ def _full_by_plain_size(stream: Sequence[RecordBatch], pairs: Iterable[tuple[Rec
 
 
 def _full_by_size(pairs: Sequence[tuple[RecordBatch, RecordBatch]]) -> list[bool]:
-    """Return for each batch whether it is compressed, and hardly smaller than the largest one near it.
+    """Return for each batch whether it is compressed, and almost as large as the largest batch near it.
 
-    The Java client fills a batch by an estimate of how far its records are compressed, which it corrects slowly. So the
-    size of full batches differs a little, and grows over the first hundred of them.
+    The Java client fills a batch by an estimate of the compression ratio, which it corrects slowly. So the sizes of
+    full batches differ a little, and grow over the first hundred batches.
     """
     sizes = [before.bytes for before, _ in pairs]
     largest = [max(sizes[max(0, at - _NEAR) : at + _NEAR + 1]) for at in range(len(sizes))]
@@ -222,6 +222,6 @@ def _full_by_size(pairs: Sequence[tuple[RecordBatch, RecordBatch]]) -> list[bool
 
 
 def _follows(before: RecordBatch, after: RecordBatch) -> bool:
-    """Return whether the next record came about as soon as those in the batch did, so that it may have lacked room."""
+    """Return whether the next record came about as soon as the batch's own records, so that it may have lacked room."""
     pause_ms = after.first_created_ms - before.last_created_ms
     return pause_ms <= _LATE_MS + _SOON * before.span_ms / max(1, before.records - 1)

@@ -1,7 +1,7 @@
-"""What a topic's producers could save with larger or better compressed batches, and the ranking of a cluster's topics.
+"""Computes what producers could save with larger or better compressed batches, and ranks the topics of a cluster.
 
-What there is to gain is counted in batches and in bytes, because these are what a cluster's load grows with: a broker
-does the same work for a batch of one record as for a batch of a hundred, and each byte is sent, stored and replicated.
+Savings are counted in batches and in bytes, because the load of a cluster grows with both: a broker does the same work
+for a batch of one record as for a batch of a hundred, and each byte is sent, stored and replicated.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ _NOTICEABLE_RATIO: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """What would be saved if producers waited longer for their batches and compressed them well.
+    """The savings if producers waited longer for their batches and compressed them well.
 
     Attributes:
         batches_ratio: The share of the batches that would be saved.
         bytes_ratio: The share of the bytes that would be saved, with larger batches and the best codec.
-        codec: The best codec: the first of lz4, zstd, snappy and gzip whose bytes are at most 5 % above the fewest;
-            `none` if compression saves less than 5 %.
+        codec: The best codec: the first of lz4, zstd, snappy and gzip that needs at most 5 % more bytes than the codec
+            with the fewest bytes; `none` if compression saves less than 5 %.
     """
 
     batches_ratio: float
@@ -35,13 +35,13 @@ class Savings:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A topic, and what its batches say about its producers.
+    """A topic, and the conclusions from its batches about its producers.
 
     Attributes:
         topic: The name of the topic.
-        traffic: What is known of its batches.
-        ending: What ends them.
-        savings: What there is to gain.
+        traffic: The figures of the topic's batches.
+        ending: What ends the batches.
+        savings: What the producers could save.
     """
 
     topic: str
@@ -51,12 +51,12 @@ class Inspection:
 
     @property
     def recent_batches(self) -> float:
-        """About how many batches were written since the time that was asked about."""
+        """The approximate number of batches that were written since the start of the inspected period."""
         return self.traffic.recent_records / self.traffic.records_per_batch.mean
 
     @property
     def recent_bytes(self) -> float:
-        """About how many bytes were written since the time that was asked about."""
+        """The approximate number of bytes that were written since the start of the inspected period."""
         return self.traffic.recent_records * self.traffic.bytes / self.traffic.records
 
 
@@ -81,7 +81,7 @@ class RankedTopic:
 
 
 def inspection_of(sample: BatchSample) -> Inspection | None:
-    """Return what the batches of a topic say; None if there are none."""
+    """Return the inspection of a topic from a sample of its batches; None if the sample is empty."""
     traffic = traffic_of(sample)
     if traffic is None:
         return None
@@ -89,7 +89,7 @@ def inspection_of(sample: BatchSample) -> Inspection | None:
 
 
 def savings_of(traffic: TopicTraffic) -> Savings:
-    """Return what other settings of the producers could save."""
+    """Return what the producers could save with other settings."""
     merged = traffic.merged
     if not merged.before or not merged.bytes:
         return Savings(0.0, 0.0, UNCOMPRESSED)
@@ -112,11 +112,11 @@ def best_codec(coded_bytes: Mapping[str, int], plain_bytes: int) -> str:
 
 
 def rank_topics(inspections: Iterable[Inspection]) -> list[RankedTopic]:
-    """Return topics in the order of what could be saved, the most first.
+    """Return topics by what could be saved, the topic with the largest savings first.
 
-    Only what was written since the time that was asked about counts. Topics are ranked by the mean of two shares: the
-    batches that could be saved divided by the batches of all topics, and the bytes that could be saved divided by the
-    bytes of all topics.
+    Only batches since the start of the inspected period count. Topics are ranked by the mean of two shares: the batches
+    that could be saved divided by the batches of all topics, and the bytes that could be saved divided by the bytes of
+    all topics.
     """
     found = list(inspections)
     batches = sum(each.recent_batches for each in found)

@@ -3,10 +3,10 @@
 The kernel is Matern 5/2, with a length scale for each parameter. The length scales, the amplitude and the noise are
 chosen to maximise their posterior density.
 
-The expected value before any measurement is a constant, to which a trend may be added: what something else predicts at
-each point. The trend is multiplied by an unknown factor near 1. If measurements contradict the trend, they lower the
-factor. Who makes the trend may also know in which ways it may be wrong: functions that are added to it, each multiplied
-by an unknown factor near 0. The process learns these factors, and what is left over.
+The expected value before any measurement is a constant. A trend may be added to it: the predictions of another model.
+The trend is multiplied by an unknown factor near 1. If measurements contradict the trend, they lower the factor. The
+caller may also give possible errors of the trend: functions that are added to the trend, each multiplied by an unknown
+factor near 0. The process learns these factors, and the remaining differences.
 
 Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 (2.7 for the trend) and 5.
 """
@@ -35,7 +35,7 @@ _FARTHEST: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What a Gaussian process assumes before it has any values.
+    """The assumptions of a Gaussian process before it has any values.
 
     Each attribute called `..._spread` is the standard deviation of a logarithm.
 
@@ -48,9 +48,9 @@ class Prior:
             noticeably.
         length_spread: The uncertainty of each length scale.
         noise_spread: The uncertainty of the noise that comes with the values.
-        trend: The index of the column of a point that has the trend there; None without a trend.
+        trend: The index of the column of the points that contains the trend; None without a trend.
         trend_spread: The standard deviation of the factor of the trend, whose expected value is 1.
-        errors: The indices of the columns of a point that have possible errors of the trend there. The factor of each
+        errors: The indices of the columns of the points that contain possible errors of the trend. The factor of each
             error has the expected value 0 and the standard deviation 1.
     """
 
@@ -88,10 +88,10 @@ class GaussianProcess:
         points: The points at which the values were measured, shape (points, columns).
         lengths: The length scale of each feature, shape (features,).
         variance: The variance of the kernel.
-        prior: What was assumed before the values were known.
+        prior: The assumptions before the values were known.
         root: The lower Cholesky factor of the covariance of the values.
-        weights: The inverse of that covariance, multiplied by the values minus what was expected of them.
-        noise_ratio: How much larger the noise is than it was assumed to be.
+        weights: The inverse of that covariance, multiplied by the differences between the values and their expectation.
+        noise_ratio: The noise divided by the assumed noise.
     """
 
     points: Array
@@ -111,7 +111,7 @@ class GaussianProcess:
             groups: The index of the axis that each feature belongs to, shape (features,).
             values: The values, shape (points,).
             noise_sd: The standard deviation of the noise of each value, shape (points,).
-            prior: What is assumed before the values are known.
+            prior: The assumptions before the values are known.
         """
         posterior = _Posterior(points, groups, values, noise_sd, prior)
         best = posterior.best()

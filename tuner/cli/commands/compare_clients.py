@@ -144,7 +144,7 @@ def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Sid
         given: The study's name, folder or file, or the properties file.
         client: The client that the config must be for. A study may have measured another version of it.
         record_bytes: The record size.
-        silent: Whether to leave out what is told about the file.
+        silent: Whether to leave out the notes about the file.
 
     Raises:
         typer.BadParameter: The study measured another client.

@@ -91,7 +91,7 @@ Theirs = Callable[[float], PerformanceReport]
 
 
 def _tools(opened: OpenTarget, config: ProducerConfig, workload: Workload, limits: Limits) -> tuple[Ours, Theirs]:
-    """Return what measures the workload with each of the two tools, on a new topic each time."""
+    """Return a function for each of the two tools that measures the workload on a new topic."""
     runner = opened.runner(limits=limits)
 
     def theirs(expected: float) -> PerformanceReport:

@@ -177,7 +177,7 @@ def consume(
 
 
 def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> None:
-    """Refuse options that would have no effect, as they are for a topic of our own or for the other start."""
+    """Refuse options that would have no effect, because they need a topic of our own or another start."""
     given = {
         option.opts[0]: getattr(option, "rich_help_panel", None)
         for option in context.command.params
@@ -194,7 +194,7 @@ def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> N
 
 
 def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[str, str]:
-    """Return the consumer properties that the user gave, after asking the client whether it takes them."""
+    """Return the consumer properties that the user gave, after the client has checked them."""
     properties = consumer_values(parse_pairs(pairs), client)
     if client.kind is ClientKind.JAVA:
         source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
@@ -213,7 +213,7 @@ def _own_topic(
     max_bytes: int,
     watch: ReadWatch,
 ) -> tuple[Consumption, Measurement | None]:
-    """Read a topic of our own, which is filled before or written to meanwhile."""
+    """Read a topic of our own, which is filled before or during the reading."""
     if reading.start is Start.TAIL:
         topic = opened.topics.create(workload.partitions, workload.replication)
         runner = Isolated(opened.on_topic(topic, limits=Limits(max_bytes=max_bytes)))

@@ -229,7 +229,7 @@ def report(
 
 
 def _only(found: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
-    """Return the only experiment, for a form that shows one."""
+    """Return the only experiment, for an output form that shows a single experiment."""
     if len(found) > 1:
         raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(found)}; name one of them")
     return found[0]
@@ -240,7 +240,7 @@ def _json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
 
 
 def _stored_results(name: str) -> list[ExperimentResults]:
-    """Return the results of an experiment, or of all of published papers that were run."""
+    """Return the results of one experiment, or of all experiments of published papers that were run."""
     form = name.removeprefix(PAPERS)
     if form not in ("", QUICK_SUFFIX):
         return [load_experiment(find_study(name))]
@@ -263,7 +263,7 @@ def _with_options(
 ) -> ExperimentSpec:
     """Return an experiment with the cluster, the Ray cluster and the number of rounds of the command line.
 
-    Rows that need a link, which only brokers of the tuner have, are left out on a cluster of the user's.
+    On a user's cluster, rows with a link are left out, because only brokers that the tuner starts have a link.
     """
     if bootstrap is None:
         options.target_of(None, command_config)  # it refuses connection settings without an address

@@ -56,7 +56,7 @@ def fork(
             taken = TakenOver.of(spec, str(source.facts().get(NAME, study)), source)
         if not begin_fork(storage, folder, spec, text, source, taken.trials, say):
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")
-    if study_file is None and not (folder / STUDY_FILE).is_file():  # a shared storage keeps the text elsewhere
+    if study_file is None and not (folder / STUDY_FILE).is_file():  # with a shared storage, the text is in the database
         folder.mkdir(parents=True, exist_ok=True)
         write_for_everybody(folder / STUDY_FILE, text.encode())
     say(f"{name}: {len(taken.trials)} of {counted(taken.source_trials, 'trial')} of {taken.source} taken over")

@@ -72,7 +72,7 @@ def predict(
     except RequestRefused as error:
         told = f"{error} (--rate, --brokers)" if asked.sweep is None else f"--sweep: {error}"
         raise typer.BadParameter(told) from None
-    if as_json:  # the text begins with them
+    if as_json:  # the text output begins with these warnings
         for caveat in caveats(source):
             warn(caveat)
     _show(wanted, png, force=force, as_json=as_json)

@@ -32,7 +32,7 @@ def rm(
         tuner rm before after --yes
     """
     storage = storage_at()
-    # What is removed is gone for good, so it must be named itself, and not by a study file.
+    # Removing is final, so the user must name the study itself; the name of a study file is not enough.
     found = list(dict.fromkeys(find_study(name, storage=storage, by_study_file=False) for name in names))
     shown = ", ".join(map(str, found))
     if not yes and not user_agrees(f"remove for good: {shown}?", f"rm asks before it removes {shown}"):

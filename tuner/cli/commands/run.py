@@ -77,7 +77,7 @@ def run(
 
 
 def _say_time(spec: StudySpec, *, quick: bool) -> None:
-    """Print how long a new study takes, which is the time that `tuner plan` shows; nothing if it is not known."""
+    """Print the time that a new study takes, as `tuner plan` shows it; print nothing if the time is unknown."""
     seconds = estimate.planned_s(spec, spec.spaces.values())
     if seconds is None:
         return
@@ -115,7 +115,7 @@ def _say_links(results: StudyResults, tracking: TrackingSpec) -> None:
 
     location = TrackingLocation.of(tracking, results.folder.parent)
     if location.is_web:
-        with suppress(TrackingError):  # the end of the study has told why MLflow is behind
+        with suppress(TrackingError):  # a message at the end of the study has said why MLflow is behind
             for name, link in links_of(results, location).items():
                 say(f"{name}, in MLflow: {link}")
     say(f"the study in MLflow: tuner ui {results.name}")
