@@ -15,11 +15,11 @@ class Interrupted(BaseException):
 
 
 _TERMINALS: Final[list[int]] = []
-"""Those of the file descriptors 0 to 2 that are a terminal when the command line starts."""
+"""The file descriptors among 0, 1 and 2 that are a terminal when the command line starts."""
 
 
 _INTERRUPTIONS: Final[list[Interrupted]] = []
-"""What `_on_signal` has raised. An error of the clean-up may lack it as its context, because of `ExitStack.close`."""
+"""The exceptions that `_on_signal` has raised. With `ExitStack.close`, an error of the clean-up may have no context."""
 
 
 def catch_signals() -> None:

@@ -27,7 +27,7 @@ from typing import Final
 from tuner.model.trial import Trial
 
 _MOST_PERMUTED: Final = 5
-"""The largest number of configs for which all orders are compared; for more configs, some random orders are."""
+"""The largest number of configs for which all orders are compared. For more configs, random orders are compared."""
 _DRAWN: Final = 200
 """The number of random orders that are compared if there are too many orders to compare all of them."""
 

@@ -22,7 +22,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.storage.bodies import undamaged
 
 SESSION_GAP_S: Final = 900.0
-"""The shortest time between the starts of two rounds, in seconds, with which the second is a session of its own."""
+"""If two rounds start at least this many seconds apart, the second round is a session of its own."""
 _LEAST_SHARE: Final = 0.9
 """The share of `SESSION_GAP_S` that is enough, because a burn-in run before a round may take longer than the others."""
 _NAMES_ON_RECORD: Final = {"confirmation_id": "session", "nominee_repeats": "looks", "undo_rounds": "ablation_rounds"}

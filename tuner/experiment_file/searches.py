@@ -18,7 +18,7 @@ from tuner.study_file.sections import WorkloadSection
 from tuner.study_file.writing import changed_text, searching_text
 
 SEARCH, GOAL = "search", "goal"
-"""The settings with which a row asks for the result of a search."""
+"""The settings by which a row gets its config from a search."""
 _RECORD_BYTES = "record_bytes"
 _SHARED: Final = LOAD_KEYS & set(WorkloadSection.model_fields) - {_RECORD_BYTES}
 """The settings of a load that a study's workload has, too."""

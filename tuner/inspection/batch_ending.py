@@ -24,9 +24,9 @@ from runners.inspection.topic_traffic import overlapping, streams, successions
 _LEAST_BATCHES: Final = 5
 _NEARLY_ALL: Final = 0.9
 _RECORD_OVERHEAD_BYTES: Final = 64
-"""Before a client adds a record, it reserves more room than the record takes: the most that its length can need."""
+"""A client reserves up to this many bytes more than a record takes, because its exact size is not known yet."""
 _COMPRESSED_FILL: Final = 0.85
-"""A compressed batch counts as full from this share of the largest one near it: the client estimates the size."""
+"""A compressed batch counts as full if it has this share of the size of the largest batch near it."""
 _NEAR: Final = 5
 _DIFFERENT_RECORDS: Final = 3
 _MUCH_MORE: Final = 2.0
@@ -34,9 +34,9 @@ _CLOCK_MS: Final = 1
 """Times are whole milliseconds."""
 _LATE_MS: Final = 2.0
 _LATE_RATIO: Final = 0.05
-"""A batch may be sent later than its wait asks for."""
+"""A batch may be sent late by this share of its wait."""
 _CLEAR_MS: Final = 10.0
-"""Waits from here on can't be mistaken for a delay of the client."""
+"""Waits of at least this length can't be mistaken for a delay of the client."""
 _MANY_RECORDS: Final = 1_000
 """If the largest batches have the same number of records, and at least this many, a limit of the client ends them."""
 _SOON: Final = 5.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _VERSIONS: Final[Mapping[str, int]] = {"explanations": 2, "front": 3, "fronts": 2, "trials": 2}
-"""The version of each kind of document that programs may meet in two forms; all other kinds have version 1."""
+"""The version of each kind of document whose form has changed. All other kinds have version 1."""
 
 
 def document(kind: str, /, **values: object) -> dict[str, Any]:

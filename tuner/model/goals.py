@@ -27,7 +27,7 @@ PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]
     ),
     Goal.BALANCED: ((Objective("mb_per_s"), Objective("latency_p99_ms")), ()),
 }
-"""Objectives and constraints by goal: `objectives: balanced` in a study file stands for those of `Goal.BALANCED`."""
+"""The objectives and constraints of each goal. In a study file, `objectives: balanced` selects those of `balanced`."""
 OF_ONE_METRIC: Final = (Goal.THROUGHPUT, Goal.LATENCY)
 """The goals that are each about a single metric."""
 _LATENCY: Final = "latency_p99_ms"

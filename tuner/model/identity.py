@@ -23,7 +23,7 @@ _KEYS: Final = {
     "placement": "executor.placement",
     "consumer_zone": "executor.consumer_zone",
 }
-"""The key of the study file for each setting whose name in `study_identity` differs."""
+"""The key of the study file for each setting that has another name in `study_identity`."""
 
 
 def study_identity(spec: StudySpec) -> dict[str, Any]:

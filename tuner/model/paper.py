@@ -8,7 +8,7 @@ from typing import Final
 from tuner.model.row import Row, RowValue
 
 FEWEST_FOR_TREND: Final = 3
-"""The fewest rows that a trend is computed from."""
+"""The smallest number of rows from which a trend is computed."""
 EXPLAINED_RATIO: Final = 0.1
 """Largest relative difference at which a figure of a paper still counts as explained by an artefact."""
 

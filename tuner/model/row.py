@@ -11,9 +11,9 @@ from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.study_time import OVERHEAD_S
 
 FILLED_BYTES_PER_S: Final = 100e6
-"""About how fast a topic is filled before a measurement, for records of 100 B and brokers on two cores."""
+"""Approximate rate at which a topic is filled before a measurement, for records of 100 B and brokers on two cores."""
 BROKERS_ANEW_S: Final = 8.0
-"""About how many seconds it takes to start three new brokers, after a measurement that has killed one."""
+"""Approximate seconds to start three new brokers after a measurement that has killed a broker."""
 BROKERS_TO_LOSE_ONE: Final = 3
 """The smallest cluster that survives the loss of a broker: brokers vote on metadata, and a majority must be left."""
 RowValue = str | int | float

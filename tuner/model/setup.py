@@ -6,7 +6,7 @@ from typing import Final
 from runners.pools.placement import ANYWHERE, Placement
 
 _AT_ONCE_S: Final = 1e-3
-"""Two moments that are no further apart count as one."""
+"""Two moments that are at most this far apart count as the same moment."""
 
 
 @dataclass(frozen=True, slots=True)

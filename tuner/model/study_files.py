@@ -15,7 +15,7 @@ REPORT_FILE: Final = "report.html"
 RECOMMENDED: Final = "recommended"
 RAY_FOLDER: Final = "ray"
 BESIDE_RESULTS: Final = (REPORT_FILE, RECOMMENDED, RAY_FOLDER)
-"""What lies in the folder beside the results, wherever these are stored, and is removed with the study."""
+"""Files and folders in a study's folder besides the results. They are removed together with the study."""
 
 # Files that the service writes.
 SUBMITTED_FILE: Final = "submitted.yaml"

@@ -21,9 +21,9 @@ So the scatter of a config with few repeats is mostly that of all configs. `obje
 """
 
 _MOST_CORRECTION: Final = 1.25
-"""The most by which a value from the beginning of a study is corrected for drift; see `_contradicted`."""
+"""The largest factor by which early values of a study are corrected for drift; see `_contradicted`."""
 _MOST_FOR_MANY: Final = 1.5
-"""The same if more than a third of the search would be forgotten."""
+"""The same factor if more than a third of the search would be forgotten."""
 _LEAST_LEFT: Final = 10
 """The fewest trials of the search that must be left if more than a third of it is forgotten."""
 _NOT_AVERAGED: Final = ("records_per_s", "delivered_ratio", "held_rate_ratio")

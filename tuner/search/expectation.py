@@ -33,9 +33,9 @@ from tuner.search.knob_space import KnobSpace
 _GROWTH: Final = 1.5
 """The constants are fitted again when there are this many times as many trials, because a fit takes up to a second."""
 _NEWEST: Final = 100
-"""How many of the newest trials the constants are fitted to."""
+"""The number of newest trials to which the constants are fitted."""
 _ERRORS: Final = 3
-"""How many possible errors of the constants are told apart. With more, a proposal takes longer."""
+"""How many possible errors of the constants are considered. With more errors, a proposal takes longer."""
 _DRAWN, _GOOD = 180, 60
 """How many configs are drawn to find the greatest errors, and how many of them, the best, are used."""
 _THROUGHPUTS: Final = ("records_per_s", "mb_per_s")

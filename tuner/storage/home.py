@@ -17,7 +17,7 @@ from tuner.storage.sqlite import FolderStorage
 ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
 STORAGE_VARIABLE: Final = "KAFKA_TUNER_STORAGE"
 _STUDY_FILES: Final = (".yaml", ".yml", ".json")
-"""The endings of study files. Whatever else stands after a dot belongs to the name of a study, such as `v1.2`."""
+"""The suffixes of study files. Any other text after a dot belongs to the name of a study, such as `v1.2`."""
 _NAMED: Final = 12
 """How many studies an error message lists at most. There may be many, because every `tuner verify` makes one."""
 

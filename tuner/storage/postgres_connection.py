@@ -41,7 +41,7 @@ _ANSWER_S: Final = 30.0
 """How long to wait for the answer to one statement; the server may stand still with its connections open."""
 _LEAST_ANSWER_S: Final = 1.0
 _NEWS_S: Final = 2.0
-"""How long an outage must last before the user is told of it."""
+"""Seconds of an outage after which the user gets a message."""
 _HOPELESS: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist", "certificate")
 """Words in the messages of errors that a retry can't solve, so that we report these errors at once.
 

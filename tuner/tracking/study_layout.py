@@ -45,9 +45,9 @@ from tuner.tracking.run_content import (
 
 VOLUME: Final = "hypervolume"
 TIMES: Final = "_x_baseline"
-"""How the names of metrics end that say how many times better than the baseline a config of the search is.
+"""The suffix of metrics that say how many times better than the baseline a config of the search is.
 
-They are called gains only where a confirmation has measured them.
+They are called gains only if a confirmation has measured them.
 """
 
 

@@ -201,7 +201,7 @@ TrackingUri = Annotated[
 Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 
 ROUNDS: Final = ("--rounds", "--max-rounds")
-"""The options for the fewest and the most rounds."""
+"""The options for the minimum and the maximum number of rounds."""
 
 
 def executor(tried: str = "the command", default: str | bool = True) -> Any:

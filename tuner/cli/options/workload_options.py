@@ -14,7 +14,7 @@ from tuner.cli.options.common_options import parse_size
 Panel = str | None
 """The panel of the help in which an option is shown; None for the panel of all other options."""
 Default = str | bool
-"""What holds without an option, in words; True if it is the default of the parameter."""
+"""The default of an option in words; True to show the default of the parameter."""
 _NAMES: Final = {
     "key_bytes": "--key-bytes",
     "different_keys": "--different-keys",

@@ -30,7 +30,7 @@ TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
 _ABOUT_TOKENS: Final = (ProblemKind.NO_TOKEN, ProblemKind.NOT_ALLOWED)
-"""The kinds of error with which the service asks for a token, or for another one."""
+"""The kinds of error with which the service says that a token is missing or that its role is not enough."""
 _NO_RECOMMENDATION: Final = (ProblemKind.NO_FEASIBLE_CONFIG, ProblemKind.NOTHING_MEASURED)
 """The kinds of error with which the service says that a record size has no recommendation."""
 

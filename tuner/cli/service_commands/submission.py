@@ -40,7 +40,7 @@ from tuner.study_file import changed_text
 _OF_A_CLUSTER: Final = frozenset(
     {"bootstrap", "command_config", "container", "brokers", "topic", "like", "ray_address"}
 )
-"""The options of a study that a service does not take, because its operator decides them."""
+"""The options of a study that a service does not accept, because its operator sets them."""
 
 
 @with_options(StudyFromOptions, without=_OF_A_CLUSTER)

@@ -14,13 +14,13 @@ from tuner.model.trial import Trial
 from tuner.storage.protocols import ResultsStore
 
 _USUAL_MARGIN: Final = 10.0
-"""How many times the bytes of the largest recent trial a trial may send: few configs are that much faster."""
+"""A trial may send this many times the bytes of the largest recent trial. Few configs are that much faster."""
 _LEAST_MARGIN: Final = 4.0
-"""As `_USUAL_MARGIN`, if only little is left."""
+"""The same as `_USUAL_MARGIN` if few bytes are left."""
 _SHARE_OF_LEFT: Final = 0.25
 """The share of the remaining bytes that one trial may send, unless `_LEAST_MARGIN` or `_ALWAYS_BYTES` allows more."""
 _ALWAYS_BYTES: Final = 10**9
-"""What a trial may send in any case, if it is left: a second or two of a fast load."""
+"""A trial may always send this many bytes, if they are left: a second or two of a fast load."""
 
 
 class ShareOfOthers(NamedTuple):

@@ -29,7 +29,7 @@ LEAST_TRIALS: Final = 6
 _SPREAD_SHARE: Final = 1 / 3
 """The share of a record size's time that is kept for its confirmation, if the rounds are spread by default."""
 _MOST_SHARE: Final = 2 / 3
-"""The largest such share. If the rounds need more to be far enough apart, they follow one another."""
+"""The largest share that may be kept. If the rounds need a larger share to be far enough apart, they are not spread."""
 _NEARLY: Final = 0.95
 """Rounds may be a little closer together than `SESSION_GAP_S`, because the search may take a little longer."""
 

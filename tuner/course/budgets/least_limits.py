@@ -11,7 +11,7 @@ from tuner.model.spec import Executor, StudySpec
 
 _RULE: Final = "a study must be able to search and confirm each of its record sizes"
 _SLOW_MB_PER_S: Final = 1.0
-"""A throughput that nearly every cluster reaches, to tell that a limit on bytes is certainly too low."""
+"""A throughput that nearly every cluster reaches, so that a limit on bytes is refused only if it is surely too low."""
 
 _TO_TYPE_S: Final = 300.0
 """Seconds added to the earliest possible end, so that the user has time to type the command with `--until`."""

@@ -57,7 +57,7 @@ from tuner.storage.protocols import ResultsStore
 
 _TOO_MANY: Final = "an experiment ends after {} measurements in a row have failed"
 _BURN_IN_OF_TRIAL_RATIO: Final = 0.5
-"""The share of `safety.max_bytes_per_trial`, the bytes of one trial, that the burn-in of a row may send."""
+"""The burn-in of a row may send this share of `safety.max_bytes_per_trial`."""
 
 
 def measure_experiment(

@@ -119,7 +119,7 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
 _NO_LIMITS: Final = frozenset(
     {"constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside", "left_out"}
 )
-"""The parts of a plan that do not limit the measurements: if they change, nothing more has to be measured."""
+"""The fields of a plan that are left out of the limits: if they change, no further measurement is needed."""
 
 
 def confirm_limits(spec: StudySpec) -> dict[str, Any]:
@@ -127,5 +127,5 @@ def confirm_limits(spec: StudySpec) -> dict[str, Any]:
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
     limits = {name: value for name, value in plain.items() if name not in _NO_LIMITS}
     # Settings that are not set are left out, because older releases stored studies without them.
-    asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
-    return limits | {name: value for name, value in asked.items() if value}
+    optional = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
+    return limits | {name: value for name, value in optional.items() if value}

@@ -23,8 +23,8 @@ from tuner.search.starting_points import starting_points_of
 from tuner.search.strategy import Strategy
 
 MakeStrategy = Callable[[SearchSpace, int, ModelExpectation | None], Strategy]
-"""A function that creates the strategy, which proposes configs, from a record size's search space, a seed, and what the
-search expects of configs before it measures them.
+"""A function that creates the strategy, which proposes configs, from a record size's search space, a seed, and the
+predictions of the performance model.
 """
 
 

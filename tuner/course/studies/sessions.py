@@ -26,7 +26,7 @@ from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Kind
 
 _LOOK_S: Final = 20.0
-"""The longest time in seconds for which we wait without reading the clock, because the host may be suspended."""
+"""The longest wait in seconds without reading the clock again. The host may be suspended during a wait."""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ _MEASURED_CONFIG: Final = {
     Kind.CONFIRM: "a winner",
     Kind.UNDO: "a winner, with all its changes or with one undone",
 }
-"""For each kind of trial, what it measures if it does not measure the baseline."""
+"""For each kind of trial, the name of a measured config that is not the baseline."""
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ If a worker is lost, its load ends within a second, at the end of the window.
 """
 _SETTLING_LOOKS: Final = 20
 FILLING: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000})
-"""How a topic is filled before a measurement: in large batches, because that is fast."""
+"""The config that fills a topic before a measurement. Its batches are large, because that is fast."""
 
 
 @dataclass(frozen=True, slots=True)

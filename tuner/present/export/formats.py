@@ -55,7 +55,7 @@ _CLIENTS: Final[Mapping[Format, ClientKind]] = MappingProxyType(
 _TRANSLATED: Final[Mapping[ClientKind, frozenset[Format]]] = MappingProxyType(
     {ClientKind.LIBRDKAFKA: frozenset({Format.JAVA, Format.SPRING}), ClientKind.JAVA: frozenset({Format.LIBRDKAFKA})}
 )
-"""For each client that was measured, the formats of another client that a translation is written in."""
+"""For each client that was measured, the formats for the translation to another client."""
 
 SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
     {

@@ -17,7 +17,7 @@ from tuner.results.recommendations.recommendation import Recommendation
 
 REACHING_FRONT: Final = "reaching the front"
 _ALIKE: Final = 0.1
-"""An effect is reported as "the same" if its interval lies within this distance from 1."""
+"""An effect is reported as "the same" if its whole interval is at most this far from 1."""
 _SHOWN_KNOBS: Final = 3
 _SHOWN_SHARE: Final = 0.05
 

@@ -5,7 +5,7 @@ from typing import Final
 
 _USUAL_RATIO: Final = 8.0
 FROM_ZERO_RATIO: Final = 20.0
-"""Where the axis would otherwise begin at 0, and so keep small values apart, it is logarithmic only from this ratio."""
+"""The smallest ratio for a logarithmic axis if a linear axis would begin at 0."""
 
 
 def is_wide(values: Iterable[float], ratio: float = _USUAL_RATIO) -> bool:

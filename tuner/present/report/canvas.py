@@ -17,7 +17,7 @@ from tuner.present.marks import GENERATOR
 _DPI: Final = 120
 _LOG_STEPS: Final = (1.0, 2.0, 5.0)
 _WIDE: Final = 300.0
-"""An axis over a wider range has room for the powers of ten only."""
+"""A logarithmic axis over a wider ratio has labels only at powers of ten."""
 
 
 def canvas(height: float) -> Figure:

@@ -25,7 +25,7 @@ _HELD_SHARE: Final = 0.9
 
 
 _MOST_ROUNDS: Final = 100
-"""The most rounds that we advise to measure."""
+"""The largest number of rounds that a message advises."""
 
 
 class VerificationOutcome(StrEnum):

@@ -22,9 +22,9 @@ from typing import Final, Self
 from objectives.ratios import LEVEL, Ratio
 
 FEWEST: Final = 3
-"""The fewest comparisons whose scatter is worth fitting a distribution to."""
+"""The smallest number of comparisons to whose scatter a distribution is fitted."""
 _LEAST_SHARE: Final = 1e-5
-"""A smaller variance counts as this share of the median: the ratios of two rounds may be equal by chance."""
+"""Variances below this share of the median are raised to it, because two rounds may have equal ratios by chance."""
 _USED_SHARE: Final = 0.5
 _STEPS: Final = 50
 _CLOSE: Final = 1e-8

@@ -23,7 +23,7 @@ _AMPLITUDE_SPREAD: Final = 0.7
 One objective may differ by 5 % between good configs, and another objective by a factor of 2; the data show which.
 """
 _LEFT_OVER: Final = 0.1
-"""The value that is used instead of `AMPLITUDE` if gains are expected: how far an objective may differ from them.
+"""How far an objective may differ from its expected gains. It replaces `AMPLITUDE` if gains are expected.
 
 With the value of `AMPLITUDE`, searches measured many configs that the model rates as bad.
 """

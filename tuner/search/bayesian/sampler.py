@@ -35,7 +35,7 @@ _CONSIDERED: Final = 6
 _MOST_ROUNDED: Final = 60
 """The most candidates that are rounded to find configs that were not measured yet, because rounding is slow."""
 _MOST_LISTED: Final = 10_000
-"""The most configs of a space for which it is told whether all of them were measured."""
+"""The largest number of configs in a space for which the sampler checks whether all of them were measured."""
 _REFINEMENTS: Final = (0.08, 0.04)
 _REFINED: Final = 8
 _COPIES: Final = 40
@@ -94,7 +94,7 @@ class BayesianSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def is_exhausted(self, study: Study) -> bool:
-        """Return whether every config was measured or is being measured; False if that can't be told.
+        """Return whether every config was measured or is being measured; False if this can't be checked.
 
         The sampler can tell only for a `space` in which every parameter has a list of values.
         """

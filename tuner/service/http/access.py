@@ -23,7 +23,7 @@ from tuner.service.http.tokens import Token, TokenFile, TokenRole
 from tuner.service.problems import MEDIA_TYPE, Problem, problem_of
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Paths that need no token. They tell only whether the service runs."""
+"""Paths that need no token. Their responses say only whether the service runs."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
 _OF_PROXIES: Final = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})

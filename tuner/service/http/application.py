@@ -46,7 +46,7 @@ from tuner.storage.home import storage_at
 _ALIVE_S = 15.0
 _WARM_S = 60.0
 _SHOWN_CHARACTERS = 100
-"""How much of a wrong value or address a message shows."""
+"""How many characters of a wrong value or address a message shows."""
 
 
 def application(

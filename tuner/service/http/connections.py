@@ -16,7 +16,7 @@ PLACE: Final = "place"
 _FEWEST: Final = 10
 _GRACE_S: Final = 1.0
 _PACE_S: Final = 0.005
-"""The time from one closed connection to the next, in seconds, so that strangers who come again cost little."""
+"""Seconds between two connections that are closed, so that strangers who reconnect cost little CPU time."""
 
 
 class Connections:

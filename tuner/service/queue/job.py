@@ -27,7 +27,7 @@ class JobState(StrEnum):
 ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
 """The states in which a process may be running the study. In these states, the study's targets are in use."""
 AT_WORK: Final = (JobState.QUEUED, *ACTIVE)
-"""The states in which the study will go on by itself."""
+"""The states in which the study continues without a request."""
 AT_REST: Final = (JobState.COMPLETE, JobState.PAUSED, JobState.FAILED)
 """The states in which the study can get a task."""
 
