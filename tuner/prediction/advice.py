@@ -14,9 +14,9 @@ from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
 from runners.inspection.record_batch import UNCOMPRESSED
 from runners.inspection.topic_traffic import TopicTraffic
 from runners.performance_model.constants import CODECS
+from runners.performance_model.full_batches import ESTIMATION_FACTOR
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import ESTIMATION_FACTOR
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_overhead_bytes

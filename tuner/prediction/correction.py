@@ -39,7 +39,7 @@ _AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
         "wire_bytes_per_value_byte": 0.015,
         "latency_p50_ms": 0.15,
         "latency_p99_ms": 0.3,
-        BATCHES: 0.3,
+        BATCHES: 0.1,
     }
 )
 """How much the factors of different configs differ, as the standard deviation of their logarithm. Source: the same."""
