@@ -29,14 +29,6 @@ _IDEMPOTENT_RATIO: Final = 1.03
 _NAGLE_RATIO: Final = 0.5
 _MOST_WAITING: Final = 0.8
 """The largest share of its time for which the client's thread serves other partitions while a batch waits for it."""
-_OVERSLEPT_RATIO: Final = 1.0
-"""How much later than an awake thread librdkafka's thread comes if it slept for a long `linger.ms`, as a ratio.
-
-It sleeps for whole milliseconds (`rd_timeout_ms`), unless the application wakes it for a record that comes too late for
-the batch. Source: our grids, where batches were open for `linger.ms` and 0.2 to 0.3 ms.
-"""
-_OVERSLEPT_S: Final = 0.3e-3
-"""The linger time with half of this delay. With a shorter one, responses wake the thread in time."""
 _NO_CODEC: Final = Codec(0.0, 0.0, 0.0)
 
 
@@ -248,8 +240,7 @@ class Stages:
         rate is that of one producer, in records per second.
         """
         linger_s = self.settings.linger_s
-        overslept = _OVERSLEPT_RATIO * (1.0 - self.settings.counts_compressed) * linger_s / (linger_s + _OVERSLEPT_S)
-        wait_s = self.request_wait_s(rate) * (1.0 + overslept)
+        wait_s = self.request_wait_s(rate)
         waiting = 1.0 + rate * (linger_s + wait_s)  # no more partitions have a batch
         in_turn = np.maximum(1.0, np.minimum(self.load.partitions, waiting) / self.settings.batches_per_request)
         return linger_s + wait_s * np.where(self.settings.sticky_s == 0, in_turn, 1.0)
