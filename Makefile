@@ -43,7 +43,7 @@ experiments: $(DEV) ## Run three of the papers' experiments with one round, and 
 	done
 
 failures: $(DEV) ## Kill, pause and cut off every part of real studies, over 100 times (ARGS=--write fills docs/evidence)
-	$(BIN)/python -m tests.campaign_tests.all_failures $(ARGS)
+	$(BIN)/python -m tests.campaign.all_failures $(ARGS)
 
 containers: $(DEV) ## Build the image and test it; starts a Docker engine where none runs (root, Debian)
 	scripts/with-docker sh -c 'scripts/image build && $(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m docker $(ARGS)'

@@ -19,8 +19,7 @@ from typing import Any
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import Ratio
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.goals import goal_metrics
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, goal_metrics
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import StudyResults, load_results

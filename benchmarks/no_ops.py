@@ -20,7 +20,8 @@ from search_spaces.space.parameters import KnobChange
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.goals import Goal
+from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults

@@ -26,7 +26,8 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
-from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.goals import PRESETS, Goal
+from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import SizeResults
 

@@ -36,7 +36,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.client import Client
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.facts import CONFIRMING
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.storage.sqlite import SqliteStore
 

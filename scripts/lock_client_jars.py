@@ -3,7 +3,7 @@
     python scripts/lock_client_jars.py 2.8.2 3.9.1 4.3.1
 
 The pins are written to `runners/java_client/pinned_jars.py`. Afterwards, review the difference and run the tests of
-`tests/java_client_tests`.
+`tests/runners/java_client`.
 """
 
 import sys

@@ -40,12 +40,12 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test in `campaign_tests`, and every test marked `long`, as `campaign`.
+    """Mark every test in `tests/campaign`, and every test marked `long`, as `campaign`.
 
     Tests marked `long` run only with `KAFKA_TUNER_CAMPAIGN=long`.
     """
     for item in items:
-        if "tests/campaign_tests/" in item.nodeid or item.get_closest_marker("long"):
+        if "tests/campaign/" in item.nodeid or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.campaign)
     left_out = [] if LONG_CAMPAIGN else [item for item in items if item.get_closest_marker("long")]
     if left_out:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from tuner.course.experiments.experiment_reporter import ExperimentReporter
     from tuner.course.studies.reporter import Reporter
     from tuner.model.experiment import ExperimentSpec
-    from tuner.model.spec import Goal, StudySpec
+    from tuner.model.goals import Goal
+    from tuner.model.spec import StudySpec
     from tuner.results.experiments.experiment_results import ExperimentResults
     from tuner.results.recommendations.recommendation import Recommendation
     from tuner.results.study_results import SizeResults, StudyResults
@@ -346,7 +347,7 @@ def recommend(
         ValueError: The goal does not exist, `record_bytes` was left out and the study measured several sizes, or
             `allow_loss` is not between 0 and 1.
     """
-    from tuner.model.spec import Goal
+    from tuner.model.goals import Goal
     from tuner.results.recommendations.recommend import recommend
     from tuner.results.recommendations.recommendation import Conditions
 

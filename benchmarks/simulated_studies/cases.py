@@ -38,7 +38,7 @@ from benchmarks.simulated_studies.noise import (
 )
 from benchmarks.simulated_studies.planted import MB_PER_S, P99_MS, Planted
 from objectives.scoring import Constraint
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.target import Target
 from tuner.results.recommendations.recommendation import Conditions
 

@@ -7,7 +7,7 @@ from math import isnan, nan
 from statistics import fmean, median
 from typing import Final
 
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 
 FALSE_RATIO: Final = 0.05
 _COVERED_RATIO: Final = 0.93

@@ -158,6 +158,10 @@ class Contact:
                 f"replication must be at most the number of brokers, but the cluster has {brokers}, so it can't "
                 f"{action}; lower `replication`"
             )
+        if code == KafkaError.TOPIC_EXCEPTION:
+            return WorkloadRefused(
+                f"a topic's name must have at most 249 letters, digits, '.', '_' and '-', but got {request.topic!r}"
+            )
         if code in _NO_ANSWER:
             why = "; ".join(self.complaints()[-2:]) or answer
             return BrokerLost(

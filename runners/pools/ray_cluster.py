@@ -11,7 +11,7 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -71,8 +71,13 @@ def resource_of(zone: str) -> str:
     return f"{_ZONE}{zone}"
 
 
-def facts_here() -> dict[str, str]:
-    """Return this host's name, an id of its network, and the versions of software that affects a measurement."""
+def facts_here(job_modules: Sequence[str]) -> dict[str, str]:
+    """Return this host's name, an id of its network, and the versions of software that affects a measurement.
+
+    Args:
+        job_modules: The modules that are imported when a job is unpickled. It is tried whether this host can import
+            them.
+    """
     facts = {
         "host": socket.gethostname(),
         "place": _place(),
@@ -80,9 +85,8 @@ def facts_here() -> dict[str, str]:
     }
     try:
         facts["kafka-tuner"] = _our_version()
-        # These are the modules that are imported when a job is unpickled.
-        importlib.import_module("tuner.course.trials.trial_target")
-        importlib.import_module("tuner.course.trials.racing")
+        for name in job_modules:
+            importlib.import_module(name)
         client = importlib.import_module("confluent_kafka")
         facts["confluent-kafka"] = importlib.metadata.version("confluent-kafka")
         facts["librdkafka"] = client.libversion()[0]

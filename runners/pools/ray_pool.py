@@ -55,6 +55,7 @@ class RayPool(Pool):
         cluster: RayCluster | None = None,
         target: str | None = None,
         jobs: Sequence[tuple[Placement, int]] = (),
+        job_modules: Sequence[str] = (),
         on_wait: Say = silent,
         tell: Say = silent,
         patience_s: float = _PATIENCE_S,
@@ -70,6 +71,7 @@ class RayPool(Pool):
                 Kafka cluster at a time, so we wait until no other pool uses it.
             jobs: On an existing Ray cluster, where the jobs will run, and with how many producers. The workers of the
                 first are started now. By default, all jobs have `producers` on any nodes.
+            job_modules: On an existing Ray cluster, the modules that each node must be able to import for the jobs.
             on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
             tell: Called with a short sentence that says what went wrong and what was done about it.
             patience_s: A worker that sends no message for this many seconds of its job is killed and counts as lost.
@@ -90,7 +92,7 @@ class RayPool(Pool):
             stack.callback(self._kill_workers)
             seats = None
             if cluster is not None:
-                seats = Seats(self._ray, cluster, tell)
+                seats = Seats(self._ray, cluster, tell, job_modules)
                 for placement, count in jobs:  # unsuitable nodes are reported before we take a target that others use
                     seats.nodes(placement.zones_of_workers(count))
                 if target is not None:

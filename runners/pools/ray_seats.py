@@ -96,11 +96,13 @@ class Seats:
         ray: The module `ray`, connected.
         cluster: The cluster.
         tell: Called with a sentence if we have to wait for nodes or cores, or if workers share nodes.
+        job_modules: The modules that each node must be able to import, as the jobs need them.
     """
 
     ray: Any
     cluster: RayCluster
     tell: Say
+    job_modules: Sequence[str] = ()
     _checked: set[str] = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
 
@@ -152,7 +154,7 @@ class Seats:
         new = {node.id: node for node in wanted if node.id not in self._checked}
         if not new:
             return None
-        ours, answers = facts_here(), self._ask_for_facts(list(new.values()))
+        ours, answers = facts_here(self.job_modules), self._ask_for_facts(list(new.values()))
         if answers is None:
             return "one of its nodes has just left"
         for facts in answers:
@@ -171,7 +173,8 @@ class Seats:
         try:
             asked = self.ray.remote(num_cpus=0, max_retries=0)(facts_here)
             pinned = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            asking = [asked.options(scheduling_strategy=pinned(node.id, soft=False)).remote() for node in nodes]
+            on_nodes = [asked.options(scheduling_strategy=pinned(node.id, soft=False)) for node in nodes]
+            asking = [each.remote(self.job_modules) for each in on_nodes]
         finally:
             by_value.unregister_pickle_by_value(ray_cluster)
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)

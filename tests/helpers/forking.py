@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.helpers.repository import ROOT
+
 _PROGRAM: Final = "from tests.helpers.forking import become_each_command; become_each_command()"
-_CHECKOUT: Final = Path(__file__).parents[2]
 _IMPORTED_FIRST: Final = (
     "tuner.cli.commands.run",
     "tuner.cli.commands.verify",
@@ -36,7 +37,7 @@ class ForkingProcess:
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
-            cwd=_CHECKOUT,  # where `tests` can be imported from
+            cwd=ROOT,  # where `tests` can be imported from
             # Tests find the processes of their studies by these variables.
             env={name: value for name, value in os.environ.items() if not name.startswith("KAFKA_TUNER_")},
         )

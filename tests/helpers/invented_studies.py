@@ -9,7 +9,7 @@ from tests.helpers import trials
 from tests.helpers.stored_studies import store_facts, study_text
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.facts import CONFIRMING, FINISHED_AT, STARTED_AT, STUDY_ID
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.storage.sqlite import SqliteStore
 

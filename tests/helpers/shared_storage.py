@@ -5,15 +5,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tuner.storage.postgres import PostgresStorage
+from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.protocols import ResultsStore, Storage
-from tuner.storage.url import StorageUrl
 
 SHORT_LEASE_S = 2.0
 
 
 def storage_of(url: str, *, lease_s: float = 30.0, patience_s: float = 30.0) -> PostgresStorage:
     """Return the storage at an address, with less patience than in production."""
-    return PostgresStorage(StorageUrl.parse(url), lease_s=lease_s, patience_s=patience_s)
+    return PostgresStorage(PostgresUrl.parse(url), lease_s=lease_s, patience_s=patience_s)
 
 
 class Opened:

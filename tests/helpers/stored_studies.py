@@ -36,8 +36,9 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TOTALS,
 )
+from tuner.model.goals import Goal
 from tuner.model.progress import Progress
-from tuner.model.spec import Goal, StudySpec, WorkloadSpec
+from tuner.model.spec import StudySpec, WorkloadSpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import StudyResults, load_results

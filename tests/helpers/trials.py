@@ -8,7 +8,7 @@ from objectives.scoring import Constraint, Objective, score
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.model.spec import PRESETS, Goal
+from tuner.model.goals import PRESETS, Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, size_results
 

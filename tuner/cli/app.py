@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Mapping
@@ -47,14 +48,7 @@ class _Commands(TyperGroup):
         commands = _commands()
         called = args[0]
         if called in commands:
-            module, _, name = commands[called][0].partition(":")
-            function = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
-            alone = typer.Typer(rich_markup_mode=app.rich_markup_mode)
-            if isinstance(function, typer.Typer):
-                alone.add_typer(function, name=called)
-            else:
-                alone.command(called)(function)
-            self.commands[called] = typer.main.get_group(alone).commands[called]
+            self.commands[called] = _command(called, commands[called][0])
             _name_values(self.commands[called], ctx)
         elif called in COMMANDS:
             raise typer.BadParameter(
@@ -68,7 +62,10 @@ class _Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the called command. If an option has a wrong value, the error also shows this value."""
+        """Run the called command. If an option has a wrong value, the error also shows this value.
+
+        The error about an option that the command has without a service only says so.
+        """
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -77,6 +74,28 @@ class _Commands(TyperGroup):
                 rule = error.message.removeprefix("Value error, ").replace("Input should", "must").rstrip(".")
                 error.message = rule if wrong in rule else f"{rule}, but got {wrong}"
             raise
+        except typer.TyperException as error:
+            option, called = getattr(error, "option_name", None), ctx.invoked_subcommand  # of Typer's NoSuchOption
+            if called in COMMANDS and _commands()[called] is SERVICE_COMMANDS.get(called):
+                local = _command(called, COMMANDS[called][0])
+                if any(option in parameter.opts for parameter in local.params):
+                    raise typer.BadParameter(
+                        f"{option} can't be used with a service: leave it out, or leave out --server (or {_SERVER})",
+                        ctx=getattr(error, "ctx", None),
+                    ) from None
+            raise
+
+
+def _command(name: str, place: str) -> Any:
+    """Import the function `module:function` that implements a command, and return its command."""
+    module, _, function_name = place.partition(":")
+    function = getattr(importlib.import_module(f"tuner.cli.{module}"), function_name)
+    alone = typer.Typer(rich_markup_mode=app.rich_markup_mode)
+    if isinstance(function, typer.Typer):
+        alone.add_typer(function, name=name)
+    else:
+        alone.command(name)(function)
+    return typer.main.get_group(alone).commands[name]
 
 
 def _name_values(command: Any, ctx: Any) -> None:
@@ -160,9 +179,17 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open as long as the process
 
 
+def _print_in_any_encoding() -> None:
+    """Print what the user's locale has no character for, such as the sign in `±24 %`, as an escape such as `\\xb1`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def start() -> None:
     """Run the command line, and turn every expected error into one message and its exit code."""
     _open_closed_streams()
+    _print_in_any_encoding()
     catch_signals()
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.

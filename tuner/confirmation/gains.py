@@ -13,8 +13,7 @@ from tuner.confirmation.caveats import caveats_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of
 from tuner.confirmation.winners import MeasuredPlan, decisions
-from tuner.model.goals import goal_metrics
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, goal_metrics
 from tuner.model.trial import Kind, State, Trial
 
 SIDE_EFFECT_LEVEL: Final = 0.975

@@ -16,7 +16,8 @@ from objectives.claims import confirmation_error_rate
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import Constraint
 from tuner.model.facts import CONFIRMING
-from tuner.model.spec import ALLOW_LOSS, ConfirmSpec, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal
+from tuner.model.spec import ConfirmSpec
 from tuner.model.trial import Kind, Trial
 from tuner.storage.bodies import undamaged
 
@@ -112,6 +113,7 @@ class ConfirmationPlan:
         baseline: str,
         nominees: Mapping[Goal, tuple[str, ...]],
         trials: Iterable[Trial],
+        *,
         constraints: Sequence[Constraint] = (),
         confirmation_id: str = "",
         earlier: Sequence["ConfirmationPlan"] = (),

@@ -8,8 +8,7 @@ from objectives.claims import LARGEST_SHARE, Decision, claims_about_configs
 from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
-from tuner.model.goals import goal_metrics, goal_rank
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, goal_metrics, goal_rank
 from tuner.model.trial import Kind, State, Trial
 
 

@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runners.clusters.topics.topic_for_run import DELETION_S
-from runners.errors import signals_unwrapped
 from runners.host_processes.places import target_lock
 from runners.pools.local_pool import LocalPool
 from runners.pools.placement import Placement
@@ -20,12 +19,11 @@ from runners.reporting import Say
 from runners.runner import Runner
 from search_spaces.client import Client
 from tuner.course.environment import check_environment, environment_facts
-from tuner.course.mirroring import Mirror, finish_mirror, state_after
+from tuner.course.mirroring import Mirror, finish_mirror
 from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
 from tuner.course.trials.bench import Bench
+from tuner.course.trials.racing import PhaseRule
 from tuner.course.trials.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
-from tuner.model.errors import RecordUnwritable
-from tuner.model.progress import Progress
 from tuner.model.study_files import RAY_FOLDER
 from tuner.model.target import Target
 from tuner.storage.protocols import ResultsStore
@@ -104,18 +102,6 @@ def open_bench(
         yield bench
 
 
-@contextmanager
-def telling_errors(tell: Callable[[Progress], None]) -> Iterator[None]:
-    """If an error, Ctrl-C or the deadline ends the `with` block, pass this to `tell`, for `tuner status`."""
-    try:
-        with signals_unwrapped():
-            yield
-    except BaseException as error:
-        with suppress(RecordUnwritable):  # on a full disk, the first error says so already
-            tell(Progress(state_after(type(error))))
-        raise
-
-
 def _targets(
     equipment: Equipment, stack: ExitStack, keys: Sequence[str], say: Say
 ) -> tuple[list[TrialTarget], dict[str, Any]]:
@@ -162,6 +148,7 @@ def _pool(equipment: Equipment, keys: Sequence[str], say: Say) -> Pool:
         cluster=equipment.ray,
         target=",".join(keys) or None,
         jobs=equipment.ray_jobs,
+        job_modules=(TrialTarget.__module__, PhaseRule.__module__),  # a job holds runners and the rule of its phase
         on_wait=partial(tell_waiting, say),
         tell=say,
     )

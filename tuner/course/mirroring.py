@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from runners.reporting import counted
-from tuner.model.errors import DeadlinePassed
-from tuner.model.progress import StudyState
+from tuner.model.progress import StudyState, state_after
 from tuner.model.secrets_in_urls import secrets_in
 from tuner.model.spec import TrackingSpec
 from tuner.model.target import Target
@@ -67,14 +66,6 @@ class Mirror(Protocol):
             timeout_s: The time limit, in seconds.
             state: How the study has ended.
         """
-
-
-def state_after(error: type[BaseException] | None) -> StudyState:
-    """Return how a study has ended whose process raised an error of this class; None stands for its regular end."""
-    if error is None:
-        return StudyState.FINISHED
-    interrupted = issubclass(error, DeadlinePassed) or not issubclass(error, Exception)
-    return StudyState.INTERRUPTED if interrupted else StudyState.FAILED
 
 
 def finish_mirror(

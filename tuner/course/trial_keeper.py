@@ -1,15 +1,19 @@
-"""Keeps the trials of a study or an experiment: stores each one, and ends the run after errors that must end it."""
+"""Keeps the trials of a study or an experiment: stores each one, and ends the run after errors that must end it.
+
+It also stores how the run has ended.
+"""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
+from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
 from runners.host_processes.processes import ProcessIdentity
 from tuner.course.mirroring import Mirror
-from tuner.model.errors import TooManyFailures
-from tuner.model.progress import Progress
+from tuner.model.errors import RecordUnwritable, TooManyFailures
+from tuner.model.progress import Progress, StudyState, state_after
 from tuner.model.trial import Kind, State, Trial
 from tuner.storage.protocols import ResultsStore
 
@@ -73,6 +77,22 @@ class TrialKeeper:
                 updated_at=utc_now().isoformat(timespec="seconds"),
             )
         )
+
+
+@contextmanager
+def telling_end(tell: Callable[[Progress], None]) -> Iterator[None]:
+    """Run the block, which measures, and pass to `tell` how it has ended, for `tuner status`.
+
+    It ends regularly, or by an error, Ctrl-C or the deadline.
+    """
+    try:
+        with signals_unwrapped():
+            yield
+            tell(Progress(StudyState.FINISHED))
+    except BaseException as error:
+        with suppress(RecordUnwritable):  # on a full disk, the first error says so already
+            tell(Progress(state_after(type(error))))
+        raise
 
 
 def utc_now() -> datetime.datetime:

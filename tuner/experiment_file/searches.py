@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from tuner.experiment_file.sections import LOAD_KEYS, Settings
 from tuner.model.experiment import Search
+from tuner.model.goals import Goal
 from tuner.model.row import BestOf, Row
-from tuner.model.spec import Executor, Goal
+from tuner.model.spec import Executor
 from tuner.study_file import parse_study
 from tuner.study_file.errors import KeyPath, Problems, StudyFileError
 from tuner.study_file.properties import Files
@@ -92,8 +93,15 @@ class Searches:
         """Return a search; or note why it is refused, and return None."""
         sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
         study, place = f"{self.experiment}-{name}", ("searches", name)
-        load, executor = self._load(_SHARED), self._executor(sections)
-        text = searching_text(self.written, study, sizes, sections, load, executor, self.max_bytes_per_trial)
+        text = searching_text(
+            self.written,
+            study,
+            sizes,
+            sections,
+            load=self._load(_SHARED),
+            executor=self._executor(sections),
+            max_bytes_per_trial=self.max_bytes_per_trial,
+        )
         try:
             spec = parse_study(text, name=study, folder=self.files.folder, origin=study, environ=self.environ)
         except StudyFileError as error:

@@ -1,12 +1,33 @@
-"""How good a config is for a goal, compared with the baseline."""
+"""The goals for which configs are recommended, and how good a config is for a goal, compared with the baseline."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from math import exp, inf, log
 from typing import Final
 
-from objectives.scoring import Objective
-from tuner.model.spec import ALLOW_LOSS, Goal
+from objectives.scoring import Constraint, Objective
 
+ALLOW_LOSS: Final = 0.1
+"""A balanced config may lose at most 10 % of any objective, unless `confirm.allow_loss` sets another share."""
+
+
+class Goal(StrEnum):
+    """What a config is recommended for: high throughput, low latency, or both."""
+
+    THROUGHPUT = "throughput"
+    LATENCY = "latency"
+    BALANCED = "balanced"
+
+
+PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]]]] = {
+    Goal.THROUGHPUT: ((Objective("mb_per_s"),), ()),
+    Goal.LATENCY: (
+        (Objective("latency_p99_ms"),),
+        (Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True),),
+    ),
+    Goal.BALANCED: ((Objective("mb_per_s"), Objective("latency_p99_ms")), ()),
+}
+"""Objectives and constraints by goal: `objectives: balanced` in a study file stands for those of `Goal.BALANCED`."""
 OF_ONE_METRIC: Final = (Goal.THROUGHPUT, Goal.LATENCY)
 """The goals that are each about a single metric."""
 _LATENCY: Final = "latency_p99_ms"

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from tuner.model.errors import DeadlinePassed
 from tuner.model.json_types import check_types
 from tuner.model.trial import Kind
 
@@ -102,6 +103,14 @@ def state_of(progress: Progress | None, *, finished: bool) -> StudyState:
     if progress is None:
         return StudyState.NOT_STARTED
     return StudyState.FAILED if progress.state is StudyState.FAILED else StudyState.INTERRUPTED
+
+
+def state_after(error: type[BaseException] | None) -> StudyState:
+    """Return how a study has ended whose process raised an error of this class; None stands for its regular end."""
+    if error is None:
+        return StudyState.FINISHED
+    interrupted = issubclass(error, DeadlinePassed) or not issubclass(error, Exception)
+    return StudyState.INTERRUPTED if interrupted else StudyState.FAILED
 
 
 def is_alive(progress: Progress) -> bool:

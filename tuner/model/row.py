@@ -6,8 +6,8 @@ from typing import Final, Self
 
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
+from tuner.model.goals import Goal
 from tuner.model.setup import ONE_PRODUCER, Setup
-from tuner.model.spec import Goal
 from tuner.model.study_time import OVERHEAD_S
 
 FILLED_BYTES_PER_S: Final = 100e6

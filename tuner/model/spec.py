@@ -17,10 +17,9 @@ from search_spaces.errors import NothingToSearch
 from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
 from tuner.model.errors import RequestRefused
+from tuner.model.goals import ALLOW_LOSS, PRESETS, Goal
 from tuner.model.target import Target
 
-ALLOW_LOSS: Final = 0.1
-"""A balanced config may lose at most 10 % of any objective, unless `confirm.allow_loss` sets another share."""
 RATE_RATIO: Final = 0.3
 """The rate of the paced phase as a share of the baseline's throughput, if the study file sets none."""
 
@@ -46,14 +45,6 @@ class Method(StrEnum):
                 return False
 
 
-class Goal(StrEnum):
-    """What a config is recommended for: high throughput, low latency, or both."""
-
-    THROUGHPUT = "throughput"
-    LATENCY = "latency"
-    BALANCED = "balanced"
-
-
 class NewBroker(StrEnum):
     """Whether each round of a confirmation is measured on newly started brokers."""
 
@@ -67,17 +58,6 @@ class Executor(StrEnum):
     RAY = "ray"
     LOCAL = "local"
     SIMULATED = "simulated"
-
-
-PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]]]] = {
-    Goal.THROUGHPUT: ((Objective("mb_per_s"),), ()),
-    Goal.LATENCY: (
-        (Objective("latency_p99_ms"),),
-        (Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True),),
-    ),
-    Goal.BALANCED: ((Objective("mb_per_s"), Objective("latency_p99_ms")), ()),
-}
-"""Objectives and constraints by goal: `objectives: balanced` in a study file stands for those of `Goal.BALANCED`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 MOST_BROKERS: Final = 9
 """The most brokers that the tuner starts on a host."""
 ADDRESS_RULE: Final = (
-    "an address must read host:port (or [::1]:9092 for IPv6), or host:port,host:port for several brokers"
+    "an address must read host:port (or [::1]:9092 for IPv6), or host:port,host:port for several brokers, with ports "
+    "from 1 to 65535"
 )
 # The client also accepts a security protocol in front of the host.
 _ADDRESS: Final = re.compile(

@@ -33,8 +33,7 @@ from tuner.model.facts import (
     RATES,
     RECORD_SIZES,
 )
-from tuner.model.goals import goal_gain, goal_rank
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal, goal_gain, goal_rank
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Kind, State, Trial
 from tuner.results.changed_constraints import judge_again, own_constraint
 from tuner.results.estimates import Estimates

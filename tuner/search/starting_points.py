@@ -10,7 +10,8 @@ from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
 from search_spaces.space.search_space import SearchSpace
-from tuner.model.spec import Goal, StudySpec
+from tuner.model.goals import Goal
+from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.recommendations.nominees import pick
 from tuner.results.search_state import SearchState

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
-from tuner.model.reserved_names import TOKENS_FILE
 from tuner.model.secrets_in_urls import secrets_in
+from tuner.model.study_names import TOKENS_FILE
 from tuner.model.target import Target
 from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root

@@ -6,15 +6,13 @@ only files that can be made again, such as the report.
 
 import difflib
 import os
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from tuner.model.errors import StudyNotFound
+from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.protocols import Storage
 from tuner.storage.sqlite import FolderStorage
-from tuner.storage.url import StorageUrl
 
 ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
 STORAGE_VARIABLE: Final = "KAFKA_TUNER_STORAGE"
@@ -34,7 +32,7 @@ def study_folder(name: str, root: Path | None = None) -> Path:
     return (root or studies_root()) / name
 
 
-def shared_url(url: str | None = None) -> StorageUrl | None:
+def shared_url(url: str | None = None) -> PostgresUrl | None:
     """Return the address of the database that stores the studies; None if they are stored in folders.
 
     Args:
@@ -44,7 +42,7 @@ def shared_url(url: str | None = None) -> StorageUrl | None:
         StorageMisnamed: The text is not the address of a PostgreSQL database.
     """
     named = url or os.environ.get(STORAGE_VARIABLE)
-    return StorageUrl.parse(named) if named else None
+    return PostgresUrl.parse(named) if named else None
 
 
 def storage_at(url: str | None = None) -> Storage:
@@ -123,14 +121,3 @@ def place_of_studies(storage: Storage, root: Path) -> str:
     """Return where studies are kept, as a part of a sentence that says that none is there."""
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     return f"in {storage.shown}" if storage.is_shared else below
-
-
-def verification_stem(file: str) -> str:
-    """Return what the names of the studies that verify a file begin with: `verify-new` for `new.properties`."""
-    return f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(file).stem)}"[:80]
-
-
-def numbered_name(stem: str, taken: Iterable[str]) -> str:
-    """Return `STEM-1`, or the name with the next number that is not taken."""
-    alike = {name for name in taken if name.startswith(stem)}
-    return next(name for number in range(1, len(alike) + 2) if (name := f"{stem}-{number}") not in alike)

@@ -23,12 +23,12 @@ from tuner.storage.bodies import (
     trial_body,
     undamaged,
 )
-from tuner.storage.connection import Connection, Db, closed_on_error
 from tuner.storage.files import remove_without_results
+from tuner.storage.postgres_connection import Connection, Db, closed_on_error
 from tuner.storage.postgres_lease import LEASE_S, RENEWALS, RenewedLease, take, taken_over_error
 from tuner.storage.postgres_schema import migrate, version_of
+from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.protocols import ResultsStore
-from tuner.storage.url import StorageUrl
 
 READER_PATIENCE_S: Final = 10.0
 """How long a reader retries while the server does not answer: long enough for a restart of the server."""
@@ -89,7 +89,7 @@ class PostgresStorage:
 
     is_shared: Final = True
 
-    def __init__(self, url: StorageUrl, *, lease_s: float = LEASE_S, patience_s: float = DRIVER_PATIENCE_S) -> None:
+    def __init__(self, url: PostgresUrl, *, lease_s: float = LEASE_S, patience_s: float = DRIVER_PATIENCE_S) -> None:
         self._url, self._lease_s, self._patience_s = url, lease_s, patience_s
         self.shown = url.shown
 

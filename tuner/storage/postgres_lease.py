@@ -19,7 +19,7 @@ from typing import Any, Final
 from runners.reporting import Say
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
 from tuner.model.progress import Progress
-from tuner.storage.connection import Connection, Db
+from tuner.storage.postgres_connection import Connection, Db
 
 LEASE_S: Final = 30.0
 RENEWALS: Final = 6

@@ -5,7 +5,7 @@ from typing import Final
 
 from tuner.model.errors import RecordDamaged
 from tuner.model.version import version
-from tuner.storage.connection import Db
+from tuner.storage.postgres_connection import Db
 
 SCHEMA: Final = "kafka_tuner"
 _LOCK: Final = 0x6B61666B61  # an arbitrary number that other programs are unlikely to lock

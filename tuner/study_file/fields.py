@@ -156,7 +156,10 @@ def switch() -> ValueReader:
     return ValueReader(read, {"enum": [*words, True, False]})
 
 
-def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> ValueReader:
+def text(
+    rule: str = "must be a line of text that neither is empty nor begins or ends with a blank",
+    pattern: str = r"\S(.*\S)?",
+) -> ValueReader:
     """Return a reader that accepts texts of one line.
 
     Args:

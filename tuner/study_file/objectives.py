@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from objectives.metrics import OUTCOME_METRICS
 from objectives.scoring import Constraint, Objective
-from tuner.model.spec import PRESETS, Goal
+from tuner.model.goals import PRESETS, Goal
 from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
 from tuner.study_file.fields import ValueReader
 

@@ -28,11 +28,10 @@ from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.files.producer_file import FileClient
 from search_spaces.properties.catalogue import Value
 from search_spaces.space.parameters import KnobChange
-from tuner.model.reserved_names import RESERVED_NAMES
+from tuner.model.goals import Goal
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
-    Goal,
     Method,
     NewBroker,
     PhaseSpec,
@@ -41,6 +40,7 @@ from tuner.model.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
+from tuner.model.study_names import RESERVED_NAMES
 from tuner.model.target import MOST_BROKERS
 from tuner.study_file import fields
 from tuner.study_file.errors import refused

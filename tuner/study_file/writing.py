@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from tuner.model.spec import FORMER_SETTINGS, PRESETS, Goal
+from tuner.model.goals import PRESETS, Goal
+from tuner.model.spec import FORMER_SETTINGS
 from tuner.study_file.errors import Problems, StudyFileError
 from tuner.study_file.strict_yaml import escaped, fill_in, read_yaml, scalar
 
@@ -122,6 +123,7 @@ def searching_text(
     name: str,
     record_bytes: Sequence[str],
     search: Mapping[str, Any],
+    *,
     load: Mapping[str, Any],
     executor: Mapping[str, Any],
     max_bytes_per_trial: int,

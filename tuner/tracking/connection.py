@@ -22,9 +22,9 @@ from urllib.parse import quote, unquote, urlsplit
 
 from tuner.model.errors import StudyError
 from tuner.model.facts import TRACKING
-from tuner.model.reserved_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
 from tuner.model.spec import TrackingSpec
+from tuner.model.study_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

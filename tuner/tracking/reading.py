@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from objectives.scoring import Objective
 from runners.workload import RecordSizes
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.goals import goals_of
-from tuner.model.spec import Goal, TrackingSpec
+from tuner.model.goals import Goal, goals_of
+from tuner.model.spec import TrackingSpec
 from tuner.model.study_files import RECOMMENDED
 from tuner.storage.home import studies_root
 from tuner.tracking import tags

@@ -13,7 +13,7 @@ from objectives.metrics import ShownIn, shown_in
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, HOST, METHOD, SEED, STUDY_ID
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export import Format, export

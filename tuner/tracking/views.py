@@ -1,7 +1,7 @@
 """The prepared views of a study in MLflow: tables and charts in MLflow's menu *Views*, which a link opens.
 
 MLflow keeps a view as a tag of the experiment. MLflow does not document that form.
-Source: MLflow 3.17.2, its web pages (mlflow/server/js). tests/campaign_tests/test_mlflow_in_a_browser.py opens each
+Source: MLflow 3.17.2, its web pages (mlflow/server/js). tests/campaign/test_mlflow_in_a_browser.py opens each
 view.
 """
 

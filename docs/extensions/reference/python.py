@@ -15,7 +15,7 @@ from tuner import client as client_module
 from tuner.course.experiments.experiment_reporter import ExperimentReporter
 from tuner.course.studies.reporter import Reporter
 from tuner.model import errors as study_errors
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Trial
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.experiments.row_results import Mean, RowResults

@@ -56,6 +56,11 @@ _CAUSES = (
         patience_s=1.5,
     ),
     _Cause(
+        r"not valid in current SASL state",
+        TargetRefused,
+        "the listener may take no logins: check the port and security.protocol",
+    ),
+    _Cause(
         r"authentication (failed|error|failure)|SASL .*(error|failed)|saslauthenticat",
         TargetRefused,
         "check the user name, the password and sasl.mechanism",

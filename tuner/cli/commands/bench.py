@@ -128,17 +128,17 @@ def bench(
         typer.Option(
             help="Topic of yours to write to, such as scratch. Its records stay, and it is never deleted. Without this "
             "option, a topic is created and deleted again.",
-            rich_help_panel="Target",
+            rich_help_panel=options.TARGET_PANEL,
         ),
     ] = None,
     like: Annotated[
         str | None,
         typer.Option(
             help="Topic of yours, such as orders, whose partitions, replication and settings the created topic gets.",
-            rich_help_panel="Target",
+            rich_help_panel=options.TARGET_PANEL,
         ),
     ] = None,
-    max_bytes: Annotated[str, workload_options.max_bytes("Target")] = "50GB",
+    max_bytes: Annotated[str, workload_options.max_bytes(options.TARGET_PANEL)] = "50GB",
     generator: Annotated[
         Generator,
         typer.Option(

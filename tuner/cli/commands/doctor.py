@@ -236,7 +236,7 @@ def doctor(
         str | None,
         typer.Option(
             help="Topic of yours that a study would write to. Give it if you may not create topics.",
-            rich_help_panel="Target",
+            rich_help_panel=options.TARGET_PANEL,
         ),
     ] = None,
     load_test: Annotated[

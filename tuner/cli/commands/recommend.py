@@ -10,11 +10,12 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, form_asked
 from tuner.cli.shown.recommendations import show_found
+from tuner.cli.shown.warnings import warn_unless_finished
 from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import say
 from tuner.present.export import Format, recommendation_of
 from tuner.results.recommendations.recommend import preferred, recommend_each
-from tuner.results.recommendations.recommendation import Recommendation
+from tuner.results.recommendations.recommendation import CONSTRAINING_OPTIONS, Recommendation
 
 
 @with_options(RecommendOptions)
@@ -52,10 +53,13 @@ def recommend(
     if tracking_uri is not None:
         if asked.allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
-        found, missing = [_from_mlflow(tracking_uri, study, asked)], None
+        found, missing, finished = [_from_mlflow(tracking_uri, study, asked)], None, True
     else:
-        found, missing = recommend_each(load_study(study).results, asked.record_bytes, asked.goal, asked.conditions)
+        results = load_study(study).results
+        found, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
+        finished = results.finished
     show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+    warn_unless_finished("the recommendation", finished=finished)
     if tracking_uri is None and asked.output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, asked)}")
     if missing:
@@ -77,9 +81,9 @@ def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendatio
     if not found:
         which = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
-            f"a config must keep --max-p99-ms and --min-mb-per-s, but MLflow has no such config of {study} for records "
-            f"of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
-            "consider the whole front"
+            f"a config must keep {' and '.join(CONSTRAINING_OPTIONS)}, but MLflow has no such config of {study} for "
+            f"records of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave "
+            "--tracking-uri out to consider the whole front"
         )
     return preferred(found)
 

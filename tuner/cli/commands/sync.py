@@ -38,7 +38,7 @@ def sync_study(
     folder = find_study(study)
     with closing(storage_at().read(folder)) as store:
         facts = store.facts()
-    with Progress(console=ERR, transient=True, disable=quiet or as_json) as bar:
+    with Progress(console=ERR, transient=True, disable=quiet or as_json or not ERR.is_terminal) as bar:
         task = bar.add_task("trials in MLflow", total=None)
         outcome = sync(
             folder,

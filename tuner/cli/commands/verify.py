@@ -21,11 +21,12 @@ from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.study_names import verification_stem
 from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.console import say, warn
 from tuner.results.comparisons.verification import Terms
 from tuner.results.study_results import SIMULATED
-from tuner.storage.home import storage_at, verification_stem
+from tuner.storage.home import storage_at
 from tuner.study_file import drop_used_secrets
 
 

@@ -22,6 +22,11 @@ from tuner.present.console import say
 if TYPE_CHECKING:  # they import much, which the options of other commands must not wait for
     from tuner.results.study_results import SizeResults, StudyResults
 
+TARGET_PANEL: Final = "Target"
+"""The panel of the help for the options about the cluster."""
+HOW_LONG_PANEL: Final = "How long"
+"""The panel of the help for the options that limit a study."""
+
 
 def parse_size(text: str) -> int:
     """Return the number of bytes that a text such as `64KiB`, `50GB` or `1000` stands for.
@@ -84,52 +89,36 @@ def refused_as_usage() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from None
 
 
+def _bootstrap(text: str, default: str | bool = True) -> Any:
+    """Return the option for the address of a cluster.
+
+    Args:
+        text: The help text.
+        default: What holds without the option, in words; True if the text says it.
+    """
+    return typer.Option(metavar="HOST:PORT[,HOST:PORT]", help=text, show_default=default, rich_help_panel=TARGET_PANEL)
+
+
 Study = Annotated[
     str, typer.Argument(metavar="STUDY", help="Name of a study, such as overnight, or its folder, studies/overnight.")
 ]
+_YOURS: Final = "Address of your cluster, such as broker:9092."
 Bootstrap = Annotated[
     str | None,
-    typer.Option(
-        metavar="HOST:PORT[,HOST:PORT]",
-        help="Address of your cluster, such as broker:9092. Without it, the tuner starts a real Kafka broker on this "
-        "machine and removes it at the end.",
-        rich_help_panel="Target",
-    ),
+    _bootstrap(f"{_YOURS} Without it, the tuner starts a real Kafka broker on this machine and removes it at the end."),
 ]
-ClusterBootstrap = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT[,HOST:PORT]",
-        help="Address of your cluster, such as broker:9092.",
-        show_default="no cluster",
-        rich_help_panel="Target",
-    ),
-]
+ClusterBootstrap = Annotated[str | None, _bootstrap(_YOURS, "no cluster")]
 TopicBootstrap = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT[,HOST:PORT]",
-        help="Address of the cluster, such as broker:9092. The option is required.",
-        show_default=False,
-        rich_help_panel="Target",
-    ),
+    str | None, _bootstrap("Address of the cluster, such as broker:9092. The option is required.", False)
 ]
-StartedOrBootstrap = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT[,HOST:PORT]",
-        help="Address of your cluster, such as broker:9092.",
-        show_default="a broker on this machine",
-        rich_help_panel="Target",
-    ),
-]
+StartedOrBootstrap = Annotated[str | None, _bootstrap(_YOURS, "a broker on this machine")]
 CommandConfig = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help="Properties file with the connection settings of your cluster (security.protocol, sasl.*, ssl.*), such as "
         "client.properties. See docs/how-to/security.md.",
-        rich_help_panel="Target",
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 Container = Annotated[
@@ -137,7 +126,7 @@ Container = Annotated[
     typer.Option(
         metavar="IMAGE",
         help="Start the broker in a container of this image, such as apache/kafka:4.1.0. This needs a Docker engine.",
-        rich_help_panel="Target",
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 Brokers = Annotated[
@@ -147,7 +136,7 @@ Brokers = Annotated[
         max=MOST_BROKERS,
         help="Number of brokers to start on this machine without --bootstrap.",
         show_default="1",
-        rich_help_panel="Target",
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 ZoneDelay = Annotated[
@@ -157,7 +146,7 @@ ZoneDelay = Annotated[
         help="Delay of each direction between the client and the brokers that are started, such as 2ms, as if they "
         "were in another zone. A round trip takes twice as long.",
         show_default="no delay",
-        rich_help_panel="Target",
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 ZoneBandwidth = Annotated[
@@ -166,7 +155,7 @@ ZoneBandwidth = Annotated[
         metavar="SIZE",
         help="Bytes per second of each direction between the client and the brokers that are started, such as 50MB.",
         show_default="no limit",
-        rich_help_panel="Target",
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 Until = Annotated[
@@ -177,7 +166,7 @@ Until = Annotated[
         help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. When "
         "you resume an unfinished study with the same value, it means the same moment as before. Another value, "
         "such as '2026-11-25 07:00', replaces it.",
-        rich_help_panel="How long",
+        rich_help_panel=HOW_LONG_PANEL,
     ),
 ]
 MixEnvironments = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tuner.cli.options.workload_options import Default, Panel
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 
 
 def max_rounds(least: int, default: str, panel: Panel = None, uncertain: str = "gain") -> Any:

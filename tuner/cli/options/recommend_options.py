@@ -11,7 +11,7 @@ import typer
 
 from tuner.cli.options import common_options as options
 from tuner.cli.output import Force
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.present.export import Format
 from tuner.results.recommendations.recommendation import Conditions
 

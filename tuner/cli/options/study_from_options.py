@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from tuner.model.errors import LimitTooLow
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.spec import ConfirmSpec, Executor, Method, StudySpec
+from tuner.model.study_files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
 from tuner.study_file import (
     QUICK_SUFFIX,
@@ -147,8 +149,9 @@ class StudyFromOptions(StudyOptions):
             try:
                 text = self.study_file.read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
                 raise typer.BadParameter(
-                    f"a study file must be readable text, but {self.study_file} is not: {error}"
+                    f"a study file must be readable text, but {self.study_file} is not: {reason}"
                 ) from None
             text = with_name(text, self.study_file.stem)  # a service does not see the name of the file
             name = name_in(text, self.study_file.stem, str(self.study_file))
@@ -242,6 +245,12 @@ class StudyFromOptions(StudyOptions):
 
     def _from_file(self, file: Path) -> tuple[StudySpec, str]:
         """Return the study of a study file, with the limits and the confirmation that the options set."""
+        begun = study_folder(file.name) / STUDY_FILE
+        if not file.is_file() and begun.is_file():
+            raise typer.BadParameter(
+                f"STUDY.YAML must be a study file, but {file} is a study; to resume it, run the command that began it "
+                f"again, or: tuner run {shlex.quote(str(begun))}"
+            )
         spec, text = read_study_file(file)
         changed = self._changed(text, spec.name, file)
         if changed == text:

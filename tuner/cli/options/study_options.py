@@ -9,11 +9,10 @@ import typer
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
 from tuner.cli.options import confirm_options, workload_options
-from tuner.model.spec import Executor, Goal, Method, NewBroker
+from tuner.model.goals import Goal
+from tuner.model.spec import Executor, Method, NewBroker
 
 _FILE: Final = "Without a file"
-_TARGET: Final = "Target"
-_LONG: Final = "How long"
 _CONFIRM: Final = "Confirmation"
 
 
@@ -170,14 +169,14 @@ class StudyOptions:
         typer.Option(
             help="Topic of yours to write to, such as scratch. Its records stay, and it is never deleted. Without this "
             "option, each trial gets a new topic.",
-            rich_help_panel=_TARGET,
+            rich_help_panel=options.TARGET_PANEL,
         ),
     ] = None
     like: Annotated[
         str | None,
         typer.Option(
             help="Topic of yours, such as orders, whose partitions, replication and settings the created topics get.",
-            rich_help_panel=_TARGET,
+            rich_help_panel=options.TARGET_PANEL,
         ),
     ] = None
     quick: Annotated[
@@ -186,7 +185,7 @@ class StudyOptions:
             "--quick",
             help="Take minutes: 10 trials of some seconds, 6 to 10 rounds, p95 instead of p99. Only large gains can be "
             "proven in this time. The study is named NAME-quick, so that a longer study NAME can follow.",
-            rich_help_panel=_LONG,
+            rich_help_panel=options.HOW_LONG_PANEL,
         ),
     ] = False
     trials: Annotated[
@@ -194,7 +193,7 @@ class StudyOptions:
         typer.Option(
             min=1,
             help="Number of trials per record size, such as 40. Some of them measure the baseline.",
-            rich_help_panel=_LONG,
+            rich_help_panel=options.HOW_LONG_PANEL,
         ),
     ] = None
     repeats: Annotated[
@@ -203,7 +202,7 @@ class StudyOptions:
             min=1,
             help="How often a grid search measures each config, such as 3.",
             show_default="1",
-            rich_help_panel=_LONG,
+            rich_help_panel=options.HOW_LONG_PANEL,
         ),
     ] = None
     racing: Annotated[
@@ -213,13 +212,14 @@ class StudyOptions:
             help="Whether a trial is stopped early if it will probably not reach the front or keep a constraint (95 % "
             "intervals). With --no-racing, only a trial is stopped that delivers less than 80 % of the fixed rate.",
             show_default="--racing, but not in a grid search",
-            rich_help_panel=_LONG,
+            rich_help_panel=options.HOW_LONG_PANEL,
         ),
     ] = None
     hours: Annotated[
         float | None,
         typer.Option(
-            help="Hours in which the study normally ends, confirmation included, such as 8.", rich_help_panel=_LONG
+            help="Hours in which the study normally ends, confirmation included, such as 8.",
+            rich_help_panel=options.HOW_LONG_PANEL,
         ),
     ] = None
     until: options.Until = None
@@ -229,7 +229,7 @@ class StudyOptions:
             metavar="SIZE",
             parser=options.parse_size,
             help="Bytes of record values and keys that the whole study may send, such as 2TB.",
-            rich_help_panel=_LONG,
+            rich_help_panel=options.HOW_LONG_PANEL,
         ),
     ] = None
     goals: Annotated[

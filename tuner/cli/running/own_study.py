@@ -11,11 +11,12 @@ from tuner.cli.options.study_from_options import naming_options
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.study_names import numbered_name
 from tuner.model.trial import Kind
 from tuner.present.console import say
 from tuner.present.studies.study_view import StudyView
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import numbered_name, studies_root, study_folder
+from tuner.storage.home import studies_root, study_folder
 from tuner.storage.protocols import Storage
 from tuner.study_file import BASELINE_CLIENT, measuring_text, parse_study, same_measurement
 

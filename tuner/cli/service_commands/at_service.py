@@ -12,11 +12,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from tuner.cli.interruption import Interrupted
+from tuner.cli.options.common_options import TARGET_PANEL
 from tuner.cli.printing import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
+from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind, exit_code_of_problem
-from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title
@@ -28,6 +29,8 @@ TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
 TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
+_ABOUT_TOKENS: Final = (ProblemKind.NO_TOKEN, ProblemKind.NOT_ALLOWED)
+"""The kinds of error with which the service asks for a token, or for another one."""
 _NO_RECOMMENDATION: Final = (ProblemKind.NO_FEASIBLE_CONFIG, ProblemKind.NOTHING_MEASURED)
 """The kinds of error with which the service says that a record size has no recommendation."""
 
@@ -38,7 +41,7 @@ Target = Annotated[
         metavar="NAME",
         help="Cluster of the service to measure on, such as lab; simulated measures nothing.",
         show_default="the target of the study file, or the service's default",
-        rich_help_panel="Target",
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return at once, without following the study.")]
@@ -60,7 +63,9 @@ def service() -> Iterator[Client]:
             "token"
         ) from None
     except ServiceFault as error:
-        ERR.show(f"error: {error}", style="red")
+        about_token = isinstance(error, ServiceRefused) and error.kind in _ABOUT_TOKENS
+        hint = f"; {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
+        ERR.show(f"error: {error}{hint}", style="red")
         code = exit_code_of_problem(error.kind) if isinstance(error, ServiceRefused) else ExitCode.TARGET
         raise typer.Exit(code) from None
 

@@ -27,7 +27,7 @@ from tuner.cli.service_commands.at_service import Study, recommend_each_at, serv
 from tuner.cli.shown.recommendations import show_found
 from tuner.cli.shown.studies import print_studies
 from tuner.cli.shown.trials import Parquet, check_trials_output, show_trials
-from tuner.cli.shown.warnings import warn_about_explanations, warn_about_front, warn_about_grid
+from tuner.cli.shown.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
 from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NothingToTell
@@ -194,7 +194,9 @@ def recommend(study: Study, asked: RecommendOptions) -> None:
     form = form_asked(asked.form, as_json=asked.as_json)
     with service() as client:
         found, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        finished = client.status(study)["state"] in _FINISHED
     show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+    warn_unless_finished("the recommendation", finished=finished)
     if missing:
         raise missing
 

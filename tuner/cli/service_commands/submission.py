@@ -34,6 +34,7 @@ from tuner.client import Client, ServiceRefused
 from tuner.model.problem_kinds import ProblemKind
 from tuner.present.console import say, warn
 from tuner.present.studies.plan_view import plan_csv
+from tuner.service.submission import ORIGIN
 from tuner.study_file import changed_text
 
 _OF_A_CLUSTER: Final = frozenset(
@@ -72,7 +73,8 @@ def run(
         with left_at(client, name):
             warn_of_limits(view)
             if not silent:
-                say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
+                hint = "" if detach else "; Ctrl-C stops this command, not the study"
+                say(f"study {name} is {view['state']} at {client.url}{hint}")
             if detach:
                 typer.echo(json.dumps(view, indent=2) if as_json else name)
                 return
@@ -177,11 +179,14 @@ def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _naming_options(asked: StudyFromOptions) -> Iterator[None]:
-    """Name the options instead of keys and lines if the study file was made of options."""
+    """Name the user's file, or options instead of keys and lines if the study file was made of options."""
     try:
         yield
     except ServiceRefused as error:
         told = error.problem.get("errors", ())
+        if asked.study_file is not None and error.kind == ProblemKind.STUDY_FILE:
+            named = str(error).replace(ORIGIN, str(asked.study_file), 1)
+            raise ServiceRefused(error.status, {**error.problem, "detail": named}) from None
         if (
             asked.study_file is not None
             or error.kind not in (ProblemKind.STUDY_FILE, ProblemKind.LIMIT_TOO_LOW)

@@ -1,4 +1,4 @@
-"""What `tuner front`, `grid` and `explain` warn of after their results, with and without a service."""
+"""What `tuner front`, `grid`, `recommend` and `explain` warn of after their results, with and without a service."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, fi
                     warn(f"trial {row['trial']}{of_size}: {flag}")
     if simulated:
         warn(SIMULATED)
-    _warn_unless_finished("its front", finished=finished)
+    warn_unless_finished("its front", finished=finished)
 
 
 def warn_about_grid(record: Mapping[str, Any]) -> None:
@@ -46,9 +46,10 @@ def warn_about_explanations(explained: Iterable[Recommendation], *, finished: bo
         finished: Whether the study ran to its end.
     """
     warn_of_each(warning for each in explained for warning in each.warnings)
-    _warn_unless_finished("the recommendation", finished=finished)
+    warn_unless_finished("the recommendation", finished=finished)
 
 
-def _warn_unless_finished(what: str, *, finished: bool) -> None:
+def warn_unless_finished(what: str, *, finished: bool) -> None:
+    """Print that a result may still change, unless the study ran to its end."""
     if not finished:
         warn(f"the study is not finished, so {what} may still change")

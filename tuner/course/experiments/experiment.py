@@ -20,13 +20,13 @@ from runners.errors import WorkloadRefused
 from runners.host_processes.temporary import remove_folders_of_dead
 from runners.runner import Runner
 from tuner.course.environment import machine_name, topic_shape
-from tuner.course.equipment import Equipment, open_bench, telling_errors
+from tuner.course.equipment import Equipment, open_bench
 from tuner.course.experiments.experiment_reporter import ExperimentReporter
 from tuner.course.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_begun_rounds
 from tuner.course.experiments.reading_row import measure_reading
 from tuner.course.mirroring import Mirror, mlflow_experiment, tracking_fact
 from tuner.course.open_target import OpenTarget
-from tuner.course.trial_keeper import TrialKeeper, utc_now
+from tuner.course.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.course.trials.bench import Bench
 from tuner.course.trials.early_end import ToTheEnd, WhenSteady
 from tuner.course.trials.scoring import trial_of
@@ -106,7 +106,7 @@ def measure_experiment(
             open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
         )
         keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
-        with telling_errors(keeper.tell):
+        with telling_end(keeper.tell):
             RowLoop(spec, store, keeper, bench, reporter).run()
 
 
@@ -195,7 +195,6 @@ class RowLoop:
                 )
             self._measure(step, left_s=sum(each.row.planned_s for each in steps[place:]))
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
-        self.keeper.tell(Progress(StudyState.FINISHED))
 
     def _measure(self, step: ExperimentStep, left_s: float) -> None:
         """Measure a row, and store the result.

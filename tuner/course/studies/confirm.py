@@ -166,9 +166,15 @@ def _plan(trials: StudyTrials, results: SizeResults, confirmation_id: str, left_
             )
             for goal in asked.goals
         }
-    fingerprint, constraints = results.baseline.fingerprint, trials.spec.constraints
-    earlier = plans_in(trials.store.facts(), results.record_bytes)
-    plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id, earlier)
+    plan = ConfirmationPlan.of(
+        asked,
+        results.baseline.fingerprint,
+        chosen,
+        results.trials,
+        constraints=trials.spec.constraints,
+        confirmation_id=confirmation_id,
+        earlier=plans_in(trials.store.facts(), results.record_bytes),
+    )
     plan = replace(
         plan, new_broker=rounds_on_new_brokers(trials.spec), gap_s=gap_s(trials.spec, left_s, trials.outlook.mean_s())
     )

@@ -10,7 +10,6 @@ from tuner.course.studies.search import MakeStrategy, search_size
 from tuner.course.studies.study_trials import StudyTrials
 from tuner.course.trial_keeper import utc_now
 from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, TOTALS
-from tuner.model.progress import Progress, StudyState
 from tuner.results.study_results import StudyResults
 from tuner.search.schedule import is_in_grid, trials_in_all
 
@@ -63,4 +62,3 @@ def measure_sizes(
             trials.reporter.confirmed(results(), str(size))
     if searching:
         store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
-    trials.progress.tell(Progress(StudyState.FINISHED))

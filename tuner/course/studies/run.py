@@ -2,12 +2,11 @@
 
 import datetime
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 from runners.errors import TargetError
@@ -25,7 +24,7 @@ from tuner.confirmation.stored_plans import (
 from tuner.course.budgets.budget import Budget, check_new, deadline_of
 from tuner.course.budgets.outlook import Outlook
 from tuner.course.environment import topic_shape
-from tuner.course.equipment import Equipment, open_bench, telling_errors
+from tuner.course.equipment import Equipment, open_bench
 from tuner.course.mirroring import Mirror
 from tuner.course.open_target import OpenTarget
 from tuner.course.studies.beginning import begin, confirm_limits, is_finished
@@ -33,7 +32,7 @@ from tuner.course.studies.record_sizes import measure_sizes
 from tuner.course.studies.reporter import Reporter
 from tuner.course.studies.study_progress import StudyProgress
 from tuner.course.studies.study_trials import StudyTrials
-from tuner.course.trial_keeper import TrialKeeper
+from tuner.course.trial_keeper import TrialKeeper, telling_end
 from tuner.course.trials.bench import Bench
 from tuner.model.errors import StudyError
 from tuner.model.facts import (
@@ -114,7 +113,7 @@ def measure_study(
         if searching:
             check_new(spec, lambda: not storage.has(folder), now)
         if not folder.exists() and not storage.has(folder):
-            stack.push(partial(_remove_if_unreached, storage, folder, spec.name, reporter.say))
+            stack.enter_context(_removed_if_unreached(storage, folder, spec.name, reporter.say))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
@@ -146,7 +145,7 @@ def measure_study(
             bench.on_interrupted = trials.count_interrupted
         make_strategy = partial(strategy_of, spec, sampler=sampler)
         results = partial(results_of, store, folder)
-        with telling_errors(trials.progress.tell):
+        with telling_end(trials.progress.tell):
             topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
             measure_sizes(trials, make_strategy, topic_max, confirmation_id, results, searching=searching, sleep=sleep)
             if not searching:
@@ -154,34 +153,31 @@ def measure_study(
         return results()
 
 
-def _remove_if_unreached(
-    storage: Storage,
-    folder: Path,
-    name: str,
-    say: Say,
-    kind: type[BaseException] | None,
-    error: BaseException | None,
-    trace: TracebackType | None,
-) -> None:
-    """Remove a study that this run has created, if the cluster was never reached, as with a mistyped address.
+@contextmanager
+def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
+    """Run the block, which creates a study, and remove the study if its cluster was never reached.
+
+    This happens if the address is mistyped.
 
     Args:
         storage: Where the study is kept.
         folder: The folder of the study.
         name: The name of the study.
         say: Called with a sentence for the user.
-        kind: The type of the error that ended the run; None if there was none.
-        error: This error.
-        trace: Its traceback.
+
+    Raises:
+        TargetError: The error from the block.
     """
-    if not isinstance(error, TargetError):
-        return
-    with suppress(StudyError):  # the first error tells the user more than this one
-        with closing(storage.read(folder)) as store:
-            unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
-        if unreached:
-            storage.remove(folder, name, say)
-            say(f"{name} is not kept, because its cluster could not be used")
+    try:
+        yield
+    except TargetError:
+        with suppress(StudyError):  # the first error tells the user more than this one
+            with closing(storage.read(folder)) as store:
+                unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
+            if unreached:
+                storage.remove(folder, name, say)
+                say(f"{name} is not kept, because its cluster could not be used")
+        raise
 
 
 def _study_trials(

@@ -1,7 +1,7 @@
 """A cluster as the bench sees it: it gives each trial a topic and runners, and is opened again if it was lost."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
@@ -108,6 +108,7 @@ class ClusterTarget:
     ) -> None:
         self._open, self._wait_s = open_target, broker_wait_s
         self._tell, self._sleep, self._overlapping = tell, sleep, overlapping
+        self._given_up = False
         self._stack = ExitStack()
         self.opened = self._stack.enter_context(open_target())
         self._brokers = _brokers_of(self.opened)
@@ -178,6 +179,7 @@ class ClusterTarget:
                     raise self._too_few(there)
             except TargetError:
                 if waited_s >= self._wait_s:
+                    self._given_up = True
                     raise
             else:
                 short = f"the cluster has {there} of its {self._brokers} brokers; going on with these"
@@ -215,8 +217,12 @@ class ClusterTarget:
         return stored
 
     def close(self) -> None:
-        """Delete our topics, and stop the cluster if we started it."""
-        self._stack.close()
+        """Delete our topics, and stop the cluster if we started it.
+
+        If no broker came back, the next run deletes the topics. That they are left is not what the user must mend.
+        """
+        with suppress(RunnerError) if self._given_up else nullcontext():
+            self._stack.close()
 
 
 def _brokers_of(opened: OpenTarget) -> int:

@@ -15,7 +15,7 @@ from search_spaces.translation.to_java import for_java
 from tuner.confirmation.effects import Effect
 from tuner.model.document import document
 from tuner.model.errors import RecordDamaged
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values

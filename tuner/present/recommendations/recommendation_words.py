@@ -6,7 +6,7 @@ from typing import Final
 from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.ratios import ERROR_RATE, Ratio, short
 from runners.reporting import counted, enumerated, percent
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.present.number_text import (
     Cell,
     gain,
@@ -61,8 +61,7 @@ def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
     found = []
     if recommendation.unproven:
         goals = enumerated(recommendation.unproven)
-        constrained = {"--max-p99-ms", "--min-mb-per-s"} & set(recommendation.asked)
-        kept = " that keeps the constraints" if constrained else ""
+        kept = " that keeps the constraints" if recommendation.constrained else ""
         found.append(f"{goals}: no config{kept} is proven better")
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]

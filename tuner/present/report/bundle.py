@@ -16,7 +16,7 @@ from typing import Any
 from runners.reporting import counted
 from tuner.model.document import document
 from tuner.model.errors import StudyError
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE
 from tuner.present.export import SUFFIXES, export, offered
 from tuner.present.recommendations.explanation_words import explanation_markdown

@@ -3,7 +3,7 @@
 The templates escape every text that comes from outside.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
@@ -19,19 +19,11 @@ from tuner.present.comparisons import comparison_view
 from tuner.present.experiments import experiment_view
 from tuner.present.export.pasted import pasted_values
 from tuner.present.recommendations import explanation_words, recommendation_words
+from tuner.present.report import study_figures, study_words
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
 from tuner.present.report.interactive import figure_html, inlined_plotly
-from tuner.present.report.study_figures import (
-    drift_figure,
-    effects_figure,
-    front_figure,
-    fronts_figure,
-    hypervolume_figure,
-    importance_figure,
-)
 from tuner.present.report.study_points import ReportView
-from tuner.present.report.study_words import compared_metrics, drift_text, kept_lines, raw_metrics, trial_metrics
 from tuner.present.trial_tables import front_table, grid_view
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.experiments.experiment_results import ExperimentResults
@@ -80,7 +72,9 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
         title=f"{study.name}: front",
         plotly=inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>',
         figures=[
-            figure_html(front_figure(size, labels(recommendations_by_goal(study, size))), f"front-{index}")
+            figure_html(
+                study_figures.front_figure(size, labels(recommendations_by_goal(study, size))), f"front-{index}"
+            )
             for index, size in enumerate(sizes)
         ],
     )
@@ -99,7 +93,7 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
         heading=heading,
         plotly=inlined_plotly(),
         figures=[
-            figure_html(fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
+            figure_html(study_figures.fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
             for index, (record_bytes, by_name) in enumerate(views.items())
         ],
         comparison=comparison,
@@ -129,76 +123,35 @@ def _pages() -> Environment:
     pages = Environment(
         loader=PackageLoader("tuner.present.report"), autoescape=True, trim_blocks=True, keep_trailing_newline=True
     )
-    called = {each.__name__: each for each in _CALLED}
-    assert len(called) == len(_CALLED), "each function that the templates call must have a name of its own"
-    pages.globals.update(called)
-    pages.globals.update(
-        IN_TURN=front_table.IN_TURN,
-        NOT_IN_TURN=comparison_view.NOT_IN_TURN,
-        NO_GAIN=recommendation_words.NO_GAIN,
-        SCRIPT=SCRIPT,
-        STYLE=STYLE,
-        SIMULATED=SIMULATED,
-        NONE_KEEPS_ALL=NONE_KEEPS_ALL,
-    )
+    pages.globals.update({each.__name__.rpartition(".")[2]: each for each in _CALLED_MODULES})
+    pages.globals.update({each.__name__: each for each in _CALLED_FUNCTIONS})
+    pages.globals.update(SCRIPT=SCRIPT, STYLE=STYLE, SIMULATED=SIMULATED, NONE_KEEPS_ALL=NONE_KEEPS_ALL)
     return pages
 
 
-_CALLED: Final[tuple[Callable[..., Any], ...]] = (
-    comparison_view.comparison_headings,
-    comparison_view.comparison_rows,
-    comparison_view.hypervolumes_text,
-    compared_metrics,
+_CALLED_MODULES: Final = (
+    comparison_view,
+    experiment_view,
+    explanation_words,
+    front_table,
+    grid_view,
+    number_text,
+    recommendation_words,
+    study_figures,
+    study_words,
+)
+"""The modules whose functions the templates call, as `study_words.drift_text(size)`."""
+_CALLED_FUNCTIONS: Final = (
+    changes,
     counted,
-    drift_text,
     duration,
-    experiment_view.because,
-    experiment_view.notes_of,
-    experiment_view.part_cells,
-    experiment_view.row_cells,
-    format_properties,
-    front_table.front_metrics,
-    front_table.front_notes,
-    front_table.front_rows,
-    front_table.in_turn_rows,
-    grid_view.cell_text,
-    grid_view.grid_heading,
-    grid_view.grid_notes,
-    drift_figure,
-    effects_figure,
     figure_html,
-    front_figure,
-    hypervolume_figure,
-    importance_figure,
-    kept_lines,
+    format_properties,
     limited_by,
     missed_lines,
     pasted_values,
-    raw_metrics,
     short,
-    trial_metrics,
-    explanation_words.bound_lines,
-    explanation_words.change_notes,
-    explanation_words.closest_lines,
-    explanation_words.effect_name,
-    explanation_words.effect_words,
-    explanation_words.in_one_line,
-    number_text.metric_name,
-    explanation_words.rounds_text,
-    changes,
-    recommendation_words.ratio_with_remark,
-    recommendation_words.in_short,
-    recommendation_words.proven_for_other_goals,
-    recommendation_words.advice_to_keep,
-    recommendation_words.chance_of_wrong_claim,
-    recommendation_words.shown_gains,
-    number_text.shown_value,
-    recommendation_words.inconclusive_gains,
-    recommendation_words.not_advice,
-    number_text.number,
-    recommendation_words.numbers_table,
-    number_text.title,
 )
-"""The functions that the templates call, by their own names."""
+"""The functions that the templates call by their own names."""
 
 _PAGES: Final = _pages()

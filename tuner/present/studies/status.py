@@ -10,9 +10,8 @@ from objectives.ratios import Ratio
 from search_spaces.client import client_of
 from tuner.model.document import document
 from tuner.model.facts import TOTALS, TRIALS_PER_SIZE
-from tuner.model.goals import goal_metrics, goals_of
+from tuner.model.goals import Goal, goal_metrics, goals_of
 from tuner.model.progress import Progress, StudyState, state_of
-from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, State, Trial
 from tuner.present.export import Format, offered
 from tuner.present.number_text import gain, gain_headings, levels_differ, title

@@ -23,6 +23,8 @@ def status_text(status: Status) -> RenderableType:
         parts.append(Text("nothing was measured here yet; to start it, give its study file to tuner run"))
     elif status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; the command that began it continues it"))
+    elif status.state == StudyState.FAILED:
+        parts.append(Text("an error ended it; the command that began it shows the error again, or continues the study"))
     elif status.state == StudyState.FINISHED and not any(size.done or size.confirming for size in status.sizes):
         parts.append(Text("nothing was measured: the limits left too little time or too few bytes for a trial"))
     headings = ("record bytes", "search trials", "measured after the search", "failed", "on the front")

@@ -80,6 +80,11 @@ class FrontRow:
             return text
         return f"{text} ±{percent(max(found.high / found.value, found.value / found.low) - 1)}"
 
+    def cells(self, metrics: Sequence[str]) -> list[str]:
+        """Return the first cells of the row, under `front_headings`: its trial, and its numbers in these metrics."""
+        numbers = [text for metric in metrics for text in (self.measured(metric), self.versus(metric))]
+        return ["baseline" if self.is_baseline else str(self.trial.number), *numbers]
+
     @property
     def remarks(self) -> tuple[str, ...]:
         """The flags to show in the row, without the one that all trials of a simulated study have."""
@@ -104,6 +109,11 @@ def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
     """Return the metrics of the front's table: those always shown there and the objectives, if any row has them."""
     wanted = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
+
+
+def front_headings(metrics: Sequence[str]) -> list[str]:
+    """Return the headings over the cells that `FrontRow.cells` returns for these metrics."""
+    return ["trial", *(text for metric in metrics for text in (title(metric), "x baseline"))]
 
 
 def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
@@ -185,15 +195,11 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     """Return the front as a Markdown table."""
     rows = front_rows(size)
     metrics = front_metrics(size, rows)
-    compared = [text for metric in metrics for text in (title(metric), "x baseline")]
-    headings = ["trial", *compared, "guarantee", "bound by", "changed properties"]
+    headings = [*front_headings(metrics), "guarantee", "bound by", "changed properties"]
     lines = [_markdown(headings), "|" + " --- |" * len(headings)]
     for row in rows:
-        cells = ["baseline" if row.is_baseline else str(row.trial.number)]
-        for metric in metrics:
-            cells += [row.measured(metric), row.versus(metric)]
         bound = row.trial.verdict + ("" if not row.remarks else f" ({'; '.join(row.remarks)})")
-        lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
+        lines.append(_markdown([*row.cells(metrics), row.trial.guarantee, bound, row.changed]))
     head = f"# {study.name}, {size.record_bytes} B records: the front after {counted(len(size.trials), 'measurement')}"
     missed = [f"- {line}" for line in missed_lines(size)]
     again = in_turn_rows(size, metrics)

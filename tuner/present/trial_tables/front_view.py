@@ -1,14 +1,13 @@
 """The front of a record size as plain text, for terminals and for the service."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from runners.reporting import counted
 from tuner.present.console import Unwrapped
-from tuner.present.number_text import aligned, title
+from tuner.present.number_text import aligned
 from tuner.present.trial_tables.front_table import (
     IN_TURN,
-    FrontRow,
+    front_headings,
     front_metrics,
     front_notes,
     front_rows,
@@ -34,8 +33,9 @@ def print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> Non
         out.show(f"{heading}: nothing on the front yet")
         return
     metrics = front_metrics(size, rows)
-    head = ["trial", *(text for metric in metrics for text in (title(metric), "x baseline")), "bound by"]
-    lines = aligned([head, *(_cells(row, metrics) for row in rows)])
+    bounds = [row.trial.verdict + (" (!)" if row.remarks else "") for row in rows]
+    cells = [[*row.cells(metrics), bound] for row, bound in zip(rows, bounds, strict=True)]
+    lines = aligned([[*front_headings(metrics), "bound by"], *cells])
     out.show(heading, style="bold")
     out.show(lines[0])
     for row, line in zip(rows, lines[1:], strict=True):
@@ -52,10 +52,3 @@ def print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> Non
         out.show(*(f"  {line}" for line in missed))
     out.show(*front_notes(size), style="dim")
     out.print()
-
-
-def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
-    cells = ["baseline" if row.is_baseline else str(row.trial.number)]
-    for metric in metrics:
-        cells += [row.measured(metric), row.versus(metric)]
-    return [*cells, row.trial.verdict + (" (!)" if row.remarks else "")]

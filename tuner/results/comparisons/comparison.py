@@ -9,9 +9,8 @@ from typing import Any, Final
 from objectives.scoring import Objective
 from tuner.model.document import document
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, IDENTITY, OBJECTIVES, RATES, TARGET
-from tuner.model.goals import goal_metrics
+from tuner.model.goals import Goal, goal_metrics
 from tuner.model.identity import section_of, setting_differences
-from tuner.model.spec import Goal
 from tuner.results.fronts import front_volume
 from tuner.results.recommendations.by_goal import recommendations_by_goal
 from tuner.results.recommendations.recommendation import Recommendation

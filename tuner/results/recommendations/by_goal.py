@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults

@@ -14,8 +14,7 @@ from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
-from tuner.model.goals import asked_metric, goal_metrics
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, asked_metric, goal_metrics
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions
 from tuner.results.study_results import SizeResults

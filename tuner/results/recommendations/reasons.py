@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import ALWAYS
-from tuner.model.goals import asked_metric
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, asked_metric
 from tuner.model.trial import Trial
 from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import SizeResults, StudyResults

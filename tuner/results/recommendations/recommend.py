@@ -12,8 +12,7 @@ from runners.workload import RecordSizes
 from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.facts import CONSTRAINTS
-from tuner.model.goals import asked_metric, goal_metrics, goals_of
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
 from tuner.results.recommendations.reasons import baseline_is_kept, nothing_fits, only_searched

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from objectives.ratios import Ratio
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
 
 
@@ -35,13 +35,13 @@ class Conditions:
     @property
     def options(self) -> tuple[str, ...]:
         """The options of `tuner recommend` that ask for this, as words: `("--max-p99-ms", "10")`."""
-        given = {f"--{name.replace('_', '-')}": getattr(self, name) for name in CONDITIONS}
+        given = {_option(name): getattr(self, name) for name in CONDITIONS}
         return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:.12g}"))
 
     @property
     def constrained(self) -> bool:
         """Whether there is a constraint that a config can break."""
-        return self.max_p99_ms is not None or self.min_mb_per_s is not None
+        return not set(CONSTRAINING_OPTIONS).isdisjoint(self.options)
 
     @property
     def allowed_loss(self) -> float:
@@ -54,8 +54,14 @@ class Conditions:
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
 
+def _option(condition: str) -> str:
+    return f"--{condition.replace('_', '-')}"
+
+
 CONDITIONS: Final = tuple(each.name for each in fields(Conditions))
 """The names of all conditions."""
+CONSTRAINING_OPTIONS: Final = tuple(_option(name) for name in CONDITIONS if name != "allow_loss")
+"""The options of `tuner recommend` with which a user asks for a constraint."""
 NO_CONDITIONS: Final = Conditions()
 """Conditions that every config keeps."""
 
@@ -156,6 +162,11 @@ class Recommendation:
     def config(self) -> ProducerConfig:
         """The config to use."""
         return self.trial.config()
+
+    @property
+    def constrained(self) -> bool:
+        """Whether it was asked for with a constraint in addition to the study's."""
+        return not set(CONSTRAINING_OPTIONS).isdisjoint(self.asked)
 
     @property
     def confirmed(self) -> bool:

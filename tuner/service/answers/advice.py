@@ -7,8 +7,8 @@ from typing import Any, Final
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig
+from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind
-from tuner.model.spec import Goal
 from tuner.prediction.changes import Changes
 from tuner.prediction.retention import TYPED, Retention
 from tuner.present.console import text_of

@@ -19,9 +19,11 @@ from tuner.course.studies.forking import TakenOver, begin_fork
 from tuner.course.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
+from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind
-from tuner.model.spec import Goal, check_rounds
+from tuner.model.spec import check_rounds
 from tuner.model.study_files import SERVICE_FILES
+from tuner.model.study_names import numbered_name, verification_stem
 from tuner.present.console import text_of
 from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
 from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
@@ -33,7 +35,7 @@ from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, TaskKind
 from tuner.service.submission import spec_of, submission_of
 from tuner.storage.files import remove_files
-from tuner.storage.home import numbered_name, storage_at, verification_stem
+from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed
 

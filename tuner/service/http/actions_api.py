@@ -5,13 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
+from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.actions import StudyActions, VerificationAsked, confirm_options
 from tuner.service.http.parameters import JsonOrText, Study, client_name, study_text
 from tuner.service.http.responses import json_response
 from tuner.service.http.studies import NAME_PATTERN, Studies
+from tuner.service.problems import Problem
 
 
 def actions_router(studies: Studies) -> APIRouter:
@@ -33,6 +35,7 @@ def actions_router(studies: Studies) -> APIRouter:
 def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
     @api.post("/studies/{study}/confirm", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def confirm(
+        request: Request,
         study: Study,
         goal: Annotated[list[Goal] | None, Query(description="Goals whose winners are measured again.")] = None,
         rounds: Annotated[int | None, Query(ge=2, le=1000, description="Minimum number of rounds.")] = None,
@@ -57,6 +60,8 @@ def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
         The study goes back into the queue, and then into its present state. It must be complete, paused or failed.
         Settings that are left out are those of the study file.
         """
+        if await request.body():  # else settings in it would be lost, and the study's own ones measured for hours
+            raise Problem(ProblemKind.INVALID, "a confirmation takes no body: send its settings as query parameters")
         asked = confirm_options(goal, rounds, max_rounds, width_ratio, undo_rounds)
         return json_response(await actions.confirm(study, asked))
 

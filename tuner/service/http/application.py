@@ -3,8 +3,10 @@
 import asyncio
 import importlib.metadata
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import psutil
@@ -43,6 +45,8 @@ from tuner.storage.home import storage_at
 
 _ALIVE_S = 15.0
 _WARM_S = 60.0
+_SHOWN_CHARACTERS = 100
+"""How much of a wrong value or address a message shows."""
 
 
 def application(
@@ -236,7 +240,7 @@ def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def of_validation(_: Request, error: RequestValidationError) -> Response:
         found = tuple(
-            {"line": None, "key": ".".join(map(str, each["loc"])), "detail": str(each["msg"])}
+            {"line": None, "key": ".".join(map(str, each["loc"])), "detail": _rule_and_value(each)}
             for each in error.errors()
         )
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
@@ -247,9 +251,15 @@ def _add_problems(app: FastAPI) -> None:
         named = {404: ProblemKind.NOT_FOUND, 405: ProblemKind.WRONG_METHOD}
         kind = named.get(error.status_code, ProblemKind.BAD_REQUEST)
         headers = error.headers
+        detail = str(error.detail)
         if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
             headers = {"allow": ", ".join(methods)}
-        return problem_response(Problem(kind, str(error.detail), headers=headers, status=error.status_code))
+            detail = f"the method must be {' or '.join(methods)} here, but got {request.method}"
+        elif error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:  # no route has this address
+            detail = (
+                f"the service has nothing at {request.url.path:.{_SHOWN_CHARACTERS}}; /openapi.json lists all resources"
+            )
+        return problem_response(Problem(kind, detail, headers=headers, status=error.status_code))
 
     @app.exception_handler(Problem)
     @app.exception_handler(RunnerError)
@@ -258,6 +268,21 @@ def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(Exception)  # the framework raises these again afterwards, and `AccessControl` logs them
     async def of_any(_: Request, error: Exception) -> Response:
         return problem_response(problem_of(error))
+
+
+def _rule_and_value(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value of a request, worded as on the command line.
+
+    Args:
+        error: The framework's description of the error, with its message in `msg` and the value in `input`.
+    """
+    rule = re.sub(r"^(Input|String|Value) should", "must", str(error["msg"])).removeprefix("Value error, ")
+    if error["type"] == "missing":
+        return "must be given"
+    wrong = error["input"]
+    if not isinstance(wrong, str | int | float) or str(wrong) in rule:
+        return rule
+    return f"{rule}, but got {wrong!r:.{_SHOWN_CHARACTERS}}"
 
 
 def _methods_at(app: FastAPI, path: str) -> list[str]:

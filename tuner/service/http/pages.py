@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader
 
 from objectives.ratios import Ratio, short
 from runners.reporting import duration
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.present.number_text import metric_name, number, title
 from tuner.present.report.assets import STYLE
 from tuner.present.studies.status import Recommended

@@ -20,7 +20,9 @@ _RECORD_BYTES: Final[Any] = Query(
 )
 RecordSize = Annotated[str, _RECORD_BYTES]
 RecordBytes = Annotated[str | None, _RECORD_BYTES]
-JsonOrText = Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")]
+_FORMAT: Final[Any] = Query(alias="format", description="Format of the response.")
+JsonOrText = Annotated[Literal["json", "text"], _FORMAT]
+JsonCsvOrText = Annotated[Literal["json", "csv", "text"], _FORMAT]
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 

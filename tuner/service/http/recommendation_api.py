@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from runners.workload import RecordSizes
-from tuner.model.spec import Goal
+from tuner.model.goals import Goal
 from tuner.present.export import Format
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples

@@ -9,7 +9,7 @@ from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.event_streams import EventStreams
-from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
+from tuner.service.http.parameters import JsonCsvOrText, JsonOrText, RecordBytes, Study
 from tuner.service.http.prediction_api import add_prediction
 from tuner.service.http.recommendation_api import add_explanation, add_recommendation
 from tuner.service.http.responses import answered, response_of
@@ -83,9 +83,7 @@ def _add_measured(api: APIRouter, studies: Studies) -> None:
         request: Request,
         study: Study,
         record_bytes: RecordBytes = None,
-        form: Annotated[
-            Literal["json", "csv", "text"], Query(alias="format", description="Format of the response.")
-        ] = "json",
+        form: JsonCsvOrText = "json",
     ) -> Response:
         """Show the Pareto front of each record size: the configs that no other config dominates."""
         return await answered(request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form))
@@ -95,9 +93,7 @@ def _add_measured(api: APIRouter, studies: Studies) -> None:
         request: Request,
         study: Study,
         record_bytes: RecordBytes = None,
-        form: Annotated[
-            Literal["json", "csv", "text"], Query(alias="format", description="Format of the response.")
-        ] = "json",
+        form: JsonCsvOrText = "json",
     ) -> Response:
         """Show the tables of a grid search: each metric by the values of two knobs; empty for another search."""
         return await answered(request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form))

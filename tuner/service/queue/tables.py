@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.reserved_names import QUEUE_FILE
-from tuner.storage.connection import Connection, Db, Result, closed_on_error
+from tuner.model.study_names import QUEUE_FILE
+from tuner.storage.postgres_connection import Connection, Db, Result, closed_on_error
 from tuner.storage.postgres_schema import migrate
+from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.sqlite import SqliteFile
-from tuner.storage.url import StorageUrl
 
 _MIGRATIONS: Final = (
     """
@@ -122,7 +122,7 @@ class PostgresTable:
         RecordDamaged: A newer release or another program made the tables.
     """
 
-    def __init__(self, url: StorageUrl, *, patience_s: float = 10.0, silence_s: float = 5.0) -> None:
+    def __init__(self, url: PostgresUrl, *, patience_s: float = 10.0, silence_s: float = 5.0) -> None:
         self._silence = f"{silence_s:.0f}s"
         with closed_on_error(Connection(url, patience_s)) as self._connection:
             self._connection.run(lambda db, _: migrate(db, url.shown))

@@ -9,7 +9,8 @@ from tuner.api import run_study
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.facts import VERIFICATION
-from tuner.model.spec import Goal, StudySpec
+from tuner.model.goals import Goal
+from tuner.model.spec import StudySpec
 from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.report import write_all_artifacts
 from tuner.present.studies.study_view import StudyView

@@ -1,1 +1,0 @@
-"""Tests of `runners.clusters`, `runners.java_runtime` and `runners.host_processes.places`."""

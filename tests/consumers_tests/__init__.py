@@ -1,1 +1,0 @@
-"""Tests of `runners.consumers` and `runners.consumer_runs`."""

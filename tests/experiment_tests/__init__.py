@@ -1,1 +1,0 @@
-"""Tests of experiments: their files, their course, their results and their reports."""

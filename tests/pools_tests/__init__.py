@@ -1,1 +1,0 @@
-"""Tests of `runners.pools` on this host."""

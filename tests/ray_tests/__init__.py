@@ -1,1 +1,0 @@
-"""Tests of `runners.pools` on a Ray cluster of several nodes."""

@@ -1,0 +1,120 @@
+"""The driver merges the windows and reports of the producers."""
+
+import pytest
+
+from runners.errors import BrokerLost, ByteBudgetExceeded, GeneratorError, WorkerLost
+from runners.measurements.histogram import Histogram
+from runners.measurements.measurement import Measurement, Window
+from runners.pools.pool import Job, Underway, WorkerReport, produce
+from runners.runner import Runner, WatchDecision, go_on
+from runners.simulated import SimulatedRunner
+from tests.helpers.children import Failing
+from tests.helpers.measurements import measurement, window
+from tests.runners.pools.pool_runners import CONFIG, WORKLOAD
+
+TWO = Job("a key", (SimulatedRunner(), SimulatedRunner()), CONFIG, WORKLOAD)
+
+
+def begun(watched: list[Window] | None = None) -> Underway:
+    def watch(window: Window) -> WatchDecision:
+        assert watched is not None
+        watched.append(window)
+        return WatchDecision.GO_ON
+
+    underway = Underway(TWO, go_on if watched is None else watch)
+    underway.begin(lambda: None)
+    return underway
+
+
+@pytest.mark.parametrize(("apart_s", "warns"), [(0.0, False), (0.1, False), (0.11, True)])
+def test_producers_that_began_apart_give_a_warning(apart_s: float, warns: bool) -> None:
+    underway = begun()
+    underway.take(0, WorkerReport(measurement(), 100.0))
+    underway.take(1, WorkerReport(measurement(), 100.0 + apart_s))
+    assert underway.over
+    outcome = underway.done("me").outcome
+    assert isinstance(outcome, Measurement)
+    assert any("the producers began 0.11 s apart" in each for each in outcome.warnings) == warns
+
+
+def test_producers_that_began_far_apart_are_measured_again_and_then_give_an_error() -> None:
+    underway = begun()
+    for attempt in (1, 2):
+        underway.take(0, WorkerReport(measurement(), 100.0))
+        underway.take(1, WorkerReport(measurement(), 101.01))
+        assert underway.repeatable == (attempt == 1)
+        outcome = underway.done("me").outcome
+        assert isinstance(outcome, GeneratorError)
+        assert "did not send at the same time" in str(outcome)
+        underway.begin(lambda: None)
+
+
+def test_bytes_of_all_producers_add_up_unless_one_is_lost() -> None:
+    stopped = ByteBudgetExceeded("enough")
+    stopped.sent_bytes = 500
+    for last, sent in ((measurement(sent_bytes=70), 570), (WorkerLost("gone"), None)):
+        underway = begun()
+        underway.take(0, WorkerReport(stopped))
+        underway.take(1, WorkerReport(last))
+        assert underway.done("me").sent_bytes == sent
+
+
+def test_each_attempt_has_runners_of_its_own() -> None:
+    asked: list[int] = []
+
+    def on_attempt(attempt: int) -> tuple[Runner, ...]:
+        asked.append(attempt)
+        return (SimulatedRunner(attempt / 10),)
+
+    underway = Underway(Job("a key", (SimulatedRunner(),), CONFIG, WORKLOAD, on_attempt), go_on)
+    for attempt in (1, 2):
+        underway.begin(lambda: None)
+        assert underway.job.runners == (SimulatedRunner(attempt / 10),)
+    assert asked == [1, 2]
+
+
+def test_a_window_is_shown_when_the_last_producer_has_reached_it() -> None:
+    watched: list[Window] = []
+    underway = begun(watched)
+    underway.take(0, window(number=0, records=1))
+    underway.take(0, window(number=1, records=10))
+    assert not watched
+    underway.take(1, window(number=0, records=2))
+    assert [(each.number, each.records) for each in watched] == [(0, 3)]
+    underway.take(1, window(number=1, records=20))
+    assert [(each.number, each.records) for each in watched] == [(0, 3), (1, 30)]
+
+
+def test_the_series_has_percentiles_of_all_producers_even_after_a_stop() -> None:
+    underway = Underway(TWO, lambda _: WatchDecision.STOP)
+    underway.begin(lambda: None)
+    for number in range(2):
+        underway.take(0, window(number=number, records=99, latency=Histogram.of([1_000] * 99)))
+        underway.take(1, window(number=number, records=1, latency=Histogram.of([9_000])))
+    underway.take(0, WorkerReport(measurement()))
+    underway.take(1, WorkerReport(measurement()))
+    outcome = underway.done("me").outcome
+    assert isinstance(outcome, Measurement)
+    assert [point.p99_ms for point in outcome.series] == [pytest.approx(1.0, rel=0.001)] * 2
+
+
+def test_the_first_of_two_errors_is_the_outcome() -> None:
+    underway = begun()
+    underway.take(1, WorkerReport(BrokerLost("first")))
+    underway.take(0, WorkerReport(GeneratorError("second")))
+    assert str(underway.done("me").outcome) == "first"
+
+
+@pytest.mark.parametrize(("niceness", "warnings"), [(0, 0), (15, 1)])
+def test_a_load_with_low_priority_gives_a_warning(
+    monkeypatch: pytest.MonkeyPatch, niceness: int, warnings: int
+) -> None:
+    monkeypatch.setattr("os.getpriority", lambda _which, _who: niceness)
+    report = produce(SimulatedRunner(), CONFIG, WORKLOAD, lambda _: None, lambda: False)
+    assert isinstance(report.outcome, Measurement)
+    assert sum("RAY_worker_niceness=0" in each for each in report.outcome.warnings) == warnings
+
+
+def test_a_producer_that_fails_at_once_reports_no_begin() -> None:
+    error = BrokerLost("gone")
+    assert produce(Failing(error), CONFIG, WORKLOAD, lambda _: None, lambda: False) == WorkerReport(error, None)

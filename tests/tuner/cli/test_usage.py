@@ -1,0 +1,248 @@
+"""Wrong input gives one clear message and the right exit code, and nothing is started."""
+
+import os
+import shlex
+import signal
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from runners.errors import BrokerLost
+from tests.helpers.command import arguments, tuner
+from tests.helpers.invented_studies import baseline, study
+from tests.helpers.repository import ROOT
+from tests.helpers.stored_studies import write_study
+from tuner.cli.app import start
+from tuner.cli.running.own_study import new_study
+from tuner.storage.home import ROOT_VARIABLE, storage_at
+
+WRONG = [
+    (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
+    (["-X", "linger.msec=1"], "linger.ms"),
+    (["-X", "acks=2"], "acks"),
+    (["-X", "compression.type=zip"], "zip"),
+    (["-X", "compression.type=gzip", "-X", "compression.level=12"], "compression.level"),
+    (["-X", "enable.idempotence=true", "-X", "acks=1"], "idempoten"),
+    (["-X", "sasl.password=hunter2"], "--command-config"),
+    (["-X", "linger.ms"], "-X, pair 1: a pair must be written as key=value, such as linger.ms=5, not 'linger.ms'"),
+    (["--record-bytes", "0"], "record size"),
+    (["--record-bytes", "10:1,10:2"], "names 10 twice"),
+    (["--record-bytes", "2000000"], "message.max.bytes"),
+    (["--seconds", "0"], "0 < --seconds <= 86400 must hold, but got 0"),
+    (["--peak", "0.5", "--rate", "100"], "1 <= --peak <= 100 must hold"),
+    (
+        ["--different-keys", "5"],
+        "--key-bytes must be enough for --different-keys, but keys of 0 bytes can't be 5 different keys",
+    ),
+    (["--compressibility", "1"], "--compressibility"),
+    (["--load", "paced"], "--rate"),
+    (["--load", "saturate", "--rate", "5"], "--rate"),
+    (["--rate", "-5"], "--rate"),
+    (["--topic", "orders"], "--bootstrap"),
+    (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
+    (["--max-bytes", "5 parsecs"], "size"),
+    (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),
+    (["--container", "apache/kafka:4.1.0", "--brokers", "3"], "a container runs one broker"),
+    (["--zone-delay", "2 moments"], "--zone-delay: a duration must read like"),
+    (["--zone-delay", "1h"], "--zone-delay: A link's delay must be 0 to 1,000 ms, but got 3,600,000 ms"),
+    (["--zone-bandwidth", "fast"], "--zone-bandwidth: a size must read like"),
+    (["--zone-bandwidth", "0"], "bandwidth must be at least 0.01 MB/s, but got 0 MB/s"),
+    (["--zone-delay", "2ms", "--bootstrap", "127.0.0.1:9"], "leave out --bootstrap"),
+    (["--zone-bandwidth", "5MB", "--container", "apache/kafka:4.1.0"], "leave out --container"),
+    (["--png", "latency.txt"], ".png"),
+    (["--config", "does-not-exist.properties"], "does-not-exist.properties"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_wrong_input_is_refused_and_the_message_names_it(words: list[str], said: str) -> None:
+    ended = tuner("bench", *words)
+    assert ended.code == 2
+    assert said in " ".join(ended.err.split())
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_TUNER_SERVER", raising=False)
+    ended = tuner("pause", "overnight")
+    assert ended.code == 2
+    assert "pause works on the studies of a service only: give --server, or set KAFKA_TUNER_SERVER" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("environment", "words", "said"),
+    [
+        ({}, ("--server", "foo", "studies"), "must read http://HOST:PORT or https://HOST, without user, query"),
+        ({}, ("--server", "foo", "studies"), "; --server or KAFKA_TUNER_SERVER gives the address, "),
+        ({"KAFKA_TUNER_SERVER": "foo"}, ("studies",), "; --server or KAFKA_TUNER_SERVER gives the address, "),
+        ({"KAFKA_TUNER_TOKEN_FILE": "/nope"}, ("--server", "http://127.0.0.1:9", "studies"),
+         "must be readable text, but /nope is not: No such file or directory"),
+        ({}, ("--server", "http://127.0.0.1:9", "compare", "a", "a"), "A and B must be two studies"),
+        ({}, ("init", "-"), "the name of a file must not begin with -, but got -"),
+        ({}, ("init", "--", "-x.yaml"), "the name of a file must not begin with -, but got -x.yaml"),
+        ({}, ("experiment", "show", "thesis-default", "--yaml", "--json"), "a result has one form"),
+        ({}, ("experiment", "report", "papers", "--csv", "--format", "json"), "--csv and --format were given"),
+        ({}, ("experiment", "report", "papers", "--json", "--format", "csv"), "--json and --format were given"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_done_is_refused_with_the_words_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str], words: tuple[str, ...], said: str
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    ended = tuner(*words)
+    assert ended.code == 2
+    assert said in ended.complaint
+    assert "Errno" not in ended.err
+    assert not [*tmp_path.glob("*.yaml"), *tmp_path.glob("-")]
+
+
+def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "producer.properties"
+    file.write_text("acks=all\n\nlinger.msec=5\n")
+    ended = tuner("bench", "--config", str(file))
+    assert ended.code == 2
+    assert "linger.ms" in ended.err
+
+
+def test_a_secret_is_not_echoed(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("sasl.password=hunter2\nsecurity.protocol=nonsense\n")
+    ended = tuner("bench", "--bootstrap", "127.0.0.1:9", "--command-config", str(file))
+    assert ended.code == 2
+    assert "security.protocol" in ended.err
+    assert "hunter2" not in ended.err
+
+
+def test_an_address_where_no_broker_listens_gives_exit_code_3() -> None:
+    ended = tuner("bench", "--bootstrap", "127.0.0.1:9")
+    assert ended.code == 3
+    assert "127.0.0.1:9" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    words = ("run", "--quick", "--no-mlflow", "--record-bytes", "100", "--bootstrap")
+    ended = tuner(*words, "127.0.0.1:9")
+    assert ended.code == 3
+    assert "is not kept, because its cluster could not be used" in ended.err
+    assert list((tmp_path / "studies").iterdir()) == []
+    (folder := tmp_path / "studies" / "mine").mkdir()  # a folder that was there before
+    (tmp_path / "mine.yaml").write_text(
+        "study: mine\nworkload: {record_bytes: 100}\ntarget: {bootstrap: '127.0.0.1:9'}\nsearch: {trials: 4}\n"
+        "executor: {kind: local}\n"
+    )
+    ended = tuner("run", str(tmp_path / "mine.yaml"), "--no-mlflow")
+    assert ended.code == 3, ended.err
+    assert folder.exists()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
+    studies: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool
+) -> None:
+    def lost() -> None:
+        raise BrokerLost("the cluster must answer the request to delete topic tuner-1-0")
+
+    def command() -> None:
+        with ExitStack() as stack:
+            if kept:  # as `tuner verify` and `tuner compare-clients` do
+                name = stack.enter_context(new_study("verify-mine", storage_at(), silent=False))
+                study(studies / name, baseline()).close()
+            inner = ExitStack()
+            inner.callback(lost)
+            stack.callback(inner.close)  # it removes the interruption from the context of its error
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("tuner.cli.interruption._INTERRUPTIONS", [])
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr("tuner.cli.commands.schema.schema", command)
+    monkeypatch.setattr("sys.argv", ["tuner", "schema"])
+    try:
+        with pytest.raises(SystemExit) as ended:
+            start()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert ended.value.code == 130
+    said = capsys.readouterr().err
+    assert "warning: the cluster must answer the request to delete topic tuner-1-0" in said
+    assert "nothing is left behind" not in said
+    kept_as = "interrupted: what was measured is kept as verify-mine-1; the same command starts over and deletes what"
+    assert (kept_as if kept else "run the same command again, which also deletes what is left") in said
+
+
+def test_the_version_is_printed() -> None:
+    assert tuner("--version").out.startswith("kafka-tuner ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["recommend", "overnight", "--allow-loss", "2"], "'--allow-loss': must be less than or equal to 1, but got 2"),
+        (["verify", "p.properties", "--rounds", "0"], "'--rounds': must be greater than or equal to 2, but got 0"),
+        (["recommend", "overnight", "--goal", "fast"], "'--goal': 'fast' is not one of 'throughput'"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_shown_with_its_rule(words: list[str], said: str) -> None:
+    ended = tuner(*words)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--replication", "3"), "--replication must be at most the number of brokers, but got 3 with 1 broker"),
+        (("--client", "java", "--generator", "python"), "--generator python measures librdkafka only"),
+        (("--max-bytes", "0"), "--max-bytes must allow at least one record of 1,000 bytes, but got 0"),
+    ],
+)
+def test_a_bench_that_cannot_be_starts_no_broker(words: tuple[str, ...], complaint: str) -> None:
+    refused = tuner("bench", *words)
+    assert refused.code == 2
+    assert complaint in refused.complaint
+    assert "starting Kafka" not in refused.err
+
+
+def test_an_option_that_a_service_does_not_take_says_so() -> None:
+    for words in (("run", "--bootstrap", "kafka:9092"), ("predict", "orders", "--png", "sweep.png")):
+        refused = tuner("--server", "http://127.0.0.1:9", *words)
+        option = next(word for word in words if word.startswith("--"))
+        assert refused.code == 2
+        assert f"{option} can't be used with a service: leave it out, or leave out --server" in refused.complaint
+    unknown = tuner("--server", "http://127.0.0.1:9", "run", "--bootstrp", "kafka:9092")
+    assert "No such option: --bootstrp" in unknown.complaint
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_command_works_with_closed_streams(tmp_path: Path, closed: str) -> None:
+    command = shlex.join(arguments("init", str(tmp_path / "night.yaml")))
+    ended = subprocess.run(["bash", "-c", f"exec {command} {closed}"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False)
+    assert "record_bytes" in (tmp_path / "night.yaml").read_text()
+
+
+def test_a_sign_that_the_locale_lacks_is_escaped(tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", ROOT_VARIABLE: str(tmp_path)}
+    words = arguments("front", "overnight")
+    ended = subprocess.run(words, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "\\xb1" in ended.stdout) == (0, True), ended.stderr
+
+
+def test_a_folder_that_was_deleted_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_TUNER_STUDIES", raising=False)
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    script = f"rmdir {shlex.quote(str(folder))}; exec {shlex.join(arguments('studies'))}"
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(["bash", "-c", script], cwd=folder, env=here, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "the working folder does not exist any more" in ended.stderr

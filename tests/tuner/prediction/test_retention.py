@@ -1,0 +1,13 @@
+"""The retention that a user asks about."""
+
+import pytest
+
+from tuner.prediction.retention import Retention
+
+
+@pytest.mark.parametrize("brokers", ["-5", "0", "2.5"])
+def test_a_wrong_number_of_brokers_is_refused_and_a_right_one_alone_asks_nothing(brokers: str) -> None:
+    with pytest.raises(ValueError, match="brokers must be"):
+        Retention.typed({"brokers": brokers})
+    assert Retention.typed({"brokers": "3"}) is None
+    assert Retention.typed({"brokers": "", "disk_gb": " "}) is None

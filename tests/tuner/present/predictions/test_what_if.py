@@ -1,0 +1,73 @@
+"""What predictions show as text and JSON, and the fields of the what-if page."""
+
+from dataclasses import replace
+from typing import Any
+
+from runners.performance_model.constants import EMBEDDED
+from runners.performance_model.performance import performance
+from runners.workload import RecordSizes, Workload
+from search_spaces.configs.producer_config import ProducerConfig
+from tuner.prediction.changes import Changes
+from tuner.prediction.observations import Observation
+from tuner.prediction.question import Question, side_by_side
+from tuner.prediction.retention import Retention
+from tuner.prediction.source import Source
+from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+from tuner.present.predictions.what_if import what_if_json
+from tuner.results.study_results import SIMULATED
+from tuner.service.http.pages import what_if_page
+
+CONFIG = ProducerConfig.parse({})
+OLD = "orders was measured by an older release"
+LOAD = Workload(RecordSizes.fixed(1_000), rate_records_per_s=20_000.0)
+
+
+def source_of(load: Workload = LOAD, **more: Any) -> Source:
+    saturating = replace(load, rate_records_per_s=None)
+    truth = performance(EMBEDDED, CONFIG, saturating)
+    seen = Observation(CONFIG, saturating, {"records_per_s": truth.records_per_s})
+    return Source("orders", (seen,), EMBEDDED, CONFIG, "recommended", load, 1, **more)
+
+
+def test_the_rate_ends_at_the_throughput_of_the_asked_record_size() -> None:
+    source, ends = source_of(), {}
+    for record_bytes in ("500", "1000", "3000"):
+        asked = Question.of(source).changed(Changes(record_bytes=record_bytes))
+        record = what_if_json(source, source.calibrated(), asked, None, {})
+        (rate,) = (each for each in record["fields"] if each["name"] == "rate")
+        ends[record_bytes] = float(rate["high"])
+    assert ends["500"] > 1.2 * ends["1000"] > 1.44 * ends["3000"]
+
+
+def test_a_low_rate_lies_in_the_range_of_its_slider() -> None:
+    source = source_of(replace(LOAD, rate_records_per_s=500.0))
+    record = what_if_json(source, source.calibrated(), Question.of(source))
+    (rate,) = (each for each in record["fields"] if each["name"] == "rate")
+    assert (rate["value"], rate["low"]) == ("500", "500")
+    higher = what_if_json(source, source.calibrated(), Question.of(source).changed(Changes(rate=9000)))
+    (rate,) = (each for each in higher["fields"] if each["name"] == "rate")
+    assert (rate["value"], rate["low"]) == ("9000", "500"), "the slider can go back"
+
+
+def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records() -> None:
+    source = source_of(simulated=True, assumed=OLD)
+    calibration, asked = source.calibrated(), Question.of(source)
+    told = side_by_side(source, asked, calibration)
+    assert prediction_lines(source, calibration, told)[:2] == [SIMULATED, OLD]
+    assert sweep_lines(source, "linger.ms", told)[:2] == [SIMULATED, OLD]
+    for record in (prediction_json(source, calibration, told), what_if_json(source, calibration, asked)):
+        assert (record["simulated"], record["assumed"]) == (True, OLD)
+    assert f"{OLD}." in what_if_page("orders", what_if_json(source, calibration, asked))
+    assert SIMULATED not in "\n".join(prediction_lines(source_of(), calibration, told))
+
+
+def test_a_disk_that_is_never_full_differs_from_one_of_which_nothing_is_known() -> None:
+    """The asked rate has an answer, and the study has no rate of its own."""
+    source = source_of(replace(LOAD, rate_records_per_s=None))
+    calibration, asked = source.calibrated(), Question.of(source).changed(Changes(rate=1_000.0))
+    retention = Retention(retention_s=3_600.0, disk_bytes=10**13)
+    told = side_by_side(source, asked, calibration)
+    unknown, never = prediction_json(source, calibration, told, retention)["predictions"].values()
+    assert never["disk_full_after_days"] is None
+    assert {"kept_days", "kept_gb_per_broker"} <= never.keys()
+    assert not {"disk_full_after_days", "kept_days", "kept_gb_per_broker"} & unknown.keys()

@@ -1,0 +1,241 @@
+"""`tuner sync`, `tuner ui`, and `tuner recommend` from MLflow."""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from tests.helpers.invented_studies import baseline, confirming, study, trial
+from tests.helpers.mlflow_server import server
+from tests.helpers.ports import free_port
+from tests.tuner.tracking.looking import files, runs
+from tuner.cli.commands.recommend import recommend
+from tuner.cli.commands.sync import sync_study
+from tuner.cli.commands.ui import ui
+from tuner.model.errors import NoFeasibleConfig, StudyNotFound
+from tuner.model.goals import Goal
+from tuner.present.report import write_all_artifacts
+from tuner.tracking import TrackingError, recommend_from_tracking, sync, tracking_of
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+app = typer.Typer()
+app.command("sync")(sync_study)
+app.command("ui")(ui)
+app.command("recommend")(recommend)
+
+OBJECTIVES = ["mb_per_s", "latency_p99_ms"]
+Served = list[tuple[list[str], dict[str, str]]]
+
+
+@pytest.fixture(autouse=True)
+def studies(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One study in the folder in which the commands look for studies."""
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    study(root / "night", baseline(), trial(1)).close()
+
+
+@pytest.fixture(autouse=True)
+def short_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short text in place of the report, whose plots take long."""
+    monkeypatch.setattr(
+        "tuner.cli.commands.sync.write_all_artifacts", lambda _, out: (out / "the-report.html").write_text("short")
+    )
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Served:
+    """The commands that would have replaced this process."""
+    found: Served = []
+
+    def execve(_: str, words: list[str], environment: dict[str, str]) -> None:
+        found.append((words, environment))
+
+    monkeypatch.setattr(os, "execve", execve)
+    return found
+
+
+def tuner(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.campaign
+def test_sync_reports_what_it_wrote(client: "MlflowClient") -> None:
+    ended = tuner("sync", "night", "--json")
+    assert ended.exit_code == 0
+    told = json.loads(ended.stdout)
+    assert (told["study"], told["runs_written"], told["trials_behind"], told["error"]) == ("night", 3, 0, None)
+    again = tuner("sync", "night")
+    assert "is up to date with night: 0 runs written" in again.stdout
+    assert again.stderr == "", "the progress bar is for terminals"
+    assert "the-report.html" in files(client, runs(client)["night 1000 B"])
+
+
+def test_the_report_has_a_folder_per_record_size_that_was_measured(root: Path, tmp_path: Path) -> None:
+    study(root / "two", baseline(), trial(1), record_sizes=["1000", "100"]).close()
+    write_all_artifacts(root / "two", tmp_path / "out")
+    assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["1000"]
+    assert (tmp_path / "out" / "1000" / "front.png").is_file()
+
+
+def test_sync_reports_a_server_that_does_not_answer() -> None:
+    port = free_port()
+    ended = tuner("sync", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
+    assert ended.exit_code == 1
+    assert f"error: MLflow at http://me:***@127.0.0.1:{port} must show night" in ended.stderr
+    assert "the server does not answer" in ended.stderr
+
+
+def test_sync_uses_the_uri_of_the_study(new_store: Callable[[str], str], root: Path) -> None:
+    uri = new_store("elsewhere")
+    study(root / "other", baseline(), tracking={"uri": uri, "experiment": "mine", "enabled": True}).close()
+    assert json.loads(tuner("sync", "other", "--json").stdout)["uri"] == uri
+
+
+def test_ui_serves_the_store_in_the_folder_of_the_studies(served: Served, root: Path) -> None:
+    port = free_port()
+    assert tuner("ui", "--port", str(port)).exit_code == 0
+    ((words, environment),) = served
+    assert words[words.index("--host") + 1] == "127.0.0.1"
+    assert words[words.index("--port") + 1] == str(port)
+    assert words[words.index("--artifacts-destination") + 1] == str(root / "mlartifacts")
+    assert environment["MLFLOW_BACKEND_STORE_URI"].startswith("sqlite:///")
+    assert environment["MLFLOW_DISABLE_TELEMETRY"] == "true"
+
+
+def test_ui_uses_another_port_if_one_is_taken(served: Served) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = tuner("ui", "--port", str(port))
+    assert f"port {port} is taken" in ended.stderr
+    assert served[0][0][served[0][0].index("--port") + 1] != str(port)
+
+
+def test_ui_listens_on_an_ipv6_address(served: Served) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this host has no IPv6")
+    ended = tuner("ui", "--host", "::1", "--json")
+    assert json.loads(ended.stdout)["address"].startswith("http://[::1]:")
+    ((words, _),) = served
+    assert words[words.index("--host") + 1] == "::1"
+
+
+def test_ui_names_the_option_whose_value_the_system_refuses(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = tuner("ui", "--host", "203.0.113.7")
+    assert (refused.exit_code, "--host must be an address of this machine" in refused.stderr) == (2, True)
+
+    def bind(*_: object) -> None:
+        raise PermissionError  # root, as which tests may run, may open every port
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    refused = tuner("ui", "--port", "80")
+    assert refused.exit_code == 2
+    assert "the system does not allow 80" in " ".join(refused.stderr.replace("│", " ").split())
+    assert not served
+
+
+def test_ui_prints_the_address_of_a_server_that_exists(served: Served) -> None:
+    ended = tuner("ui", "--tracking-uri", "https://me:secretword@mlflow.example:5000")
+    assert ended.stdout == "https://me:***@mlflow.example:5000\n"
+    assert not served
+
+
+def test_ui_of_a_study_prints_links_to_its_views(served: Served, root: Path) -> None:
+    sync(root / "night", tracking_of({}))
+    ended = tuner("ui", "night", "--host", "127.0.0.1")
+    assert "night 1000 B: front: http://127.0.0.1:" in ended.stdout
+    assert "/#/experiments/1/runs?viewStateShareKey=tuner-id-of-night-front-1000&" in ended.stdout
+    assert served
+
+
+def test_ui_of_a_study_without_links_says_why(served: Served) -> None:
+    port = free_port()
+    ended = tuner("ui", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
+    assert "the server does not answer" in ended.stderr
+    assert ended.stdout == f"http://me:***@127.0.0.1:{port}\n"
+    assert not served
+
+
+def test_ui_without_a_store_says_how_to_create_it(served: Served, root: Path) -> None:
+    (root / "mlflow.db").unlink()
+    ended = tuner("ui")
+    assert isinstance(ended.exception, StudyNotFound)
+    assert "`tuner run` or `tuner sync` creates it" in str(ended.exception)
+    assert not served
+
+
+def test_the_error_for_a_missing_result_names_what_mlflow_holds(root: Path) -> None:
+    sync(root / "night", tracking_of({}))
+    cases: list[tuple[str | None, str, str, type[Exception], str]] = [
+        (None, "day", "1000", StudyNotFound, "it holds: night"),
+        (None, "night", "10", StudyNotFound, "it has measured: 1000"),
+        ("sqlite:////nowhere/mlflow.db", "night", "1000", TrackingError, "must exist"),
+        ("http://127.0.0.1:9", "night", "1000", TrackingError, "the server does not answer"),
+    ]
+    for uri, name, record_bytes, error, message in cases:
+        with pytest.raises(error, match=message):
+            recommend_from_tracking(uri, name, record_bytes, Goal.BALANCED)
+
+
+@pytest.mark.parametrize(
+    ("best", "objectives", "goal"),
+    [
+        ((20.0, 10.0), OBJECTIVES, "balanced"),
+        ((20.0, 30.0), OBJECTIVES, "throughput"),
+        ((9.5, 5.0), OBJECTIVES, "balanced"),
+        ((6.0, 5.0), OBJECTIVES, "latency"),
+        ((9.0, 30.0), OBJECTIVES, "balanced"),
+        ((20.0, 10.0), ["mb_per_s"], "throughput"),
+    ],
+)
+def test_mlflow_and_the_store_agree_if_no_goal_is_named(
+    root: Path, best: tuple[float, float], objectives: list[str], goal: str
+) -> None:
+    found = trial(1, *best)
+    trials = [
+        replace(each, objectives=each.objectives[: len(objectives)])
+        for each in (baseline(), found, *confirming(found, 2))
+    ]
+    study(root / "day", *trials, objectives=objectives).close()
+    tuner("sync", "day")
+    words = ("recommend", "day", "--record-bytes", "1000", "--format", "json")
+    store = f"sqlite:///{root / 'mlflow.db'}"
+    here, there = (json.loads(tuner(*words, *more).stdout) for more in ((), ("--tracking-uri", store)))
+    assert here["goal"] == goal
+    assert there == here
+
+
+def test_conditions_choose_among_the_goals_in_mlflow(root: Path) -> None:
+    study(root / "day", baseline(), trial(1, 20.0, 10.0), trial(2, 10.0, 2.0)).close()
+    tuner("sync", "day")
+    words = ("recommend", "day", "--record-bytes", "1000", "--tracking-uri", f"sqlite:///{root / 'mlflow.db'}")
+    chosen = {
+        limit: json.loads(tuner(*words, "--min-mb-per-s", limit, "--format", "json").stdout)["goal"]
+        for limit in ("5", "15")
+    }
+    assert chosen == {"5": "balanced", "15": "throughput"}
+    refused = tuner(*words, "--min-mb-per-s", "50")
+    assert isinstance(refused.exception, NoFeasibleConfig)
+    assert "any goal" in str(refused.exception)
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_the_ui_without_a_traceback(root: Path) -> None:
+    port = free_port()
+    with server(root, port) as process:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait()
+    said = (root / "server.log").read_text()
+    assert "Ctrl-C stops it" in said
+    assert "Traceback" not in said
