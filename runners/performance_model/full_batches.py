@@ -1,12 +1,11 @@
 """How many records a full batch holds, and how full batches are if `batch.size` ends them.
 
-librdkafka limits a batch by its uncompressed size. The Java client limits the compressed size, which it estimates: from
-a ratio that it learns from the batches that it has sent to the topic. This module follows its `CompressionRatioEstimator`,
-`RecordAccumulator` and `BuiltInPartitioner` (Kafka 4.3). Numbers without another source are from the log of a broker to
-which the client sent records of 100 B and 1 kB, in batches of 16 kB to 1 MB (`benchmarks.measured_grid`).
+librdkafka limits a batch by its uncompressed size. The Java client limits the compressed size. It estimates this size
+with a ratio that it learns from the batches that it has sent to the topic. This module follows its classes
+`CompressionRatioEstimator`, `RecordAccumulator` and `BuiltInPartitioner` (Kafka 4.3). Numbers without another source
+come from the log of a broker to which the client sent records of 100 B and 1 kB, in batches of 16 kB to 1 MB.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -30,13 +29,15 @@ _FRAME_BYTES: Final = 15.0
 """What a codec adds to a batch, such as its own header. Source: lz4 and snappy on one record of 100 B."""
 _TAKEN_RATIO: Final = 0.42
 """The share of the batches that a request takes along before they are full. Source: the log, without a codec."""
-_FEW_REQUESTS: Final = 4.0
+_FEW_REQUESTS: Final = 6.0
 """If a batch fills in the time of fewer requests, the client now and then sends a batch of a single record.
 
 Source: with a codec, batches of 16 kB were as small as after such a batch, and batches of 128 kB were not.
 """
 _FEW_POWER: Final = 6.0
 _BY_SIZE_POWER: Final = 16.0
+_RARELY: Final = 10.0
+"""If so many times more records fit in a batch than come during `linger.ms`, batches practically never fill."""
 
 
 @dataclass(slots=True)
@@ -61,7 +62,13 @@ class FullBatches:
 
     @classmethod
     def of(
-        cls, settings: Columns, load: Columns, record_bytes: Array, removed: Callable[[Array], Array], compresses: Array
+        cls,
+        settings: Columns,
+        load: Columns,
+        record_bytes: Array,
+        removed_bytes: Array,
+        removed_alone_bytes: Array,
+        compresses: Array,
     ) -> Self:
         """Return the full batches of each load.
 
@@ -69,7 +76,8 @@ class FullBatches:
             settings: The client's settings.
             load: The loads.
             record_bytes: Size of a record in an uncompressed batch.
-            removed: Returns what the codec removes of a record in a batch of some records, in bytes.
+            removed_bytes: What the codec removes of a record in a large batch.
+            removed_alone_bytes: What the codec removes of a record that is alone in its batch.
             compresses: Whether there is a codec, 0 or 1.
         """
         estimates = settings.counts_compressed * compresses
@@ -77,9 +85,9 @@ class FullBatches:
         def estimated(kept_bytes: Array) -> Array:
             return np.where(estimates, ESTIMATION_FACTOR * kept_bytes / record_bytes, 1.0)
 
-        usual = estimated(record_bytes - removed(np.array(np.inf)))
-        alone = estimated(record_bytes - removed(np.array(1.0)) + _FRAME_BYTES)
-        return cls(settings, record_bytes, usual, alone, settings.sticks_by_bytes * (load.partitions > 1))
+        usual_ratio = estimated(record_bytes - removed_bytes)
+        alone_ratio = estimated(record_bytes - removed_alone_bytes + _FRAME_BYTES)
+        return cls(settings, record_bytes, usual_ratio, alone_ratio, settings.sticks_by_bytes * (load.partitions > 1))
 
     def usual_records(self) -> Array:
         """Return the number of records in a full batch; 1 if a single record is larger than the batch limit."""
@@ -116,7 +124,7 @@ class FullBatches:
             request_s: Time between the moments at which the client's thread can send a request.
         """
         taken = least_of(rate * request_s / 2.0, full)
-        by_size = 1.0 / (1.0 + (full / waited) ** _BY_SIZE_POWER)
+        by_size = 1.0 / (1.0 + np.minimum(_RARELY, full / waited) ** _BY_SIZE_POWER)
         return full * (1.0 - self.takes_along * by_size * _TAKEN_RATIO * (1.0 - taken / full))
 
     def _records(self, ratio: Array) -> Array:

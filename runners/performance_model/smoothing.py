@@ -1,4 +1,4 @@
-"""Minimum and maximum, smoothed where both numbers are nearly equal: a real client passes gradually from one to the other."""
+"""Minimum and maximum, smoothed where both numbers are nearly equal, because clients change over gradually."""
 
 from typing import Final
 

@@ -197,7 +197,8 @@ class Stages:
             settings,
             load,
             record,
-            lambda batch_records: value * _removed(removed_ratio, batch_records * compressible_bytes),
+            removed_ratio * value,
+            _removed(removed_ratio, compressible_bytes) * value,
             compression.compresses,
         )
         compression_s = compression.byte_s * value
@@ -391,7 +392,7 @@ class _Compression:
 
 def _removed(removed_ratio: Array, compressible_bytes: Array) -> Array:
     """Return the share of a value that the codec removes in a batch with these compressible bytes."""
-    return removed_ratio / (1.0 + _HALF_COMPRESSED_BYTES / compressible_bytes)
+    return removed_ratio * compressible_bytes / (compressible_bytes + _HALF_COMPRESSED_BYTES)
 
 
 def _request_s(cluster: Columns, client_s: Array, broker_s: Array, responses_s: Array, producers: Array) -> Array:
