@@ -89,7 +89,7 @@ class ConsumerClient:
         if error:
             self.listen(0)
             why = "; ".join([*self.complaints][-2:]) or capi.error_text(error)
-            raise BrokerLost(f"the cluster must tell where topic {topic} is, but did not: {why}")
+            raise BrokerLost(f"the cluster must return the metadata of topic {topic}, but did not: {why}")
         self._lib.rd_kafka_metadata_destroy(found)
 
     def start(self, stretches: Sequence[OffsetRange]) -> None:

@@ -137,7 +137,7 @@ def test_no_broker_is_a_clear_error() -> None:
         "existing", {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": "1000"}
     )
     before = Left.now()
-    with pytest.raises(BrokerLost, match="must tell where topic t is"):
+    with pytest.raises(BrokerLost, match="must return the metadata of topic t, but did not"):
         crew(nowhere, "t", Reading(consumers=2)).run()
     check_nothing_left(before)
 
