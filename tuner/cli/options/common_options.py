@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from runners.java_client.key_stores import with_java_stores_read
+from runners.quantities import clock_time, duration_s, size_bytes
 from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.connection.connection_config import ConnectionConfig
@@ -15,7 +16,6 @@ from search_spaces.files.producer_file import read_producer_file
 from search_spaces.files.properties_file import named_file, parse_pairs, read_properties
 from tuner.model import spec
 from tuner.model.errors import RequestRefused
-from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import MOST_BROKERS, Target, check_addresses, without_login
 from tuner.present.console import say
 

@@ -57,7 +57,8 @@ def record_sizes(panel: Panel = None, default: Default = True) -> Any:
     """Return the option for a record size or a mix of sizes."""
     return typer.Option(
         metavar="N|N:W,...",
-        help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
+        help="Bytes of a record's value, such as 1000 or 64KiB, or a mix of sizes with weights, such as "
+        "100:70,1000:30.",
         show_default=default,
         rich_help_panel=panel,
     )

@@ -82,7 +82,7 @@ def test_what_can_not_be_read_is_a_clear_error(broker: RunningCluster, new_topic
         (("--client", "java", "-X", "fetch.min.bytes=-1"), "fetch.min.bytes"),
         (("--client", "scala"), "scala"),
         (("-X", "fetch.min.bytes=200000000"), "fetch.min.bytes"),
-        (("--consumers", "0"), "1 <= --consumers <= 64 must hold, but got 0"),
+        (("--consumers", "0"), "--consumers must be a whole number from 1 to 64, but got 0"),
         (("--rate", "100"), "--start tail"),
         (("--start", "tail", "--fill", "1GB"), "--fill needs --start beginning"),
         (("--max-bytes", "nonsense"), "--max-bytes needs --start tail"),
