@@ -184,7 +184,8 @@ def test_a_load_that_can_not_be_is_refused(wrong: dict[str, int]) -> None:
     [
         ({"fetch.min.bytes": "200000000"}, "fetch.min.bytes"),
         ({"fetch.max.bytes": "1000", "message.max.bytes": "100000"}, "fetch.max.bytes"),
-        ({"linger.ms": "5"}, "is a producer property"),
+        ({"linger.ms": "5"}, "but linger.ms is a producer property"),
+        ({"request.required.acks": "1"}, "but request.required.acks is a producer property"),
         ({"no.such.property": "5"}, "no.such.property"),
     ],
 )

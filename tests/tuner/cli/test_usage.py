@@ -42,6 +42,13 @@ WRONG = [
     (["--rate", "-5"], "--rate must be a number above 0 to 100,000,000, but got -5"),
     (["--topic", "orders"], "--bootstrap"),
     (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
+    (
+        ["--bootstrap", "127.0.0.1:9", "--topic", "a", "--partitions", "3"],
+        "--partitions can't be given with --topic, whose topic already has its partitions and replication; "
+        "leave --topic or --partitions out",
+    ),
+    (["--bootstrap", "127.0.0.1:9", "--like", "a", "--replication", "1"], "--replication can't be given with --like"),
+    (["--partitions", "0"], "--partitions must be a whole number from 1 to 10,000, but got 0"),
     (["--max-bytes", "5 parsecs"], "size"),
     (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),
     (["--container", "apache/kafka:4.1.0", "--brokers", "3"], "a container runs one broker"),

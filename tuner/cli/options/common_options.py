@@ -9,6 +9,7 @@ import typer
 
 from runners.java_client.key_stores import with_java_stores_read
 from runners.quantities import clock_time, duration_s, size_bytes
+from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.connection.connection_config import ConnectionConfig
@@ -301,6 +302,29 @@ def target_of(
             connection = ConnectionConfig.parse(with_java_stores_read(read_properties(command_config))).values
     connection.pop("bootstrap.servers", None)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
+
+
+def check_topic_options(topic: str | None, like: str | None, partitions: int | None, replication: int | None) -> None:
+    """Refuse `--partitions` and `--replication` beside `--topic` or `--like`, where they would have no effect.
+
+    Args:
+        topic: The value of `--topic`; None if it is not given, as for the others.
+        like: The value of `--like`.
+        partitions: The value of `--partitions`.
+        replication: The value of `--replication`.
+
+    Raises:
+        typer.BadParameter: Options exclude each other.
+    """
+    existing = next((f"--{name}" for name, value in (("topic", topic), ("like", like)) if value is not None), None)
+    given = [
+        f"--{name}" for name, value in (("partitions", partitions), ("replication", replication)) if value is not None
+    ]
+    if existing is not None and given:
+        raise typer.BadParameter(
+            f"{enumerated(given)} can't be given with {existing}, whose topic already has its partitions and "
+            f"replication; leave {existing} or {enumerated(given)} out"
+        )
 
 
 def link_of(delay: str | None, bandwidth: str | None) -> Link | None:
