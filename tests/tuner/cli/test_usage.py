@@ -44,10 +44,10 @@ WRONG = [
     (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
     (
         ["--bootstrap", "127.0.0.1:9", "--topic", "a", "--partitions", "3"],
-        "--partitions can't be given with --topic, whose topic already has its partitions and replication; "
-        "leave --topic or --partitions out",
+        "--topic can't be given with --partitions: the partitions and the replication are those of the topic that "
+        "--topic names; leave --topic or --partitions out",
     ),
-    (["--bootstrap", "127.0.0.1:9", "--like", "a", "--replication", "1"], "--replication can't be given with --like"),
+    (["--bootstrap", "127.0.0.1:9", "--like", "a", "--replication", "1"], "--like can't be given with --replication"),
     (["--partitions", "0"], "--partitions must be a whole number from 1 to 10,000, but got 0"),
     (["--max-bytes", "5 parsecs"], "size"),
     (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),

@@ -322,8 +322,8 @@ def check_topic_options(topic: str | None, like: str | None, partitions: int | N
     ]
     if existing is not None and given:
         raise typer.BadParameter(
-            f"{enumerated(given)} can't be given with {existing}, whose topic already has its partitions and "
-            f"replication; leave {existing} or {enumerated(given)} out"
+            f"{existing} can't be given with {enumerated(given)}: the partitions and the replication are those of the "
+            f"topic that {existing} names; leave {existing} or {enumerated(given)} out"
         )
 
 
