@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
+from runners.number_range import NumberRange
+from runners.quantities import size_bytes
 from runners.reporting import counted
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
@@ -26,6 +28,21 @@ _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
 
 MOST_RATE_RECORDS_PER_S: Final = 100_000_000
 """The highest fixed rate that a load may have."""
+_DAY_S: Final = 86_400
+_RANGES: Final = {
+    "key_bytes": NumberRange(0, MAX_RECORD_BYTES, whole=True),
+    "compressibility_ratio": NumberRange(0, 1, below=True),
+    "partitions": NumberRange(1, MOST_PARTITIONS, whole=True),
+    "replication": NumberRange(1, MOST_REPLICAS, whole=True),
+    "consumers": NumberRange(0, MOST_CONSUMERS, whole=True),
+    "warmup_s": NumberRange(0, _DAY_S, unit="seconds"),
+    "measured_s": NumberRange(0, _DAY_S, above=True, unit="seconds"),
+    "rate_records_per_s": NumberRange(0, MOST_RATE_RECORDS_PER_S, above=True),
+    "peak_ratio": NumberRange(1, MOST_PEAK_RATIO),
+    "different_keys": NumberRange(1, MOST_KEYS, whole=True),
+    "most_frequent_key_ratio": NumberRange(0, 1, below=True),
+}
+"""The range of each number of a load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +87,7 @@ class RecordSizes:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse one size such as `1000`, or a mix such as `100:70,1000:25,10000:5` (sizes in bytes with their weights).
+        """Parse one size such as `1000` or `64KiB`, or a mix such as `100:70,1000:25,10000:5` (sizes with weights).
 
         Sizes without weights, such as `100,1000`, are refused, because elsewhere they mean two searches. If only some
         sizes have a weight, the others have the weight 1.
@@ -82,7 +99,7 @@ class RecordSizes:
         for part in text.split(","):
             size_text, _, weight_text = part.partition(":")
             try:
-                size, weight = int(size_text), float(weight_text or 1 if ":" in text or "," not in text else "")
+                size, weight = _size(size_text), float(weight_text or 1 if ":" in text or "," not in text else "")
             except ValueError:
                 raise WorkloadRefused(
                     f"record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
@@ -118,6 +135,11 @@ class RecordSizes:
         if RecordSizes.parse(six_digits) == self:
             return six_digits
         return ",".join(f"{size}:{share!r}" for size, share in self.shares)
+
+
+def _size(text: str) -> int:
+    """Return the bytes of a size that may have a unit; without one, it must be a whole number."""
+    return size_bytes(text) if text.strip()[-1:].isalpha() else int(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,34 +197,10 @@ class Workload:
 
     def __post_init__(self) -> None:
         """Check that all values are within their limits."""
-        rules = (
-            (0 <= self.key_bytes <= MAX_RECORD_BYTES, "key_bytes >= 0", self.key_bytes),
-            (
-                0.0 <= self.compressibility_ratio < 1.0,
-                "0 <= compressibility_ratio < 1",
-                self.compressibility_ratio,
-            ),
-            (1 <= self.partitions <= MOST_PARTITIONS, f"1 <= partitions <= {MOST_PARTITIONS}", self.partitions),
-            (1 <= self.replication <= MOST_REPLICAS, f"1 <= replication <= {MOST_REPLICAS}", self.replication),
-            (0 <= self.consumers <= MOST_CONSUMERS, f"0 <= consumers <= {MOST_CONSUMERS}", self.consumers),
-            (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
-            (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
-            (
-                self.rate_records_per_s is None or 0 < self.rate_records_per_s <= MOST_RATE_RECORDS_PER_S,
-                "0 < rate_records_per_s <= 100e6",
-                self.rate_records_per_s,
-            ),
-            (1 <= self.peak_ratio <= MOST_PEAK_RATIO, f"1 <= peak_ratio <= {MOST_PEAK_RATIO}", self.peak_ratio),
-            (
-                self.different_keys is None or 1 <= self.different_keys <= MOST_KEYS,
-                f"1 <= different_keys <= {MOST_KEYS}",
-                self.different_keys,
-            ),
-            (0 <= self.most_frequent_key_ratio < 1, "0 <= most_frequent_key_ratio < 1", self.most_frequent_key_ratio),
-        )
-        for holds, rule, value in rules:
-            if not holds:
-                raise WorkloadRefused(f"{rule} must hold, but got {value}")
+        for name, allowed in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and value not in allowed:
+                raise WorkloadRefused(f"{name} {allowed}, but got {value}")
         if self.one_payload and len(self.record_sizes.shares) > 1:
             raise WorkloadRefused(f"one payload has one size, but got the record sizes {self.record_sizes}")
         self._check_keys()

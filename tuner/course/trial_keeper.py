@@ -51,7 +51,7 @@ class TrialKeeper:
 
         Raises:
             SafetyStop: We stopped to protect the cluster.
-            TargetRefused: The cluster refuses us.
+            TargetRefused: The cluster refuses the tuner.
             WorkloadRefused: The load can't be measured. A trial of the search only fails then, and raises nothing.
             TooManyFailures: Too many trials in a row have failed.
         """

@@ -65,7 +65,7 @@ class Advice:
     Attributes:
         load: What one producer sends, as the estimates assume it.
         producers: How many such producers there are.
-        today: The estimate for the settings of today, as far as the batches tell them.
+        today: The estimate for the settings of today, as far as the batches show them.
         others: The estimates for other settings.
         measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
         uncovered: Why the measurements that calibrate the model do not cover these producers or all of these settings;
@@ -176,7 +176,7 @@ def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:
 
 
 def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
-    """Return the settings of today as far as the batches tell them, and otherwise the defaults of the Java client.
+    """Return the settings of today as far as the batches show them, and otherwise the defaults of the Java client.
 
     If only limits of linger.ms are known, it is the value between them for which the model expects the batches that
     were found.

@@ -64,9 +64,9 @@ def calibrate(
 ) -> None:
     """Measure a few configs that calibrate the performance model, for tuner predict without a study.
 
-    The configs are chosen for what they tell about the cluster. Each is measured for some seconds as fast as the client
-    takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are kept as an
-    experiment, calibration-1, which `tuner predict` and `tuner experiment report` take.
+    The configs are chosen so that they determine the model's constants. Each is measured for some seconds as fast as
+    the client takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are
+    kept as an experiment, calibration-1, which `tuner predict` and `tuner experiment report` take.
 
     \b
     Examples:

@@ -225,6 +225,7 @@ class StudyFromOptions(StudyOptions):
         Args:
             target: What the name of the study begins with if the user gave none.
         """
+        options.check_topic_options(self.topic, self.like, self.partitions, self.replication)
         sizes = sizes_in(self.record_bytes or "100,1000")
         made = "-".join(map(str, (target, *sizes)))
         name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]
