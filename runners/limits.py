@@ -29,7 +29,7 @@ def budget_exceeded(max_bytes: int, sent_bytes: int) -> ByteBudgetExceeded:
 
     Args:
         max_bytes: Largest number of bytes of values and keys that the run may send.
-        sent_bytes: How many it has sent.
+        sent_bytes: Number of these bytes that the run has sent.
     """
     if sent_bytes:
         said = f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}"

@@ -23,8 +23,8 @@ REQUEST_TIMEOUT_S = 20.0
 _ANSWER_TIMEOUT_S = REQUEST_TIMEOUT_S + 5.0
 
 _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
-# The count of repetitions, as in "(after 1ms in state UP, 1 identical error(s) suppressed)". Who looks for the word
-# "error" in a message must not find it there.
+# The count of repetitions, as in "(after 1ms in state UP, 1 identical error(s) suppressed)". A caller that searches a
+# message for the word "error" must not find it there.
 _REPETITIONS = re.compile(r",? \d+ identical error\(s\) suppressed")
 
 OWNED_PREFIX = "tuner-"
@@ -212,9 +212,9 @@ def answer_to(future: "Future[Any]") -> Any:
 
 
 def lacking(described: Any, needs: Iterable[str]) -> list[str]:
-    """Return which of these rights on a topic we lack, by its description. Their names are those in `kafka-acls`."""
-    # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the cluster
-    # does not report rights at all, and the requests that need them will show.
+    """Return the rights in `needs`, named as in `kafka-acls`, that the description of a topic does not list."""
+    # A user who gets a description has at least the right to describe the topic. So if no rights are listed, the
+    # cluster does not report rights at all. Then only a request that needs a right shows whether we have it.
     allowed = {operation_name(operation.name) for operation in described.authorized_operations or ()}
     return [right for right in needs if allowed and right not in allowed]
 

@@ -1,4 +1,4 @@
-"""What a load of consumers reads: from where, for how long, by how many consumers, and with which properties."""
+"""The settings of a load of consumers: its start, its length, the number of consumers, and their properties."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -164,7 +164,7 @@ class SocketTimes:
     """Adds up how long each TCP connection waits for the network and for its receiver. Only one thread may use it.
 
     Attributes:
-        pid: The process whose connections are looked at: this one, or one that it has started. None for this one.
+        pid: The process whose connections are sampled: this process or one that it has started. None: this process.
     """
 
     pid: int | None = None

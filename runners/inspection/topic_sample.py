@@ -1,4 +1,4 @@
-"""What a sample of a topic says about its records: sizes, keys, how far they compress, and when they were written.
+"""Statistics of a sample of a topic's records: sizes, keys, compressibility, and when they were written.
 
 The statistics hold no content. Of a key, only a keyed hash is kept, and only while the sample is read.
 """

@@ -27,7 +27,7 @@ def pinned_once(
     advice: str = "check the version",
     progress: Say = silent,
 ) -> list[PinnedJar]:
-    """Return the jars of a program that is not pinned. They are found once, and then pinned by a file.
+    """Return the jars of a program that is not pinned. The first call finds them and writes a file that pins them.
 
     Args:
         root: The folder of the program's files, which receives the file with the pins.

@@ -233,7 +233,7 @@ class Worker:
         """Run the consumers of a job. The number `run` identifies this run in a later call of `stop`.
 
         Yields:
-            None when all consumers read, then each window when it ends, and at last what was measured, or the error
+            None when all consumers have begun to read, then each window when it ends, and last the result or the error
             that prevented it. `unpacked` decodes them.
         """
         told: queue.SimpleQueue[ReadWindow | Consumption | BaseException | None] = queue.SimpleQueue()

@@ -1,7 +1,7 @@
 """Reserves cores for workers on the nodes of a Ray cluster.
 
 The cores for the workers of a job are reserved together, in the requested zones, and on different nodes if possible. A
-list of zones has one for each worker, and None where the worker may run on any node.
+list of zones has one entry per worker: its zone, or None if the worker may run on any node.
 """
 
 import time
@@ -148,7 +148,7 @@ class Seats:
         """Check the software of each node on which a worker may run, once for each node.
 
         Returns:
-            None if all of them fit; a part of a message if one has left meanwhile.
+            None if all these nodes fit; a part of a message if a node has left meanwhile.
         """
         wanted = (node for zone in dict.fromkeys(zones) for node in fit(nodes, zone))
         new = {node.id: node for node in wanted if node.id not in self._checked}

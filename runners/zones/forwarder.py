@@ -18,7 +18,7 @@ from runners.zones.streams import STREAM_BYTES, Flow, Stream
 from runners.zones.timer import Timer
 
 MAX_LEAD_NS: Final = 100_000
-"""How much earlier than a chunk leaves the timer may be set, because waking up takes that long."""
+"""Upper limit on how much earlier than a chunk leaves the timer is set, because waking up takes time."""
 _LEAD_SHARE: Final = 16
 _CHECK_S: Final = 0.2
 _EVENTS: Final = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
@@ -119,7 +119,7 @@ class Forwarder:
             stream.waiting.append(stream)
 
     def _read(self, now_ns: int) -> None:
-        """Read a chunk from each stream that has some, as far as the link takes them."""
+        """Read a chunk from each stream that has bytes to read, as long as the link takes chunks."""
         for flow in self._flows:
             waiting, takes_ns = flow.waiting, flow.line.takes_ns
             for _ in range(len(waiting)):

@@ -37,7 +37,7 @@ _LEADER_MOVES = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 _NO_LEADERS = (*_LEADER_MOVES, KafkaError._NOENT)
-"""The same for a topic that was just created: librdkafka also says `_NOENT` ("No leaders found")."""
+"""The same codes and `_NOENT` ("No leaders found"), which librdkafka returns for a topic that was just created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class TopicAdmin:
         Args:
             name: Its name.
             partitions: The number of its partitions.
-            not_yet: The error codes that mean that the cluster can't tell the offsets yet; see `patiently`.
+            not_yet: The error codes that mean that the cluster can't return the offsets yet; see `patiently`.
 
         Raises:
             TargetRefused: We have no right to read the offsets.
@@ -272,7 +272,7 @@ def patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEA
     Args:
         ask: Sends the request. Its argument lists the error codes that mean "not yet", for which it returns None. In
             the last call, after the time limit, the list is empty, so that these codes are errors too.
-        not_yet: These error codes.
+        not_yet: The error codes that mean "not yet".
     """
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
     while time.monotonic() < deadline:
