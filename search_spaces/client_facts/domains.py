@@ -114,7 +114,7 @@ class Range:
         return self.text_of(answer)
 
     def text_of(self, answer: float) -> str:
-        """Return the value that an answer of a chooser stands for, as text."""
+        """Convert a chooser's answer to the value that it stands for, as text."""
         slack = _SLACK * abs(answer)
         if self.special is not None and not self.low - slack <= answer <= self.high + slack:
             return _number(self.special)

@@ -50,7 +50,7 @@ class RuleOutcome(StrEnum):
     REFUSED = "refused"
     """The client does not start, or can't send."""
     IGNORED = "ignored"
-    """The client starts, but a value does nothing, or something else than it says."""
+    """The client starts, but a value has no effect, or another effect than its text says."""
     UNMEASURED = "unmeasured"
     """The client does what the config says, but the load generator can't."""
 
