@@ -1,4 +1,4 @@
-"""Fills the cache with what brokers of ours and our programs for the Java client need, so that they need no network.
+"""Fetches all files that our brokers and our Java programs need into the cache, so that they later need no network.
 
 This is for images, and for machines that will have no network later:
 
