@@ -1,4 +1,4 @@
-"""The web application of a service in the test's own process, without a server. Nothing works through its queue."""
+"""The web application of a service in the test's own process, without a server and without workers for its queue."""
 
 import asyncio
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Small studies, runners for them, and a `Reporter` that remembers."""
+"""Small studies, runners for them, and a `Reporter` that keeps the sentences and trials that it receives."""
 
 import time
 from dataclasses import dataclass, field, replace

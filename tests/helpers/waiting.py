@@ -14,7 +14,7 @@ def eventually(what: Callable[[], Any], timeout_s: float = PATIENCE_S, *, otherw
     Args:
         what: The function.
         timeout_s: How long to wait.
-        otherwise: What the error says if nothing came in time.
+        otherwise: The text of the error if no result was true in time.
 
     Raises:
         AssertionError: No result was true in time.

@@ -24,7 +24,7 @@ class Watching(SilentReporter):
 
     Attributes:
         folder: The study's folder.
-        told: What it read, in order.
+        told: The progress reports that it read, in order.
     """
 
     folder: Path
