@@ -1,4 +1,4 @@
-"""How many bytes a measurement may send, how much disk space stays free, and how long brokers may be unreachable."""
+"""The limits of a measurement: bytes sent, disk space left free, and the time for which brokers may be unreachable."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,6 +1,6 @@
-"""What is sent while a config is measured.
+"""The workload: the records that are sent while a config is measured, and their rate.
 
-The config says how the client works, and the workload says what the client has to send.
+A config sets how the client sends, and a workload sets what the client sends.
 """
 
 import math

@@ -109,7 +109,7 @@ class Contact:
             timeout_s: Longest wait in seconds.
 
         Raises:
-            KafkaException: The cluster did not answer. The result of `complaints` may tell why.
+            KafkaException: The cluster did not answer. The messages in `complaints` may show the reason.
         """
         return self.admin.list_topics(timeout=timeout_s)
 

@@ -81,7 +81,7 @@ def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: ND
     """Return when each record was first taken, in ns of the monotonic clock; -1 for a record that was not taken.
 
     Args:
-        arrivals: What the consumers took.
+        arrivals: When the consumers took which records.
         partitions: Partition of each record, shape (n,).
         offsets: Offset of each record, shape (n,).
 

@@ -45,7 +45,7 @@ def fill(
 
     Args:
         cluster: The cluster of the topic.
-        topic: The topic.
+        topic: The topic to write to.
         config: The producer config. It decides how large the batches in the topic are.
         workload: The sizes, keys and compressibility of the records. Its times and its rate are ignored.
         records: Number of records.

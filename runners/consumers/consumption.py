@@ -156,7 +156,7 @@ class ReadOrigin:
     Attributes:
         client_version: Version of the client library.
         cluster: Kind of cluster.
-        topic: The topic.
+        topic: Name of the topic.
         partitions: Number of its partitions that were read.
         started_at: Start of the load in UTC, ISO 8601.
     """

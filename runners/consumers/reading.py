@@ -59,7 +59,7 @@ class OffsetRange:
     """The offsets of one partition that a consumer reads.
 
     Attributes:
-        partition: The partition.
+        partition: Number of the partition.
         first: The offset to begin with.
         end: The offset before which the consumer stops; None if it never stops.
     """

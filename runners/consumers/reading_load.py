@@ -71,7 +71,7 @@ def consume(
     """Wait for the common start, read with an open client, and return what was measured. The source is closed.
 
     Args:
-        source: The client.
+        source: The client from which the records are taken.
         client_version: The client library and its version.
         cluster: The cluster to read from.
         topic: Name of the topic.
@@ -119,7 +119,7 @@ class ReadingProgress:
     """Reports the progress of a consumer to the watchdog. Answers of brokers count as progress, too.
 
     Attributes:
-        source: The client.
+        source: The client from which the records are taken.
         responses: Number of responses that the client has received, by its newest report.
     """
 
@@ -159,7 +159,7 @@ class ReadingLoad:
     """Reads some partitions with one client, and measures how fast. Use it once.
 
     Attributes:
-        source: The client, which has not begun yet.
+        source: The client from which the records are taken; `begin` was not called yet.
         schedule: The windows of the warm-up and of the measured phase.
         clock: The benchmark's clock.
         watchdog: Raises an error if the load can't go on.

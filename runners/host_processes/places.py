@@ -20,7 +20,7 @@ from runners.reporting import Say, silent
 _POLL_S: Final = 0.1
 _NO_LIMIT: Final = -1.0
 _ADDRESS_BYTES: Final = 108
-"""How long the name of a Unix socket may be in Linux."""
+"""The longest name of a Unix socket in Linux, in bytes."""
 
 
 def cache_root() -> Path:

@@ -60,7 +60,7 @@ class FetchedBatches:
     """The batches of one partition in a broker's response.
 
     Attributes:
-        stretch: The batches.
+        stretch: The batches of the response, in the order of their offsets.
         next_offset: The offset after the last one; None if there was none.
         first_offset: The first offset of the first one; None if there was none.
         error: Kafka's name of the error; empty if there was none.

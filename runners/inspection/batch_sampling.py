@@ -28,7 +28,7 @@ _SHARE: Final = 0.4
 _MOST_PARTITIONS: Final = 200
 _LEAST_BATCHES: Final = 10
 _OVERHEAD_BYTES: Final = 120
-"""What a response needs for a partition, besides the topic's name and the batches."""
+"""Bytes that a response needs for a partition, besides the topic's name and the batches."""
 _FILL: Final = 0.9
 """The part of a response that is requested for batches: the protocol needs the rest."""
 _ALONE_BYTES: Final = 65_536

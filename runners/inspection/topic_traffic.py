@@ -21,8 +21,8 @@ class Spread:
     """Mean, median and 90th percentile of a number over batches.
 
     Attributes:
-        mean: The mean.
-        median: The median.
+        mean: Arithmetic mean over the batches.
+        median: Median over the batches.
         p90: The 90th percentile.
     """
 

@@ -60,7 +60,7 @@ class CompiledProgram:
     """A program that was compiled with a release of kafka-clients, and the jars that it runs with.
 
     Attributes:
-        java: The runtime.
+        java: The Java runtime.
         class_path: The value for `java -cp`.
         version: The release of kafka-clients.
         main_class: The program's main class.
@@ -78,7 +78,7 @@ class CompiledProgram:
         Args:
             version: The release of kafka-clients, such as `4.3.1`.
             progress: Receives the progress of a download.
-            program: The program.
+            program: The program to compile.
 
         Raises:
             JavaNotFound: No Java runtime is usable.

@@ -263,7 +263,7 @@ class JavaLoad:
         host = kernel_times()
         try:
             waited_s = {number: each.waited_s for number, each in thread_times(self.jvm.pid).items()}
-        except psutil.Error:  # it has ended, which its pipe tells
+        except psutil.Error:  # the process has ended; reading its pipe reports this
             waited_s = {os.getpid(): 0.0}
         collected_s = self.progress.report.collector_ms / 1e3 if self.progress.report else 0.0
         return KernelTimes({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)

@@ -63,10 +63,10 @@ def _found(
 
 
 def resolve(maven: "MavenContext", version: str) -> list["Artifact"]:
-    """Return the jars that a release of kafka-clients needs at run time, and the one that writes its log.
+    """Return the jars that a release of kafka-clients needs at run time, and the logging jar.
 
     Args:
-        maven: Where to look for them.
+        maven: Access to Maven's repositories.
         version: The release, such as `3.9.1`.
     """
     found = needed_at_run_time(maven, [maven.create_dependency(f"org.apache.kafka:kafka-clients:{version}")])

@@ -25,7 +25,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 
 LONGEST_S: Final = 12.0
 ENOUGH_BYTES: Final = float(8 << 30)
-"""After so many bytes, a warm-up ends with the next window. The bytes go nowhere, so this needs no strict limit."""
+"""After this many bytes, a warm-up ends with its current window. The fake broker drops them, so it may be exceeded."""
 _PATIENCE_S: Final = 30.0
 _TOPIC: Final = "warm-up"
 _GROWTH: Final = 1.05
@@ -59,7 +59,7 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     """Warm up a new Java process: for `LONGEST_S` at most, or until it has sent `ENOUGH_BYTES`.
 
     Args:
-        jvm: The process.
+        jvm: The Java process.
         config: The config that it will measure first.
         workload: The workload that it will measure first. The same records are sent here, but as fast as possible.
         properties: The properties that the load generator sets.

@@ -63,7 +63,7 @@ class Drain:
     A window is a period of at most a second.
 
     Attributes:
-        client: The client.
+        client: The producer from which the deliveries are taken.
         tally: Counts the deliveries.
         clock: The benchmark's clock.
         sender: The sender of the same load. At saturation, its records are sent by the drain's own thread.

@@ -27,7 +27,7 @@ class Taker:
     """Takes records until the windows are over, everything was read, or `over` is set.
 
     Attributes:
-        client: The client.
+        client: The consumer from which the records are taken.
         counter: Counts the records.
         clock: The benchmark's clock.
         stretches: The offsets to read in each partition.

@@ -19,7 +19,7 @@ from runners.workload import RecordSizes, Workload
 POOL_BYTES: Final = 16 * 1024 * 1024
 MAX_RECORDS: Final = 200_000
 MIN_RECORDS: Final = 500
-"""Smallest number of records in a pool, unless so many records would be larger than `MOST_POOL_BYTES`."""
+"""Smallest number of records in a pool, unless this many records would be larger than `MOST_POOL_BYTES`."""
 MOST_POOL_BYTES: Final = 64 * 1024 * 1024
 FEWEST_RECORDS: Final = 4
 _ZLIB_SAMPLE_BYTES: Final = 1024 * 1024

@@ -1,14 +1,15 @@
 """Notices that this process stood still: it was stopped, or its container, its virtual machine or the whole host was.
 
 The main thread of a load reads the clock a few times a second. A gap of more than a second between two readings means
-that the process stood still, or that the host was too busy to run it. The kernel's counters tell which:
+that the process stood still, or that the host was too busy to run it. The kernel's counters show which of the two it
+was:
 
 - On a busy host, the main thread is on a core or waits for a core during nearly the whole gap, and the kernel counts
   that. Or it waits for another thread of this process, which waits for a core.
 - A stopped process has no thread that waits for a core.
 - In a virtual machine that stands still, the kernel counts no time of any core, neither busy nor idle.
 
-The clock is the one that also runs while the host sleeps (`CLOCK_BOOTTIME`).
+We use the clock that also runs while the host sleeps (`CLOCK_BOOTTIME`).
 """
 
 import os

@@ -81,7 +81,7 @@ _DOWN_SIGNS: Final = (
     *("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE"),
     *("could not be established", "Couldn't resolve server", "disconnected"),
 )
-"""What a client says when it has no connection: librdkafka's errors, and texts of the Java client's `NetworkClient`."""
+"""Parts of a client's messages without a connection: librdkafka's errors, and texts of Java's `NetworkClient`."""
 
 
 def any_runs(brokers: Sequence[LocalBroker]) -> bool:
@@ -90,7 +90,7 @@ def any_runs(brokers: Sequence[LocalBroker]) -> bool:
 
 
 class DeliveryReport(Protocol):
-    """What a client has reported so far: deliveries, and errors.
+    """The deliveries and errors that a client has reported so far.
 
     Attributes:
         acknowledged: Number of successful deliveries.

@@ -36,7 +36,7 @@ def zones_without_ray(key: str, zones: str) -> RayUnfit:
 
     Args:
         key: The key of the file that names the zones.
-        zones: The zones.
+        zones: The zones in the file, as text for the message.
     """
     return RayUnfit(
         f"{key} names zones of an existing Ray cluster, but executor.ray_address is missing for {zones}: give "

@@ -94,7 +94,7 @@ class Seats:
 
     Attributes:
         ray: The module `ray`, connected.
-        cluster: The cluster.
+        cluster: Address and settings of the Ray cluster.
         tell: Called with a sentence if we have to wait for nodes or cores, or if workers share nodes.
         job_modules: The modules that each node must be able to import, as the jobs need them.
     """

@@ -148,16 +148,16 @@ def hold(ray: Any, target: str, on_wait: Say) -> Any:
         ray.get_runtime_context().get_node_id(), soft=False
     )
     guard = ray.remote(_Guard).options(name=name, num_cpus=0, max_restarts=0, scheduling_strategy=here)
-    told = False
+    waited = False
     while True:
         with contextlib.suppress(ValueError):  # the name is taken
             held = guard.remote(whoami())
             ray.get(held.holder.remote())
             return held
-        if not told:
+        if not waited:
             with contextlib.suppress(ValueError, ray.exceptions.RayError):  # the holder has ended meanwhile
                 on_wait(ray.get(ray.get_actor(name).holder.remote()))
-                told = True
+                waited = True
         time.sleep(_POLL_S)
 
 

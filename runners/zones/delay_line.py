@@ -17,7 +17,7 @@ from runners.zones.link import LinkDirection
 SLICE_S: Final = 0.00025
 """How long the link sends one chunk. A chunk leaves as a whole, so shorter ones are smoother and cost more CPU time."""
 AHEAD_NS: Final = 1_000_000
-"""How long before the link can send a chunk the chunk is taken.
+"""The line takes a chunk up to this long before the link can send it.
 
 If this process wakes up late by less than this, the link has bytes to send without a gap.
 """
@@ -26,7 +26,7 @@ PACKET_BYTES: Final = 1_460
 CHUNK_BYTES: Final = 256 * 1024
 """The limit for a chunk if the bandwidth has no limit."""
 LINE_BYTES: Final = 256 * 1024 * 1024
-"""How many bytes a direction holds before it takes no more. Then the senders have to wait."""
+"""The most bytes that a direction holds. When it is full, the senders have to wait."""
 
 Owner = TypeVar("Owner")
 

@@ -39,7 +39,7 @@ class Forwarder:
         Args:
             listeners: Listening sockets that do not block.
             host: The host to forward to.
-            link: The link.
+            link: Delay and bandwidth of each direction.
 
         Raises:
             OSError: The kernel gives no timer.
@@ -149,7 +149,7 @@ class Forwarder:
         stream.held_bytes += len(data)
         stream.line.take(arrived_ns, stream, data)
         if len(data) == wanted or stream.ending:
-            self._queue(stream)  # otherwise everything was read, and `epoll` tells when there is more
+            self._queue(stream)  # otherwise everything was read, and `epoll` reports when there is more
 
     def _release(self, now_ns: int) -> None:
         """Send the chunks that leave the link now."""
@@ -179,7 +179,7 @@ class Forwarder:
                     return
                 sent = stream.target.send(data)
             except BlockingIOError:
-                return  # `epoll` tells when it accepts more
+                return  # `epoll` reports when it accepts more
             except OSError:
                 self._close(stream)
                 return

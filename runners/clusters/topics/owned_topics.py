@@ -35,7 +35,7 @@ class Topic:
     """A topic that records are sent to.
 
     Attributes:
-        name: Its name.
+        name: Name of the topic.
         partitions: The number of partitions.
         replication: The number of replicas of each partition.
         max_message_bytes: Largest record batch that it takes, in bytes.
@@ -280,7 +280,7 @@ class OwnedTopics:
         try:
             self.close()
         except RunnerError:
-            if error is None:  # otherwise the first error tells the user more than this one
+            if error is None:  # otherwise the user should see the first error
                 raise
 
     def _described(self, name: str, needs: Sequence[str], *, owned: bool = False) -> Topic:

@@ -1,4 +1,4 @@
-"""How many records a topic has, even if its replicas are behind what the leaders have acknowledged."""
+"""Counts the records of a topic, even if its replicas lag behind the records that the leaders have acknowledged."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -11,7 +11,7 @@ _POLL_S: Final = 0.1
 _STANDSTILL_S: Final = 35.0
 """If the number of records has not grown for so long, it is final.
 
-If a replica stops fetching, the number stands still until Kafka takes the replica out of the in-sync replicas, after
+If a replica stops fetching, the number does not grow until Kafka takes the replica out of the in-sync replicas, after
 `replica.lag.time.max.ms` (30 s by default).
 """
 _LONGEST_S: Final = 90.0
@@ -24,7 +24,7 @@ def stored_records(connection: Mapping[str, str], topic: str, partitions: int, *
 
     Args:
         connection: Properties to connect with.
-        topic: The topic.
+        topic: Name of the topic.
         partitions: The number of its partitions.
         acknowledged: Number of records that the brokers have acknowledged; see `once_replicated`.
     """

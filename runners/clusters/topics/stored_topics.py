@@ -18,7 +18,7 @@ class BrokerAddress:
     """A broker, and where clients reach it.
 
     Attributes:
-        id: Its id.
+        id: The broker id.
         host: The host that it advertises.
         port: The port that it advertises.
     """
@@ -33,7 +33,7 @@ class StoredPartition:
     """A partition of a topic, and the offsets that can be read.
 
     Attributes:
-        number: Its number.
+        number: Number of the partition, from 0.
         leader: The broker that leads it.
         begin: The first offset.
         end: The offset after the last record.
@@ -57,7 +57,7 @@ class StoredTopic:
     """A topic, and the offsets of its partitions that can be read.
 
     Attributes:
-        name: Its name.
+        name: Name of the topic.
         partitions: Its partitions, in ascending order of their numbers.
         unknown: The numbers of the partitions that have no leader, or whose leader did not return the offsets.
         replication: Number of replicas of each partition.
@@ -96,7 +96,7 @@ class StoredTopics:
         If a partition has no leader, this waits for one, because the topic may be new or may have just lost a broker.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             since_ms: The time from which records count as recent, in milliseconds since 1970; None if it does not
                 matter.
 

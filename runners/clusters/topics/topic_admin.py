@@ -91,7 +91,7 @@ class TopicAdmin:
         """Create a topic and wait until all its replicas are in sync.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             partitions: The number of partitions.
             replication: The number of replicas of each partition.
             configs: Topic configs.
@@ -117,7 +117,7 @@ class TopicAdmin:
         """Wait until all replicas of a topic that `order` has created are in sync.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             partitions: The number of partitions.
             needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
 
@@ -142,7 +142,7 @@ class TopicAdmin:
         """Return the partitions and the replication of a topic, or None if the topic does not exist.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
 
         Raises:
@@ -164,7 +164,7 @@ class TopicAdmin:
         """Return the configs that apply to a topic, or an empty mapping if this user has no right to read them.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             needed: Whether to raise an error, instead of returning an empty mapping, if this user has no right to read
                 the configs.
 
@@ -226,7 +226,7 @@ class TopicAdmin:
         Retention does not change end offsets.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             partitions: The number of its partitions.
             not_yet: The error codes that mean that the cluster can't return the offsets yet; see `patiently`.
 

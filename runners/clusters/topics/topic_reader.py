@@ -22,7 +22,7 @@ class ReadRecord:
     """A record as it lies in the topic.
 
     Attributes:
-        partition: Its partition.
+        partition: Number of the partition that holds the record.
         key: Its key; None if it has none.
         value: Its value; None for a tombstone, which deletes a key.
         timestamp_ms: Its timestamp in milliseconds since 1970; None if it has none.
