@@ -163,7 +163,7 @@ class InForce(Effective):
     """The values in force in a config, and the client that they belong to.
 
     Attributes:
-        client: The client.
+        client: The client that the properties belong to.
     """
 
     __slots__ = ("client",)

@@ -67,7 +67,7 @@ class Rule:
         broken: Returns the values that break the rule, as text; None if the rule is kept.
         idle: The property that has no effect in a config that breaks the rule, and may be left out; "" if the config
             does not work at all, or does something else.
-        outcome: What comes of a config that breaks the rule.
+        outcome: What happens to a config that breaks the rule.
     """
 
     name: str

@@ -31,7 +31,7 @@ class TranslatedProperty:
         twin: The twin's name; "" if there is none.
         twin_value: The twin's value in force in the translation, as people write it.
         written: Whether the translation sets the twin.
-        note: What is special about the row; "" if nothing is.
+        note: A remark about the row; "" for none.
     """
 
     name: str
@@ -72,7 +72,7 @@ class FileTranslation:
 
     @property
     def guarantees(self) -> tuple[Guarantee, Guarantee]:
-        """What the file promises, and what its translation promises."""
+        """The guarantee of the file, and the guarantee of its translation."""
         return Guarantee.of(self.source), Guarantee.of(self.target)
 
 
@@ -82,7 +82,7 @@ def translate_file(
     """Translate a producer's properties file for the other client.
 
     Args:
-        path: The file.
+        path: Path of the properties file.
         written_for: The client that the file is for. With `FileClient.AUTO`, its properties or `target` must show it.
         target: The client to translate for; None: the client that the file is not for.
         version: The release of the Java client, such as "3.6.2" or "3.6"; None for the newest one that is known.

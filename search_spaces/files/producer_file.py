@@ -86,7 +86,7 @@ def read_producer_file(
     translation promises at least what the file promises.
 
     Args:
-        path: The file.
+        path: Path of the properties file.
         written_for: The client that the file is for. With `FileClient.AUTO`, this shows in properties that only one of
             the clients has. A file without such a property is for the client that is measured.
         client: The client that is measured; None for librdkafka.

@@ -23,7 +23,7 @@ class Entries:
     """The entries of a file, as a client reads them.
 
     Attributes:
-        client: The client.
+        client: The client that the properties belong to.
         values: The values of the properties that tune the producer: canonical values by canonical name.
         spellings: The names that the file uses for these properties, by canonical name.
         invalid: The canonical names of properties whose values the client does not take.

@@ -25,7 +25,7 @@ def lint_file(
     """Check a producer's properties file.
 
     Args:
-        path: The file.
+        path: Path of the properties file.
         client: The client that the file is for, as `client_in_version` takes it. None: the client that its properties
             show, or librdkafka if they show none.
         version: The client's version, such as "3.6.2" or "3.6"; None for the newest one that is known.

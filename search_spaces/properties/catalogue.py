@@ -71,7 +71,7 @@ class Catalogue:
     Attributes:
         client: The client as messages name it, such as "librdkafka".
         version: The client version that the catalogue describes, such as "2.16.0".
-        hints: What to use in place of properties of other clients, by their names.
+        hints: For names of other clients' properties, what to use instead.
     """
 
     client: str

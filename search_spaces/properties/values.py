@@ -167,7 +167,7 @@ class CanonicalValues:
     """Canonical values by canonical name, of properties that may be given under several names.
 
     Attributes:
-        values: The values.
+        values: Canonical values by canonical name.
     """
 
     def __init__(self) -> None:
