@@ -46,7 +46,7 @@ _USERS: Final = ("KAFKA_TUNER_STUDIES", "KAFKA_TUNER_STORAGE", "MLFLOW_TRACKING_
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one start found for one record size.
+    """The results of one start for one record size.
 
     Attributes:
         record_bytes: The record size.
@@ -148,7 +148,7 @@ def goals(starts: Sequence[Sequence[Found]]) -> list[Goal]:
     """Return each goal with its result.
 
     Args:
-        starts: What each start found for its record sizes; empty for a start whose study failed.
+        starts: The results of each start by record size; empty for a start whose study failed.
     """
     all_starts, reached = len(starts), []
     for record_bytes, share in _PROVEN_SHARES.items():

@@ -1,6 +1,6 @@
 """Compares the latency that we measure with the client's own statistics. Both must agree within 3 %.
 
-The limit of 3 % is the one of the VU thesis (De Vos Meaker, 2020).
+The limit of 3 % comes from the VU thesis (De Vos Meaker, 2020).
 
 python -m benchmarks.latency_agreement [--client librdkafka] [--runs 3] [--seconds 20]
 """

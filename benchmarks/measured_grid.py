@@ -206,7 +206,7 @@ def facts(title: str, program: str, how: str, client: Client, load: Workload) ->
     Args:
         title: The title of the table.
         program: The command that measured it.
-        how: What was measured for each row.
+        how: A description of the measurement of each row.
         client: The client that was measured.
         load: The load. The head states the settings that are the same in all rows.
     """

@@ -77,7 +77,7 @@ class Seen:
     """Our results at one point, one value per round.
 
     Attributes:
-        mb_per_s: The throughput.
+        mb_per_s: Throughput of values in MB/s.
         latency_mean_ms: The mean latency that the application sees.
         buffer_rounds: Number of rounds in which the latency was that of a full buffer: buffered bytes divided by
             throughput.

@@ -53,7 +53,7 @@ class Load:
         block: The block of loads that it belongs to.
         config: The name of the config.
         before: The name of the config of the load before it in the block; empty for the first one.
-        mb_per_s: The throughput.
+        mb_per_s: Throughput of values in MB/s.
     """
 
     block: int

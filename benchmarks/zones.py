@@ -3,7 +3,7 @@
 python -m benchmarks.zones [--seconds 10]
 
 A client exchanges messages with a peer over loopback, with and without the proxy in between. Both are on one host, so
-that one clock shows both ways.
+the delays of both directions can be measured with the same clock.
 
 1. Delays: small messages are sent at random times. The delay that the proxy adds is the time that a message takes
    through the proxy, minus the median time without the proxy. The error is the added delay minus the configured delay.

@@ -61,7 +61,7 @@ def one_table(courses: Sequence[Course]) -> str:
 def missed(courses: Sequence[Course]) -> list[str]:
     """Return a sentence for each goal that the default method misses on a problem.
 
-    A problem for which there are too few seeds to tell is left out.
+    A problem with too few seeds for a decision is left out.
     """
     found = []
     for problem in dict.fromkeys(each.problem for each in courses):

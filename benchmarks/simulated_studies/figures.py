@@ -111,8 +111,8 @@ class Figure:
     """A figure of a case, and its goal.
 
     Attributes:
-        what: What is counted, in words.
-        measure: Computes it.
+        what: The name of the figure, in words.
+        measure: Computes the figure.
         goal: The value that the figure should keep to; None if the figure is shown without a goal.
         at_most: Whether `goal` is an upper bound; otherwise it is a lower bound.
     """

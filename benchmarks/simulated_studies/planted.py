@@ -136,7 +136,7 @@ class MachineRunner:
     """A `Runner` that measures on a simulated machine.
 
     Attributes:
-        machine: The machine.
+        machine: The simulated machine on which the trials are measured.
     """
 
     machine: Machine

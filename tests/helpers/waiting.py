@@ -12,7 +12,7 @@ def eventually(what: Callable[[], Any], timeout_s: float = PATIENCE_S, *, otherw
     """Call a function until its result is true, and return the result.
 
     Args:
-        what: The function.
+        what: The function to call.
         timeout_s: How long to wait.
         otherwise: The text of the error if no result was true in time.
 
