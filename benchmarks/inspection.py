@@ -57,9 +57,9 @@ def _write(broker: RunningCluster, kinds: Mapping[str, tuple[int, int, str]]) ->
     admin = TopicAdmin(broker.connection)
     partitions = {topic: 1 + number % 6 for number, topic in enumerate(kinds)}
     for topic in kinds:
-        admin.order(topic, partitions[topic], 1, {})
+        admin.begin_create(topic, partitions[topic], 1, {})
     for topic in kinds:
-        admin.settle(topic, partitions[topic])
+        admin.await_created(topic, partitions[topic])
     for kind in KINDS:
         records, size, codec = kind
         topics = [topic for topic, its in kinds.items() if its == kind]

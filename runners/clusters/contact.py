@@ -211,7 +211,7 @@ def answer_to(future: "Future[Any]") -> Any:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
 
 
-def lacking(described: Any, needs: Iterable[str]) -> list[str]:
+def unlisted_rights(described: Any, needs: Iterable[str]) -> list[str]:
     """Return the rights in `needs`, named as in `kafka-acls`, that the description of a topic does not list."""
     # A user who gets a description has at least the right to describe the topic. So if no rights are listed, the
     # cluster does not report rights at all. Then only a request that needs a right shows whether we have it.

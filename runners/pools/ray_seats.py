@@ -57,8 +57,8 @@ def fit(nodes: Sequence[RayNode], zone: str | None) -> list[RayNode]:
     return [node for node in nodes if node.cpus >= 1 and (zone is None or resource_of(zone) in node.zones)]
 
 
-def missing(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None:
-    """Return the part of a message that names the requested zones (groups of nodes) without any core.
+def missing_zones(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None:
+    """Return the part of a message that names the requested zones (groups of nodes) in which no node offers a core.
 
     The result is None if every requested zone has a node that offers a core.
     """
@@ -73,13 +73,13 @@ def missing(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None
     return None
 
 
-def apart(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> bool:
+def one_node_each(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> bool:
     """Return whether each worker of a job can have a node of its own."""
     enough = all(len(fit(nodes, zone)) >= wanted for zone, wanted in Counter(zones).items())
     return enough and len({node.id for zone in set(zones) for node in fit(nodes, zone)}) >= len(zones)
 
 
-def crowd(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str:
+def crowding_warning(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str:
     """Return the warning that the workers of a job have to share nodes."""
     hosts = sorted({node.host for zone in set(zones) for node in fit(nodes, zone)})
     return (
@@ -119,7 +119,7 @@ class Seats:
             RayUnfit: A zone has no node, or a node has other versions or can't reach the Kafka cluster.
         """
         deadline = time.monotonic() + self.cluster.wait_s if deadline is None else deadline
-        while lack := missing(nodes := RayNode.all_of(self.ray), zones) or self._checked_for(nodes, zones):
+        while lack := missing_zones(nodes := RayNode.all_of(self.ray), zones) or self._checked_for(nodes, zones):
             self._wait_or_refuse(lack, deadline)
         return nodes
 
@@ -190,7 +190,7 @@ class Seats:
         return answers
 
     def _try_to_reserve(self, nodes: Sequence[RayNode], zones: Sequence[str | None], deadline: float) -> Any | None:
-        strict = apart(nodes, zones)
+        strict = one_node_each(nodes, zones)
         bundles = [{"CPU": 1.0} | ({} if zone is None else {resource_of(zone): _TINY}) for zone in zones]
         group = self.ray.util.placement_group(bundles, strategy="STRICT_SPREAD" if strict else "SPREAD")
         # Each wait is short, because signals are not handled during a wait.
@@ -199,7 +199,7 @@ class Seats:
                 self.release(group)
                 return None
         if not strict:
-            self._tell_once(crowd(nodes, zones))
+            self._tell_once(crowding_warning(nodes, zones))
         return group
 
     def _no_room(self, zones: Sequence[str | None]) -> str:

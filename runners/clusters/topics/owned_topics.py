@@ -164,7 +164,7 @@ class OwnedTopics:
         self._record.save()
         self._live.append(Topic(name, partitions, replication, owned=True))
         try:
-            self._admin.order(name, partitions, replication, wanted)
+            self._admin.begin_create(name, partitions, replication, wanted)
         except TargetRefused:
             self._forget(name)
             raise
@@ -173,7 +173,7 @@ class OwnedTopics:
                 self._forget(name)
             raise
         # The topic exists from here on. If a later request is refused, `close` deletes the topic, or its record stays.
-        self._admin.settle(name, partitions, _OWNED_NEEDS)
+        self._admin.await_created(name, partitions, _OWNED_NEEDS)
         topic = self._described(name, _OWNED_NEEDS, owned=True)
         self._live[-1] = topic
         return topic

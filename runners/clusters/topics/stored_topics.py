@@ -8,7 +8,15 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, AdminRequest, Contact, answer_to, lacking
+from runners.clusters.contact import (
+    DESCRIBE,
+    READ,
+    REQUEST_TIMEOUT_S,
+    AdminRequest,
+    Contact,
+    answer_to,
+    unlisted_rights,
+)
 from runners.clusters.topics.topic_admin import patiently
 from runners.errors import WorkloadRefused
 
@@ -112,7 +120,7 @@ class StoredTopics:
                 if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
                 raise self._contact.refusal(described, AdminRequest(f"describe topic {name}", (READ,), name))
-            if missing := lacking(described, [READ]):
+            if missing := unlisted_rights(described, [READ]):
                 raise self._contact.missing_rights(missing, name)
             try:
                 return self._stored([described], since_ms, strictly=True)[0]
@@ -144,7 +152,7 @@ class StoredTopics:
         found = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
         described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
-        refused = [each.name for each in described if lacking(each, [READ])]
+        refused = [each.name for each in described if unlisted_rights(each, [READ])]
         return self._stored([each for each in described if each.name not in refused], since_ms), refused
 
     def _described(self, names: Sequence[str]) -> dict[str, Any]:

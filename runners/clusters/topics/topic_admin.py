@@ -19,7 +19,7 @@ from runners.clusters.contact import (
     AdminRequest,
     Contact,
     answer_to,
-    lacking,
+    unlisted_rights,
 )
 from runners.errors import BrokerLost, TargetRefused
 
@@ -101,11 +101,11 @@ class TopicAdmin:
             WorkloadRefused: The cluster can't create such a topic.
             BrokerLost: The cluster did not answer, or the replicas were not in sync in time.
         """
-        self.order(name, partitions, replication, configs)
-        self.settle(name, partitions)
+        self.begin_create(name, partitions, replication, configs)
+        self.await_created(name, partitions)
 
-    def order(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
-        """Create a topic as `create` does, but don't wait until its replicas are in sync."""
+    def begin_create(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
+        """Create a topic without waiting for its replicas; `await_created` waits until they are in sync."""
         new = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(configs))
         what = f"topic {name} with {partitions} partitions and replication {replication}"
         futures = self._admin.create_topics(
@@ -113,8 +113,8 @@ class TopicAdmin:
         )
         self._result(futures[name], AdminRequest(f"create {what}", (CREATE,), name))
 
-    def settle(self, name: str, partitions: int, needs: Sequence[str] = ()) -> None:
-        """Wait until all replicas of a topic that `order` has created are in sync.
+    def await_created(self, name: str, partitions: int, needs: Sequence[str] = ()) -> None:
+        """Wait until all replicas of a topic that `begin_create` has created are in sync.
 
         Args:
             name: Name of the topic.
@@ -154,7 +154,7 @@ class TopicAdmin:
         description = self._result(future, request, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
-        if missing := lacking(description, needs):
+        if missing := unlisted_rights(description, needs):
             raise self._contact.missing_rights(missing, name)
         partitions = description.partitions
         in_sync = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
