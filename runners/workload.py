@@ -1,6 +1,6 @@
-"""What is sent while a config is measured.
+"""The workload: the records that are sent while a config is measured, and their rate.
 
-The config says how the client works, and the workload says what the client has to send.
+A config sets how the client sends, and a workload sets what the client sends.
 """
 
 import math
@@ -158,12 +158,13 @@ class Workload:
         rate_records_per_s: Fixed rate of a paced load (open loop). With None the load is saturating: records are sent
             as fast as the client accepts them.
         consumers: Number of consumers that read the topic at its tail while it is written.
-        one_payload: Whether all records have the same value, as some tools send them. A codec then removes nearly all.
-        different_keys: Number of different keys; None for one for each record that is prepared, some 200,000 at most.
-        most_frequent_key_ratio: Share of the records that have the most frequent key. The others follow as in Zipf's
-            law. 0: all keys are equally frequent.
-        peak_ratio: With a fixed rate, by how much the rate in a burst exceeds the mean rate; see
-            `runners.load.pacing`. 1: the rate is constant.
+        one_payload: Whether all records have the same value, as some tools send them. A codec then compresses a batch
+            to almost nothing.
+        different_keys: Number of different keys. None: each prepared record has its own key, up to about 200,000 keys.
+        most_frequent_key_ratio: Share of the records that have the most frequent key. The shares of the other keys
+            follow Zipf's law. 0: all keys are equally frequent.
+        peak_ratio: With a fixed rate, the rate in a burst divided by the mean rate; see `runners.load.pacing`. 1: the
+            rate is constant.
         seed: Seed of the random payload, of the choice of the records whose latency is recorded, and of the noise of
             simulated runs.
     """
@@ -176,8 +177,8 @@ class Workload:
     warmup_s: float = 3.0
     measured_s: float = 10.0
     rate_records_per_s: float | None = None
-    # What the first releases did not have is left out of the text form, on which the noise of simulated runs depends,
-    # so that kept simulated studies stay as they are; see also LATER_SETTINGS.
+    # Fields that the first releases did not have are left out of `repr`. The noise of simulated runs depends on this
+    # text, so stored simulated studies still get the same noise. See also LATER_SETTINGS.
     consumers: int = field(default=0, repr=False)
     one_payload: bool = field(default=False, repr=False)
     different_keys: int | None = field(default=None, repr=False)
@@ -187,7 +188,7 @@ class Workload:
 
     @classmethod
     def of(cls, source: object, **others: Any) -> Self:
-        """Return a workload with the settings in `others`, and all further ones from the same attributes of `source`.
+        """Return a workload with the settings in `others`, and the others from the attributes of `source`.
 
         Raises:
             WorkloadRefused: A value is out of range.
@@ -206,7 +207,7 @@ class Workload:
         self._check_keys()
 
     def _check_keys(self) -> None:
-        """Check that the keys can be as different, and as frequent, as they are to be."""
+        """Check that `key_bytes`, `different_keys` and `most_frequent_key_ratio` do not contradict each other."""
         keys, ratio = self.different_keys, self.most_frequent_key_ratio
         if keys is None and ratio:
             raise WorkloadRefused("most_frequent_key_ratio needs different_keys: how many keys there are")
@@ -231,6 +232,6 @@ class Workload:
 LATER_SETTINGS: Final[Mapping[str, Any]] = {each.name: each.default for each in fields(Workload) if not each.repr}
 """The settings that the first releases did not have, with the values that stand for their behaviour.
 
-With these values, they are left out of the identities that are stored with studies and experiments, so that older ones
-can still be resumed.
+A setting with this value is left out of the identity that is stored with a study or an experiment, so that studies of
+older releases can still be resumed.
 """

@@ -1,4 +1,4 @@
-"""How far predictions for two and three producers are from measurements, if only one producer was measured before."""
+"""Computes the errors of predictions for two and three producers that use measurements of one producer only."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ def print_producers() -> None:
         errors: dict[str, list[float]] = {name: [] for name in metrics}
         inside = []
         for each in (each for each in seen if each.producers == producers):
-            told = predict(calibration, each.config, each.workload, producers).values
-            for name in each.values.keys() & told.keys() & errors.keys():
-                errors[name].append(told[name].value / each.values[name] - 1)
-                inside.append(told[name].low <= each.values[name] <= told[name].high)
+            predictions = predict(calibration, each.config, each.workload, producers).values
+            for name in each.values.keys() & predictions.keys() & errors.keys():
+                errors[name].append(predictions[name].value / each.values[name] - 1)
+                inside.append(predictions[name].low <= each.values[name] <= predictions[name].high)
         print(f"| {producers} | {' | '.join(_cell(errors[name]) for name in metrics)} | {fmean(inside):.0%} |")
     print("\nSix configs, at full speed and at 30,000 records/s; calibrated by the same configs with one producer.")
 

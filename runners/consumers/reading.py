@@ -1,4 +1,4 @@
-"""What a load of consumers reads: from where, for how long, by how many consumers, and with which properties."""
+"""The settings of a load of consumers: its start, its length, the number of consumers, and their properties."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class OffsetRange:
     """The offsets of one partition that a consumer reads.
 
     Attributes:
-        partition: The partition.
+        partition: Number of the partition.
         first: The offset to begin with.
         end: The offset before which the consumer stops; None if it never stops.
     """
