@@ -23,7 +23,8 @@ from benchmarks.problems.table import MeasuredTable, Row, unseen_rates_table
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from tuner.prediction.calibration import Calibration, calibrate
-from tuner.prediction.observations import CONSUMERS, RATE_METRICS, Observation
+from tuner.prediction.metrics import CONSUMERS, LATENCIES
+from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import predict
 
 _LOWEST: Final = 0.1
@@ -72,7 +73,7 @@ def _known(table: MeasuredTable, rows: Sequence[Row]) -> list[Observation]:
             value = row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes
             found.append(Observation(row.config, table.load_of(row), {"records_per_s": value}))
         elif share < _LOWEST:
-            values = {name: row.metrics[name] for name in (*RATE_METRICS, *CONSUMERS)}
+            values = {name: row.metrics[name] for name in (*LATENCIES, *CONSUMERS)}
             found.append(Observation(row.config, table.load_of(row), values))
     return found
 

@@ -6,7 +6,8 @@ from statistics import fmean, geometric_mean
 
 from benchmarks.problems.table import MeasuredTable, Row, producers_table
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS, Observation
+from tuner.prediction.metrics import FULL_SPEED_METRICS, LATENCIES
+from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import predict
 
 _HELD = 0.95
@@ -20,7 +21,7 @@ def print_producers() -> None:
         groups[row.producers, row.config.fingerprint, row.rate_records_per_s].append(row)
     seen = [found for rows in groups.values() if (found := _observation(table, rows)).values]
     calibration = calibrate([each for each in seen if each.producers == 1])
-    metrics = (FULL_SPEED_METRICS[0], *RATE_METRICS)
+    metrics = (FULL_SPEED_METRICS[0], *LATENCIES)
     print(f"| producers | {' | '.join(metrics)} | in their intervals |")
     print("| ---: |", " ---: |" * (len(metrics) + 1), sep="")
     for producers in (2, 3):
@@ -42,7 +43,7 @@ def _observation(table: MeasuredTable, rows: Sequence[Row]) -> Observation:
     }
     if first.rate_records_per_s is not None:
         held = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
-        values = {name: geometric_mean(row.metrics[name] for row in held) for name in RATE_METRICS} if held else {}
+        values = {name: geometric_mean(row.metrics[name] for row in held) for name in LATENCIES} if held else {}
     return Observation(first.config, table.load_of(first), values, first.producers)
 
 

@@ -29,6 +29,7 @@ from search_spaces.files.producer_file import FileClient
 from search_spaces.properties.catalogue import Value
 from search_spaces.space.parameters import KnobChange
 from tuner.model.goals import Goal
+from tuner.model.quantities import SECONDS_PER_DAY
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -53,7 +54,6 @@ _CONFIRM: Final = ConfirmSpec()
 _TRACKING: Final = TrackingSpec()
 _SAFETY: Final = SafetySpec()
 
-_DAY_S: Final = 86_400
 _MOST_BYTES: Final = 10**18
 _LARGEST_SEED: Final = 2**32 - 1
 _NAME_RULE: Final = (
@@ -81,8 +81,8 @@ Zone = Annotated[
 ]
 Text = Annotated[str, fields.text()]
 Sizes = Annotated[RecordSizes, fields.record_sizes()]
-Duration = Annotated[float, fields.seconds(0, _DAY_S)]
-Measured = Annotated[float, fields.seconds(0, _DAY_S, above=True)]
+Duration = Annotated[float, fields.seconds(0, SECONDS_PER_DAY)]
+Measured = Annotated[float, fields.seconds(0, SECONDS_PER_DAY, above=True)]
 Bytes = Annotated[int, fields.size(1, _MOST_BYTES)]
 Seed = Annotated[int, fields.whole(0, _LARGEST_SEED)]
 Flag = Annotated[bool, fields.flag()]

@@ -20,7 +20,8 @@ from tuner.experiment_file import parse_experiment
 from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
-from tuner.prediction.observations import RATE_METRICS, Observation, observations_of_experiment
+from tuner.prediction.metrics import LATENCIES
+from tuner.prediction.observations import Observation, observations_of_experiment
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.calibration_view import calibration_json, calibration_lines
@@ -110,7 +111,7 @@ def calibrate(
 
 def warning_of_unheld_rate(name: str, seen: Sequence[Observation], rate_records_per_s: float) -> str | None:
     """Return a warning if no config of a calibration held the rate, so that latencies can't be predicted."""
-    if any(set(RATE_METRICS) & set(each.values) for each in seen):
+    if any(set(LATENCIES) & set(each.values) for each in seen):
         return None
     return (
         f"no config held {rate_records_per_s:,.10g} records/s, so `tuner predict {name}` can't predict latencies; "
