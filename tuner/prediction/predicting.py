@@ -6,10 +6,10 @@ from typing import Final
 
 from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
+from runners.quantities import SECONDS_PER_DAY
 from runners.reporting import enumerated
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.model.quantities import SECONDS_PER_DAY
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import waits_for
 from tuner.prediction.metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import ceil, inf
 from typing import TYPE_CHECKING, Final, Self
 
+from runners.quantities import SECONDS_PER_DAY
 from runners.workload import Workload
-from tuner.model.quantities import SECONDS_PER_DAY
 
 if TYPE_CHECKING:  # it imports scipy, which the options of a command must not wait for
     from tuner.prediction.predicting import Prediction

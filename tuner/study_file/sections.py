@@ -11,6 +11,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.scoring import Constraint
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
+from runners.quantities import SECONDS_PER_DAY
 from runners.workload import (
     MAX_RECORD_BYTES,
     MOST_CONSUMERS,
@@ -29,7 +30,6 @@ from search_spaces.files.producer_file import FileClient
 from search_spaces.properties.catalogue import Value
 from search_spaces.space.parameters import KnobChange
 from tuner.model.goals import Goal
-from tuner.model.quantities import SECONDS_PER_DAY
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
