@@ -66,8 +66,9 @@ def _runs(name: str, *, short: bool, write: bool) -> list[list[str]]:
 
     Args:
         name: Name of the benchmark.
-        short: Run it once, with few repeats.
-        write: Run it as often as the evidence pages have places for it, each time with the arguments given there.
+        short: Whether to run it once, with few repeats.
+        write: Whether to run it once for each place that the evidence pages have for it, with the arguments given
+            there.
     """
     module = f"benchmarks.{name}"
     if write:

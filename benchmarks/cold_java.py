@@ -3,8 +3,8 @@
     python -m benchmarks.cold_java [--rounds 7] [--sizes 100,1000,10000]
 
 A trial is a paced phase and then a saturating phase, as in a study, with the client's defaults. In each round, a new
-process runs two trials without a warm-up, and another new process runs two trials after a warm-up, in random order. The
-last trial of the process that was warmed up is what the others are compared with.
+process runs two trials without a warm-up, and another new process runs two trials after a warm-up, in random order. All
+trials are compared with the second trial after a warm-up.
 """
 
 import random
@@ -32,7 +32,7 @@ TRIALS: Final = {
     ("warmed up", 0): "new, warmed up",
     KEPT: "its second trial (1)",
 }
-"""The trials of a round, by how the process began and the number of the trial in it, and how the table calls them."""
+"""The trials of a round: how the process began and the trial's number in it, with the trial's name in the table."""
 RATE_RATIO: Final = 0.3
 
 Trial = Callable[[bool, float], tuple[float, float]]

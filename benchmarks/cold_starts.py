@@ -2,11 +2,11 @@
 
 python -m benchmarks.cold_starts [--starts 10] [--keep FOLDER]
 
-Each start is a new process with a new broker, in a new folder. Before each start the operating system drops its caches
-of files, if this user may order that. The first baseline should have the throughput that the baseline has in the rounds
-of the confirmation, because the search compares all configs with the first baseline. The time to a recommendation is
-counted from the start of the process to the end of the last trial that the recommendation needs. The studies are
-deleted, unless `--keep` names a new folder for them.
+Each start is a new process with a new broker, in a new folder. Before each start the operating system drops its file
+caches, if this user has the right to request that. The first baseline should have the throughput that the baseline has
+in the rounds of the confirmation, because the search compares all configs with the first baseline. The time to a
+recommendation is counted from the start of the process to the end of the last trial that the recommendation needs. The
+studies are deleted, unless `--keep` names a new folder for them.
 """
 
 import math
@@ -37,23 +37,23 @@ _DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
 _NEAR: Final = 0.10
 _NEAR_SHARE: Final = 0.9
 _PROVEN_SHARES: Final[Mapping[str, float]] = {"1000": 1.0, "100": 0.8}
-"""In which share of the starts a recommendation must be proven, by record size."""
+"""The share of the starts in which a recommendation must be proven, by record size."""
 _FIRST_S: Final = 240.0
 _ALL_S: Final = 420.0
 _USERS: Final = ("KAFKA_TUNER_STUDIES", "KAFKA_TUNER_STORAGE", "MLFLOW_TRACKING_URI")
-"""Environment variables that would store the studies among the user's."""
+"""Environment variables that would make the studies be stored among the user's studies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one start found for one record size.
+    """The results of one start for one record size.
 
     Attributes:
         record_bytes: The record size.
         first_mb_per_s: Throughput of the first baseline trial; NaN if there is none.
         rounds_mb_per_s: Throughput of the baseline in the confirmation; NaN if it was not measured there.
         proven: Whether the recommended config is proven better than the baseline.
-        told: The recommendation in words.
+        advice: The recommendation in words.
         known_s: Seconds from the start of the process to the last trial of the confirmation; infinite if there is none.
     """
 
@@ -61,7 +61,7 @@ class Found:
     first_mb_per_s: float
     rounds_mb_per_s: float
     proven: bool
-    told: str
+    advice: str
     known_s: float
 
     @property
@@ -77,13 +77,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What should hold in most starts, and in how many starts it holds.
+    """A statement that should hold in most starts, and the number of starts in which it holds.
 
     Attributes:
-        what: What should hold.
-        holds: In how many starts it holds.
+        what: The statement.
+        holds: The number of starts in which the statement holds.
         starts: The number of starts.
-        share: In which share of the starts it should hold.
+        share: The share of the starts in which the statement should hold.
     """
 
     what: str
@@ -136,10 +136,10 @@ def found_in(results: StudyResults, began: datetime) -> list[Found]:
 
 
 def table(number: int, found: Sequence[Found]) -> list[str]:
-    """Return the rows of one start in the table of which `HEAD` is the head."""
+    """Return the table rows of one start, for the table with the head `HEAD`."""
     return [
         f"| {number} | {each.record_bytes} | {each.first_mb_per_s:.0f} | {each.rounds_mb_per_s:.0f} | {each.ratio:.2f} "
-        f"| {each.told} | {each.known_s:.0f} s |"
+        f"| {each.advice} | {each.known_s:.0f} s |"
         for each in found
     ] or [f"| {number} | | | | | the study failed | |"]
 
@@ -148,7 +148,7 @@ def goals(starts: Sequence[Sequence[Found]]) -> list[Goal]:
     """Return each goal with its result.
 
     Args:
-        starts: What each start found for its record sizes; empty for a start whose study failed.
+        starts: The results of each start by record size; empty for a start whose study failed.
     """
     all_starts, reached = len(starts), []
     for record_bytes, share in _PROVEN_SHARES.items():
@@ -179,13 +179,13 @@ def _found(results: StudyResults, size: SizeResults, began: datetime) -> Found:
         if trial.kind in CONFIRMING_KINDS
     ]
     again = size.baseline_again
-    proven, told = _recommended(results, size.record_bytes)
+    proven, advice = _recommended(results, size.record_bytes)
     return Found(
         size.record_bytes,
         size.baseline.metrics["mb_per_s"] if size.baseline else math.nan,
         again.metrics["mb_per_s"] if again else math.nan,
         proven,
-        told,
+        advice,
         (max(ends) - began).total_seconds() if ends else math.inf,
     )
 
@@ -216,7 +216,7 @@ def _start(folder: Path) -> list[Found]:
 
 
 def _drop_caches() -> bool:
-    """Let the operating system drop its caches of files, and return whether this user may order that."""
+    """Let the operating system drop its file caches, and return whether this user has the right to request that."""
     os.sync()
     try:
         _DROP_CACHES.write_text("3")

@@ -4,10 +4,10 @@
         [--client java]
 
 The peers are Kafka's own `ConsumerPerformance` (`java`) and librdkafka's own tool in C (`c`), once
-`scripts/get-rdkafka-performance` has built it. For each record size, a topic is filled once. In each round all of them
-read it from the beginning to its end, one after another, in an order that changes from round to round. The time of our
-consumers and of the C tool runs from the first record to the last. The time of the Java tool leaves out joining the
-group.
+`scripts/get-rdkafka-performance` has built it. For each record size, a topic is filled once. In each round, our
+consumers and the peers read the topic from its beginning to its end, one after another, in an order that changes from
+round to round. The time of our consumers and of the C tool runs from the first record to the last. The time of the Java
+tool does not include joining the consumer group.
 """
 
 import random
@@ -46,7 +46,7 @@ _LONGEST_S: Final = 120.0
 def contenders(
     opened: OpenTarget, client: Client, peers: Sequence[str], c_tool: Path, topic: Topic, records: int
 ) -> dict[str, Measure]:
-    """Return a function for our load of a client and for each of these peers, which reads the topic with it."""
+    """Return functions that read the topic: one with our consumers, and one for each of these peers."""
     properties = CONSUMER if client.kind is ClientKind.LIBRDKAFKA else JAVA_CONSUMER
 
     def ours(_: float) -> Run:

@@ -2,12 +2,13 @@
 
     python -m benchmarks.end_to_end [--rounds 5] [--records 10000]
 
-The tool sends a record, waits for its acknowledgement and for a consumer to have it, and only then sends the next. Ours
-sends at a fixed rate, whether or not earlier records have arrived. Both have records of 100 B, acks=1, linger.ms=0 and
-one partition. The tool prints percentiles in whole milliseconds, so its mean is compared.
+The tool sends a record, waits until it is acknowledged and a consumer has it, and only then sends the next record. Our
+load generator sends at a fixed rate, whether or not earlier records have arrived. Both have records of 100 B, acks=1,
+linger.ms=0 and one partition. The tool prints percentiles in whole milliseconds, so its mean is compared.
 
-Then the broker is stopped for a second (SIGSTOP) in the middle of a run of each. The tool sends nothing meanwhile, so
-it counts the second once. Records that should have left in that second are late in ours.
+Then, in one run of each, the broker is stopped for a second (SIGSTOP). The tool sends nothing in this second, so the
+second is in the latency of one record. In our measurement it is in the latencies of all records that were due in this
+second.
 """
 
 import os

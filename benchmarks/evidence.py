@@ -31,7 +31,7 @@ PAGES: Final = Path(__file__).parents[1] / "docs" / "evidence"
 END: Final = "<!-- end of result -->"
 WRITE: Final = "--write"
 KEEP: Final = "--keep"
-"""The option that names a new folder for what was measured. Like `--write`, it is no part of the command on a page."""
+"""The option that names a new folder for the results. Like `--write`, it is not part of the command on a page."""
 _PLACE: Final = re.compile("<!-- result of: (.*?) -->")
 
 

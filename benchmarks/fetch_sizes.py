@@ -3,7 +3,7 @@
     python -m benchmarks.fetch_sizes [--partitions 1 3 6] [--rounds 3] [--seconds 1.5] [--megabytes 1500]
 
 The line is f_c in the model of Wu, Shang and Wolter (2019, section IV-C). There, a fetch brings a few batches of each
-partition. Here, batches are small, and max.partition.fetch.bytes limits how much it brings. For each number of
+partition. Here, batches are small, and max.partition.fetch.bytes limits the size of a fetch. For each number of
 partitions, a topic is filled once, and one consumer reads it with each of these limits in turn.
 """
 

@@ -44,7 +44,7 @@ PEERS: Final = {"python": "Python loop", "java": "Java tool", "c": "C tool"}
 def contenders(
     opened: OpenTarget, config: ProducerConfig, peers: Sequence[str], c_tool: Path, workload: Workload
 ) -> dict[str, Measure]:
-    """Return a function for our load generator and for each of these peers, which runs the workload with it."""
+    """Return functions that run the workload: one with our load generator, and one for each of these peers."""
 
     def native(_: float) -> Run:
         seen = opened.runner(limits=Limits(max_bytes=MAX_BYTES)).run(config, workload)

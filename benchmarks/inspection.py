@@ -57,13 +57,13 @@ def _write(broker: RunningCluster, kinds: Mapping[str, tuple[int, int, str]]) ->
     admin = TopicAdmin(broker.connection)
     partitions = {topic: 1 + number % 6 for number, topic in enumerate(kinds)}
     for topic in kinds:
-        admin.order(topic, partitions[topic], 1, {})
+        admin.begin_create(topic, partitions[topic], 1, {})
     for topic in kinds:
-        admin.settle(topic, partitions[topic])
+        admin.await_created(topic, partitions[topic])
     for kind in KINDS:
         records, size, codec = kind
         topics = [topic for topic, its in kinds.items() if its == kind]
-        # A batch ends when all its records are there, because the producer is told to send them.
+        # A batch has exactly these records, because we flush the producer after them.
         producer = Producer({**broker.connection, "linger.ms": 1_000, "compression.type": codec})
         for batch in range(_ROUNDS):
             for topic in topics:
@@ -74,13 +74,13 @@ def _write(broker: RunningCluster, kinds: Mapping[str, tuple[int, int, str]]) ->
 
 
 def _value(number: int, size: int) -> bytes:
-    """Return a value that looks like a record of an application, so that it can be compressed about as well."""
+    """Return a value that compresses about as well as a typical record of an application."""
     text = json.dumps({"id": number * 7_919, _WORDS[number % 10]: _WORDS[number // 10 % 10], "of": number % 97})
     return (text + os.urandom(size // 4).hex()).encode().ljust(size, b".")[:size]
 
 
 def _ranked(broker: RunningCluster) -> tuple[Mapping[str, Any], float, float]:
-    """Return what the command has printed, the seconds that it took, and the megabytes over loopback meanwhile."""
+    """Return the command's output, the seconds that it took, and the megabytes sent over loopback meanwhile."""
     words = ["inspect", "--all", "--bootstrap", broker.bootstrap, "--json"]
     before, began = psutil.net_io_counters(pernic=True)["lo"].bytes_recv, time.perf_counter()
     ran = subprocess.run(

@@ -26,13 +26,13 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
-# Idempotence would be on by default; the tool of the broker's release sends with it too.
+# Both load generators would be idempotent by default.
 CONFIG: Final = {"acks": "1", "linger.ms": "10", "batch.size": "1000000", "buffer.memory": "67108864"}
 MAX_BYTES: Final = 30 * 10**9
 
 
 def contenders(opened: OpenTarget, config: ProducerConfig, workload: Workload) -> dict[str, Measure]:
-    """Return a function for each load generator, which runs the workload with it."""
+    """Return functions that run the workload, one for each load generator."""
     heap_bytes = default_heap_bytes()
 
     def ours(_: float) -> Run:

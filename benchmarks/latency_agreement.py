@@ -1,6 +1,6 @@
 """Compares the latency that we measure with the client's own statistics. Both must agree within 3 %.
 
-The limit of 3 % is the one of the VU thesis (De Vos Meaker, 2020).
+The limit of 3 % comes from the VU thesis (De Vos Meaker, 2020).
 
 python -m benchmarks.latency_agreement [--client librdkafka] [--runs 3] [--seconds 20]
 """
@@ -16,10 +16,10 @@ from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
 # Rates that the broker can keep up with. If the client's queue filled and emptied, our mean and the client's mean would
-# be over different records.
+# cover different records.
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
-# The averages of the Java client weigh each request the same, however many batches it has. With one partition, a
-# request has one batch, so its mean is that of the records.
+# In the averages of the Java client each request has the same weight, however many batches it has. With one partition,
+# a request has one batch, so the client's mean is the mean over the records.
 PARTITIONS = {ClientKind.LIBRDKAFKA: 3, ClientKind.JAVA: 1}
 CONFIGS = {
     ClientKind.LIBRDKAFKA: {"queue.buffering.max.kbytes": "32768"},

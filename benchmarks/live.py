@@ -114,12 +114,12 @@ def _again(study: str, case: Case) -> float:
         if not run.stdout:
             sys.exit(run.stderr)
         (size,) = json.loads(run.stdout)["sizes"]
-    print(_told(size, case.metric), file=sys.stderr, flush=True)
+    print(_summary(size, case.metric), file=sys.stderr, flush=True)
     gain: float = size["gains"][case.metric]["value"]
     return gain
 
 
-def _told(size: dict[str, Any], metric: str) -> str:
+def _summary(size: dict[str, Any], metric: str) -> str:
     values = [f"{size[side][metric]:.4g}" for side in ("baseline", "values")]
     return f"{size['record_bytes']} B {metric}: {' -> '.join(values)}, gain {size['gains'][metric]['value']:.2f}"
 

@@ -71,7 +71,7 @@ RATE_RATIO = 0.3
 _MOST_BURN_INS: Final = 20
 """A broker that has just started needs up to ten runs of the Java client until its throughput no longer rises."""
 _BLOCK_BYTES: Final = 512
-"""Unit of `st_blocks`: index files are longer than what they take on the disk."""
+"""Unit of `st_blocks`. We count blocks, because an index file takes less disk space than its length."""
 
 
 def main() -> None:
@@ -206,9 +206,9 @@ def facts(title: str, program: str, how: str, client: Client, load: Workload) ->
     Args:
         title: The title of the table.
         program: The command that measured it.
-        how: What was measured for each row.
+        how: A description of the measurement of each row.
         client: The client that was measured.
-        load: The load, of which the head has what is the same in all rows.
+        load: The load. The head states the settings that are the same in all rows.
     """
     memory = psutil.virtual_memory().total / 1e9
     said = {

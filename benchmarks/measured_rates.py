@@ -6,7 +6,8 @@ Each config is measured on an embedded broker, first under a saturating load, an
 that it had there. A consumer reads all records meanwhile. It takes about 4 minutes and writes 25 GB to the broker,
 which deletes them after each measurement.
 
-The model's wait after pauses was shaped on the configs of `--first`. The others are those that no formula has seen.
+The configs of `--first` were used to derive the model's formula for the wait after pauses. The others were not used for
+any formula.
 """
 
 import argparse

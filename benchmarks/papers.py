@@ -70,7 +70,7 @@ def main() -> None:
 def in_full(name: str, report: str) -> str:
     """Return the report of the full form of an experiment with its picture.
 
-    The differences from the paper are left out, because they stand on the same page in the report of the quick form.
+    The differences from the paper are left out, because the report of the quick form lists them on the same page.
     """
     kept = "".join(line for line in report.splitlines(keepends=True) if not line.startswith(_DIFFERENCE))
     return f"### {name}\n\n![Metrics of {name}](../pictures/{name}-full.png)\n\n{kept}"

@@ -39,9 +39,10 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import damp_outliers
+from tuner.prediction.metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.modelled import Modelled
-from tuner.prediction.observations import BATCHES, CPU, FULL_SPEED_METRICS, RATE_METRICS, Observation
-from tuner.prediction.predicting import LATENCIES, estimate, predict
+from tuner.prediction.observations import Observation
+from tuner.prediction.predicting import estimate, predict
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
 
@@ -156,7 +157,7 @@ def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observat
     found = [Observation(first.config, load, values)]
     held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
     if held:
-        values = _known(held, (*RATE_METRICS, "paced_batch_records", "stored_bytes_per_record"))
+        values = _known(held, (*LATENCIES, "paced_batch_records", "stored_bytes_per_record"))
         if "paced_batch_records" in values:
             values[BATCHES] = values.pop("paced_batch_records")
         found.append(Observation(first.config, replace(load, rate_records_per_s=first.rate_records_per_s), values))
@@ -245,7 +246,7 @@ def _errors(
             waits = not config.values or config.linger_ms >= _STICKY_LINGER_MS
             steady = waits and (load.rate_records_per_s or full_speed) <= _STEADY_RATIO * full_speed
             (errors.steady if steady else errors.unsteady).append(errors.ratios[LATENCIES[0]][-1])
-        fitted = {*FULL_SPEED_METRICS, *RATE_METRICS, *CPU} & here.keys() & values.keys()
+        fitted = {*FULL_SPEED_METRICS, *LATENCIES, *CPU} & here.keys() & values.keys()
         intervals = {name: here[name] for name in fitted} | {BATCHES: batches}
         errors.inside += [each.low <= values[name] <= each.high for name, each in intervals.items() if name in values]
     return errors

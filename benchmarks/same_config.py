@@ -19,7 +19,7 @@ WRITTEN_OUT = "linger.ms"
 
 def main() -> None:
     """Run the studies; the exit code is 1 if a study recommends the baseline under another name."""
-    run_studies(__doc__, _spec, studies=10, told="recommend the baseline under another name")
+    run_studies(__doc__, _spec, studies=10, mistake="recommend the baseline under another name")
 
 
 def _spec(seed: int, record_bytes: int) -> StudySpec:

@@ -6,7 +6,7 @@ python -m benchmarks.service [--seconds 600] [--pollers 200] [--strangers 2000] 
 The benchmark builds studies, starts `tuner serve` on them with tokens, and lets pollers in other processes ask for
 recommendations, as the pipelines of a team do. Each poller has one connection and always sends the same query about one
 study. After each answer it waits for the interval, and then asks again with `If-None-Match`. The pollers run on the
-same machine. They begin when the service says that it is ready and strangers hold their connections
+same machine. They begin when the service is ready and the connections of idle clients are open
 (`benchmarks.strangers`). A response time is counted from the first byte sent to the last byte received. Meanwhile the
 service runs a simulated study, which must end well.
 """
@@ -186,7 +186,7 @@ def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
 
 @contextmanager
 def _strangers(port: int, number: int) -> Iterator[None]:
-    """Let strangers hold this many connections."""
+    """Let idle clients hold this many connections (`benchmarks.strangers`)."""
     if not number:
         yield
         return
@@ -297,14 +297,14 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
     )
     print(f"- CPU time of the server's process: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
     goals = [
-        _told("p99 of the response time", p99, P99_MS, "ms"),
-        _told("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
+        _print_goal("p99 of the response time", p99, P99_MS, "ms"),
+        _print_goal("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
     ]
     print(f"- errors: {wrong} (goal: 0: {'met' if not wrong else 'missed'}) {failures[:3] or ''}")
     return all(goals) and not wrong
 
 
-def _told(what: str, value: float, goal: float, unit: str) -> bool:
+def _print_goal(what: str, value: float, goal: float, unit: str) -> bool:
     kept = value < goal
     print(f"- {what}: {value:.1f} {unit} (goal: under {goal:g} {unit}: {'met' if kept else 'missed'})", flush=True)
     return kept

@@ -47,13 +47,13 @@ CHANGED: Final = ("acks", "batch.size", "linger.ms", "max.in.flight.requests.per
 SIZES: Final = (10, 100, 1_000, 10_000, 100_000)
 LEAST_MB_PER_S: Final = 2.0
 SMALL_CHANGE: Final = 0.05
-"""Results of the thesis that differ by less than this from the defaults have no direction, as it measured once."""
+"""Results that differ by less than this from the defaults have no direction, because the thesis measured only once."""
 MAX_BYTES: Final = 20 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One config at one record size, with what the thesis measured.
+    """One config at one record size, with the results of the thesis.
 
     Attributes:
         record_bytes: The record size.
@@ -74,12 +74,13 @@ class Point:
 
 @dataclass(slots=True)
 class Seen:
-    """What was measured here at one point, one value per round.
+    """Our results at one point, one value per round.
 
     Attributes:
-        mb_per_s: The throughput.
+        mb_per_s: Throughput of values in MB/s.
         latency_mean_ms: The mean latency that the application sees.
-        buffer_rounds: In how many rounds the latency was that of a full buffer: buffered bytes over throughput.
+        buffer_rounds: Number of rounds in which the latency was that of a full buffer: buffered bytes divided by
+            throughput.
     """
 
     mb_per_s: list[float]

@@ -1,11 +1,11 @@
-"""Compares new topics with a topic that stays: which of them scatters less, and carries less over to the next run.
+"""Compares a new topic for each run with one topic for all runs: the scatter, and the carry-over to the next run.
 
 python -m benchmarks.topics [--runs 60] [--record-bytes 1000]
 
 One embedded broker gets short loads of two configs, in random order: the client's defaults, and lz4 with large batches.
-A part of the loads goes to new topics, which are deleted after their load, as in the trials of a study. The other part
-goes to one topic, whose records are deleted before each load. The carry-over is how many times as high the throughput
-is after the other config as after the defaults.
+Some loads go to new topics, which are deleted after the load, as in the trials of a study. The others go to one topic,
+whose records are deleted before each load. The carry-over is how many times as high the throughput is after the other
+config as after the defaults.
 """
 
 import math
@@ -42,7 +42,7 @@ _MEASURED_S: Final = 1.5
 _WARM_S: Final = 20.0
 _BLOCKS: Final = 6
 _EMPTYING_S: Final = 1.5
-"""Seconds in which the broker deletes the files of the records that were deleted: it looks every second."""
+"""Seconds until the broker has deleted the files of deleted records; it checks for such files every second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Load:
         block: The block of loads that it belongs to.
         config: The name of the config.
         before: The name of the config of the load before it in the block; empty for the first one.
-        mb_per_s: The throughput.
+        mb_per_s: Throughput of values in MB/s.
     """
 
     block: int
@@ -143,7 +143,8 @@ def _scatter(name: str, loads: Sequence[Load]) -> float:
 def _carry_over(name: str, loads: Sequence[Load]) -> str:
     """Return a config's carry-over as text, with its 95 % interval: `1.02 (0.98 to 1.06)`.
 
-    On logarithms, a value is the level of its block, plus the carry-over after the other config, plus noise.
+    The logarithm of a throughput is modelled as the level of its block, plus the carry-over after the other config,
+    plus noise.
     """
     known = [load for load in loads if load.config == name and load.before]
     blocks = sorted({load.block for load in known})

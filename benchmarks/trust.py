@@ -60,7 +60,7 @@ class Row:
     Attributes:
         scenario: The name of the case.
         studies: Number of studies.
-        what: What the figure is.
+        what: The name of the figure.
         figure: The value of the figure; None if the studies do not have the figure.
         error: The Monte Carlo standard error of the figure.
         goal: The goal in words.
@@ -247,20 +247,20 @@ def _advice(
     found = []
     for goal in Goal:
         try:
-            told = recommend(results, str(RECORD_BYTES), goal, case.conditions)
+            advised = recommend(results, str(RECORD_BYTES), goal, case.conditions)
         except NoFeasibleConfig:
             found.append(Advice(goal, refused=True))
             continue
         asked = goal_metrics(goal, results.objectives)
-        if told.is_baseline:
+        if advised.is_baseline:
             found.append(Advice(goal, asked))
             continue
-        config = told.config
+        config = advised.config
         gains = [true_gain(config, metric) for metric in asked]
         # If a warning says that the config may exceed a limit, the study does not claim that the limit is kept.
         kept = all(
             limit.violation(_true_value(limit.metric, config, true_gain), None) <= 0
-            or any(str(limit) in warning for warning in told.warnings)
+            or any(str(limit) in warning for warning in advised.warnings)
             for limit in case.study.get("constraints", ())
         )
         found.append(
@@ -269,20 +269,20 @@ def _advice(
                 asked,
                 change=True,
                 true_gain=prod(gains) ** (1 / len(gains)),
-                told=tuple(_intervals(_shown(told), config, true_gain, again.get(config.fingerprint, {}))),
-                proven=told.proven,
+                gains=tuple(_intervals(_shown(advised), config, true_gain, again.get(config.fingerprint, {}))),
+                proven=advised.proven,
                 within_limits=kept,
             )
         )
     return tuple(found)
 
 
-def _shown(told: Recommendation) -> dict[str, Ratio]:
+def _shown(advised: Recommendation) -> dict[str, Ratio]:
     """Return the gains of a recommendation with the intervals that a user sees.
 
     The interval of a price (a loss in a metric outside the goal) is wider than the interval of a tested gain.
     """
-    return {**told.gains, **{metric: effect.ratio for metric, effect in told.side_effects.items()}}
+    return {**advised.gains, **{metric: effect.ratio for metric, effect in advised.side_effects.items()}}
 
 
 def _true_value(metric: str, config: ProducerConfig, true_gain: TrueGain) -> float:

@@ -3,10 +3,10 @@
 python -m benchmarks.zones [--seconds 10]
 
 A client exchanges messages with a peer over loopback, with and without the proxy in between. Both are on one host, so
-that one clock shows both ways.
+the delays of both directions can be measured with the same clock.
 
 1. Delays: small messages are sent at random times. The delay that the proxy adds is the time that a message takes
-   through the proxy, less the median without it. The error is what the proxy adds, less what was asked for.
+   through the proxy, minus the median time without the proxy. The error is the added delay minus the configured delay.
 2. Bandwidths: one side sends without pause, and the other counts what arrives.
 3. No limit: the same without a bandwidth, and without the proxy.
 """
@@ -34,7 +34,7 @@ from runners.zones.proxy_process import ProxyProcess
 
 DELAYS_MS: Final = (0.5, 1.0, 5.0, 20.0)
 BESIDE: Final = ((1.0, 20.0), (5.0, 100.0))
-"""A delay in milliseconds, and what another connection sends meanwhile in MB/s."""
+"""Pairs of a delay in milliseconds and the MB/s that another connection sends meanwhile."""
 BANDWIDTHS_MB_PER_S: Final = (10.0, 50.0, 200.0)
 MAX_P50_ERROR_MS: Final = 0.1
 MAX_P99_ERROR_MS: Final = 1.0
@@ -135,7 +135,7 @@ class _Proxied:
         self.begin()
 
     def begin(self) -> None:
-        """Count CPU time from now on."""
+        """Start to count the CPU time of the proxy."""
         self._used_s, self._began = self._cpu_s(), time.monotonic()
 
     def cpu_ratio(self) -> float:

@@ -55,9 +55,9 @@ class Verdict:
         bound: The cause.
         because: The reason with its numbers, in one sentence.
         latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain. It
-            then tells how large the buffer is, not how fast the cluster is. None if this is not known.
+            then shows how large the buffer is, not how fast the cluster is. None if this is not known.
         consumers_fell_behind: How far the consumers beside the load were behind, in one sentence, if that was far. The
-            end-to-end latency then tells how far they had fallen behind, and not how soon a record can be read. Empty
+            end-to-end latency then shows how far they had fallen behind, and not how soon a record can be read. Empty
             if they kept up, or if there were none.
     """
 

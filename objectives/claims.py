@@ -1,7 +1,7 @@
-"""The decision which of several claims are proven, so that all of them together are rarely wrong.
+"""Decides which of several claims are proven, and limits the probability that any proven claim is wrong.
 
-A claim says that a config is better than the baseline for a goal. Its p-value is the probability of measuring so large
-a gain by chance, although the config is no better. A claim is proven if its p-value is small enough.
+A claim says that a config is better than the baseline for a goal. Its p-value is the probability of measuring such a
+large gain by chance if the config is no better. A claim is proven if its p-value is small enough.
 
 A study makes several claims. If each claim alone were wrong in 5 % of studies, more than 5 % of studies would contain a
 wrong claim. Therefore the claims about a record size share one error probability:

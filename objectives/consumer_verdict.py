@@ -1,9 +1,9 @@
-"""The verdict on a load of consumers: what limited how fast they read.
+"""The verdict on a load of consumers: what limited their throughput.
 
-The possible causes are checked in a fixed order, the most certain first. A quota is known for certain, and so is a
-consumer that had read everything that was written. If records were nearly always waiting to be taken, our own thread is
-the limit. Otherwise something before it was: a thread of the client, a client that did not ask for more although
-its queue was empty, the broker, or the network.
+The possible causes are checked in a fixed order, the most certain first. Two causes are certain: a quota, and consumers
+that had read everything that was written. If records were nearly always waiting to be taken, our own thread was the
+limit. Otherwise the limit was a thread of the client, a client that sent no fetch requests although its queue was
+empty, the broker, or the network.
 """
 
 from dataclasses import dataclass, field
@@ -29,11 +29,11 @@ from runners.measurements.resources import Resources
 from runners.reporting import percent
 
 HARDLY_WAITED_RATIO: Final = 0.1
-"""A thread that waits for records for less than this share of the time takes them as fast as it can."""
+"""A thread that waits for records less than this share of the time was busy: it took records as fast as it could."""
 FEW_IN_FLIGHT: Final = 0.5
-"""With fewer requests in flight than this on average, the client does not ask for records most of the time."""
+"""With fewer requests in flight than this on average, the client has no fetch request open most of the time."""
 RECEIVING_RATIO: Final = 0.9
-"""A connection that was receiving at this share of the looks was never idle between two fetches."""
+"""A connection that was receiving in this share of the samples was practically never idle between two fetches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ReadEvidence:
 
     @classmethod
     def of(cls, seen: Consumption) -> Self:
-        """Return the evidence that the result of a load contains."""
+        """Return the evidence from the result of a load."""
         activity = seen.activity
         return cls(
             records_per_s=seen.records_per_s,
@@ -77,7 +77,7 @@ class ReadEvidence:
 
 
 def judge_reading(evidence: ReadEvidence) -> Verdict:
-    """Return the verdict on a load of consumers: what limited how fast they read."""
+    """Return the verdict on a load of consumers: what limited their throughput."""
     found = first_sign(evidence, _SIGNS)
     return Verdict(*(found or (Bottleneck.UNKNOWN, "no limit that the load can measure was reached")))
 

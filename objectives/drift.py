@@ -76,8 +76,8 @@ class Drift:
     def factor(self, number: int) -> float:
         """Return the factor by which to multiply a value of the trial `number` to remove the drift; 1 without drift.
 
-        The product is the value that the trial would have had when the baseline was last measured. A target warms up
-        and changes, and what a user gets is what the target does now.
+        The product is the value that the trial would have had when the baseline was last measured. We use the last
+        measurement because it shows the speed that the user gets now.
         """
         if not self.step_log:
             return 1.0

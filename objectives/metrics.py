@@ -2,7 +2,7 @@
 
 A metric is one number of a trial, with a unit, a better direction and the places that show it. Throughput comes from
 the saturating phase (load as fast as the client takes it), and latency from the paced phase (load at a fixed rate).
-Latency in the saturating phase mostly tells how large the client's buffer is (see `objectives.producer_verdict`).
+Latency in the saturating phase mostly shows how large the client's queue is (see `objectives.producer_verdict`).
 Therefore the metrics for this latency have other names, with the prefix `saturated_`.
 """
 
@@ -129,7 +129,7 @@ def _latencies(
     name, label = f"latency_{what}_ms", f"latency {what.replace('p999', 'p99.9')}"
     window = read if in_windows else None
     at_rate = f"{what} from the intended send time to the acknowledgement, at the study's fixed rate"
-    full = f"{what} with the client's queue full: tells how large the buffer is, not how fast the cluster is"
+    full = f"{what} with the client's queue full: shows how large the queue is, not how fast the cluster is"
     return (
         Metric(
             name,

@@ -180,7 +180,7 @@ def _consumers_fell_behind(evidence: Evidence) -> str:
         return ""
     late = f" ({behind / evidence.records_per_s:.1f} s)" if evidence.records_per_s else ""
     return (
-        f"the consumers were {behind:,} records{late} behind at the end, so the end-to-end latency tells how far they "
+        f"the consumers were {behind:,} records{late} behind at the end, so the end-to-end latency shows how far they "
         "had fallen behind"
     )
 

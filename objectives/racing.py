@@ -245,9 +245,9 @@ class Race:
     def _can_hardly_recover(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
         """Return the decision to end the paced phase because the trial will hardly join the front; None to go on.
 
-        The paced phase measures the trial's latency. The phase goes on if more than `RARE_RATIO`
-        of the trials so far had enough throughput to join the Pareto front with this latency. The trial's next phase is
-        run even if the paced phase is ended: constraints may depend on the next phase, and the sampler learns from it.
+        The paced phase measures the trial's latency. The phase goes on if more than `RARE_RATIO` of the trials so far
+        had enough throughput to join the Pareto front with this latency. The trial's next phase is run even if the
+        paced phase is ended: constraints may depend on the next phase, and the sampler learns from it.
         """
         ahead = self._rivals_ahead(ranges)
         if not ahead:

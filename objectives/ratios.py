@@ -1,4 +1,4 @@
-"""How much better one config is than another, from measurements taken in turn, and how certain that is.
+"""Estimates how much better one config is than another, with intervals, from measurements taken in turn.
 
 All computations use the logarithms of the rounds' ratios. A round measures both configs, so a disturbance of the round
 affects both and cancels out in the ratio. Noise is proportional to the value, so it is additive on logarithms.
@@ -7,8 +7,9 @@ Two configs are compared with Stein's method: "A two-sample test for a linear hy
 the variance" (1945). The number of first rounds is fixed beforehand. The scatter of the first rounds decides how many
 more rounds there are. The interval also uses the scatter of the first rounds and its degrees of freedom. So the
 confidence level holds for normal noise, although we stop when the interval is narrow. The level would not hold if we
-looked at the interval after every round and stopped when we liked it. If all rounds together scatter more than the
-first rounds did, the interval is computed from all rounds instead, because a rare stall may come after a calm start.
+checked the interval after every round and stopped as soon as it was narrow. If all rounds together scatter more than
+the first rounds did, the interval is computed from all rounds instead, because a rare stall may come after a calm
+start.
 
 The undo rounds of a confirmation measure a config alternating with several variants of itself, in two or three rounds.
 Configs scatter differently, so the interval of each comparison uses the scatter of this comparison. With so few rounds,
@@ -76,7 +77,7 @@ class Ratio:
 
     @property
     def inverse(self) -> "Ratio":
-        """How many times larger the values of the other config are than those of the one."""
+        """The ratio the other way round: how many times larger the values of the other config are."""
         ends = (self.value, self.high, self.low, self.repeat_high, self.repeat_low)
         value, low, high, repeat_low, repeat_high = (_exp(-log(each)) if each > 0 else _exp(inf) for each in ends)
         return replace(self, value=value, low=low, high=high, repeat_low=repeat_low, repeat_high=repeat_high)

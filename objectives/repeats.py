@@ -10,7 +10,7 @@ from statistics import fmean, geometric_mean
 from typing import Final, Self
 
 ASSUMED_NOISE_RATIO: Final = 0.05
-"""The noise that is assumed until repeats show the true noise: the scatter of short benchmarks on a shared machine."""
+"""The noise that is assumed until repeats show the true noise; typical of short benchmarks on a shared machine."""
 _ASSUMED_WEIGHT: Final = 2
 """The weight of the assumed noise, in degrees of freedom. The more repeats there are, the less it counts."""
 

@@ -39,7 +39,7 @@ def _ms(microseconds: float | None) -> float | None:
 def full_buffer_ratio(seen: Measurement) -> float | None:
     """Return the mean latency, divided by the time that the records of a full buffer take to be sent.
 
-    If the ratio is near 1 at saturation, the latency tells how large the buffer is, and not how fast the cluster is.
+    If the ratio is near 1 at saturation, the latency shows how large the buffer is, and not how fast the cluster is.
     The buffer of each producer holds a number of records that follows from the config (`ClientLimits.queue_holds`). The
     result is None if the latency is unknown, if the load has a fixed rate, or with compression, which lets a buffer
     hold more records.
@@ -213,7 +213,7 @@ _DETAILS: Final = (
         "latency against that of a full buffer",
         "",
         "mean latency, divided by the time that the records of a full buffer take to be sent; near 1, the latency "
-        "tells only how large the buffer is",
+        "shows only how large the buffer is",
         full_buffer_ratio,
     ),
     _metric(

@@ -10,8 +10,8 @@ from objectives.metrics import OUTCOME_METRICS, Direction
 LEAST_HELD_RATIO: Final = 0.95
 """The limit of the constraint that every study has: a config must deliver at least this share of the fixed rate.
 
-With less, records queue up for as long as the phase lasts, so the latency would only tell how long the phase was. The
-verdict asks for more (`RATE_REACHED_RATIO`): a constraint forgives a config a short pause of the host, but a verdict
+With less, records queue up for as long as the phase lasts, so the latency would depend only on the length of the phase.
+The verdict requires more (`RATE_REACHED_RATIO`): the constraint allows for a short pause of the host, but the verdict
 says that nothing but the requested rate was the limit.
 """
 
@@ -30,7 +30,7 @@ class Objective:
     metric: str
 
     def __post_init__(self) -> None:
-        """Refuse an unknown metric."""
+        """Check that the metric exists."""
         if self.metric not in OUTCOME_METRICS:
             raise ValueError(f"an objective must be one of {', '.join(OUTCOME_METRICS)}, but got {self.metric!r}")
 
@@ -78,7 +78,7 @@ class Constraint:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the constraint that `str` wrote as this text; None if the text is not about a limit of a metric."""
+        """Parse the text that `str` returns for a constraint; None if the text is not a limit on a metric."""
         found = _TEXT.fullmatch(text)
         return cls(found[1], found[2] == "<=", float(found[3]), bool(found[4])) if found else None
 

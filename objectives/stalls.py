@@ -46,7 +46,7 @@ def stall_allowance(metrics: Sequence[str], rounds: int) -> float:
 
 
 def allowing_for_stall(gain: Ratio, metric: str) -> Ratio:
-    """Return a gain in a tail latency whose interval reaches down to where one more stall would put its lower end."""
+    """Return a gain in a tail latency with the lower end of its interval moved to where one more stall would put it."""
     return replace(gain, low=gain.low * exp(-stall_allowance([metric], gain.rounds)))
 
 

@@ -13,8 +13,9 @@ _MANY_DEGREES: Final = 300
 def t_quantile(level: float, degrees_of_freedom: int) -> float:
     """Return the quantile of Student's t distribution for a two-sided interval.
 
-    It is the number of standard errors that the interval extends to each side. It is computed here, because importing
-    scipy.special takes longer than reading a study of 3,000 trials. For many degrees of freedom, a series is used.
+    The quantile is the number of standard errors that the interval extends to each side. We compute it ourselves,
+    because importing scipy.special takes longer than reading a study of 3,000 trials. For many degrees of freedom, a
+    series is used.
 
     Args:
         level: The interval's level, such as 0.95.

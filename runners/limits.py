@@ -1,4 +1,4 @@
-"""How many bytes a measurement may send, how much disk space stays free, and how long brokers may be unreachable."""
+"""The limits of a measurement: bytes sent, disk space left free, and the time for which brokers may be unreachable."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -29,7 +29,7 @@ def budget_exceeded(max_bytes: int, sent_bytes: int) -> ByteBudgetExceeded:
 
     Args:
         max_bytes: Largest number of bytes of values and keys that the run may send.
-        sent_bytes: How many it has sent.
+        sent_bytes: Number of these bytes that the run has sent.
     """
     if sent_bytes:
         said = f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}"

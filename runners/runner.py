@@ -74,7 +74,7 @@ class WindowSchedule:
 
     @classmethod
     def lasting(cls, warmup_s: float, measured_s: float) -> Self:
-        """Divide a warm-up and a measured time of so many seconds into windows of equal length, of at most a second."""
+        """Divide a warm-up and a measured time, in seconds, into windows of equal length, of at most a second."""
         warm = _cut(0, warmup_s)
         measured_from_ns = int(warmup_s * NS_PER_S)
         return cls(tuple(warm + _cut(measured_from_ns, measured_s)), len(warm), measured_from_ns)

@@ -1,6 +1,6 @@
-"""What is sent while a config is measured.
+"""The workload: the records that are sent while a config is measured, and their rate.
 
-The config says how the client works, and the workload says what the client has to send.
+A config sets how the client sends, and a workload sets what the client sends.
 """
 
 import math
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
+from runners.number_range import NumberRange
+from runners.quantities import size_bytes
 from runners.reporting import counted
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
@@ -26,6 +28,21 @@ _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
 
 MOST_RATE_RECORDS_PER_S: Final = 100_000_000
 """The highest fixed rate that a load may have."""
+_DAY_S: Final = 86_400
+_RANGES: Final = {
+    "key_bytes": NumberRange(0, MAX_RECORD_BYTES, whole=True),
+    "compressibility_ratio": NumberRange(0, 1, below=True),
+    "partitions": NumberRange(1, MOST_PARTITIONS, whole=True),
+    "replication": NumberRange(1, MOST_REPLICAS, whole=True),
+    "consumers": NumberRange(0, MOST_CONSUMERS, whole=True),
+    "warmup_s": NumberRange(0, _DAY_S, unit="seconds"),
+    "measured_s": NumberRange(0, _DAY_S, above=True, unit="seconds"),
+    "rate_records_per_s": NumberRange(0, MOST_RATE_RECORDS_PER_S, above=True),
+    "peak_ratio": NumberRange(1, MOST_PEAK_RATIO),
+    "different_keys": NumberRange(1, MOST_KEYS, whole=True),
+    "most_frequent_key_ratio": NumberRange(0, 1, below=True),
+}
+"""The range of each number of a load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +87,7 @@ class RecordSizes:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse one size such as `1000`, or a mix such as `100:70,1000:25,10000:5` (sizes in bytes with their weights).
+        """Parse one size such as `1000` or `64KiB`, or a mix such as `100:70,1000:25,10000:5` (sizes with weights).
 
         Sizes without weights, such as `100,1000`, are refused, because elsewhere they mean two searches. If only some
         sizes have a weight, the others have the weight 1.
@@ -82,7 +99,7 @@ class RecordSizes:
         for part in text.split(","):
             size_text, _, weight_text = part.partition(":")
             try:
-                size, weight = int(size_text), float(weight_text or 1 if ":" in text or "," not in text else "")
+                size, weight = _size(size_text), float(weight_text or 1 if ":" in text or "," not in text else "")
             except ValueError:
                 raise WorkloadRefused(
                     f"record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
@@ -120,6 +137,11 @@ class RecordSizes:
         return ",".join(f"{size}:{share!r}" for size, share in self.shares)
 
 
+def _size(text: str) -> int:
+    """Return the bytes of a size that may have a unit; without one, it must be a whole number."""
+    return size_bytes(text) if text.strip()[-1:].isalpha() else int(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The load that is sent to one topic.
@@ -136,12 +158,13 @@ class Workload:
         rate_records_per_s: Fixed rate of a paced load (open loop). With None the load is saturating: records are sent
             as fast as the client accepts them.
         consumers: Number of consumers that read the topic at its tail while it is written.
-        one_payload: Whether all records have the same value, as some tools send them. A codec then removes nearly all.
-        different_keys: Number of different keys; None for one for each record that is prepared, some 200,000 at most.
-        most_frequent_key_ratio: Share of the records that have the most frequent key. The others follow as in Zipf's
-            law. 0: all keys are equally frequent.
-        peak_ratio: With a fixed rate, by how much the rate in a burst exceeds the mean rate; see
-            `runners.load.pacing`. 1: the rate is constant.
+        one_payload: Whether all records have the same value, as some tools send them. A codec then compresses a batch
+            to almost nothing.
+        different_keys: Number of different keys. None: each prepared record has its own key, up to about 200,000 keys.
+        most_frequent_key_ratio: Share of the records that have the most frequent key. The shares of the other keys
+            follow Zipf's law. 0: all keys are equally frequent.
+        peak_ratio: With a fixed rate, the rate in a burst divided by the mean rate; see `runners.load.pacing`. 1: the
+            rate is constant.
         seed: Seed of the random payload, of the choice of the records whose latency is recorded, and of the noise of
             simulated runs.
     """
@@ -154,8 +177,8 @@ class Workload:
     warmup_s: float = 3.0
     measured_s: float = 10.0
     rate_records_per_s: float | None = None
-    # What the first releases did not have is left out of the text form, on which the noise of simulated runs depends,
-    # so that kept simulated studies stay as they are; see also LATER_SETTINGS.
+    # Fields that the first releases did not have are left out of `repr`. The noise of simulated runs depends on this
+    # text, so stored simulated studies still get the same noise. See also LATER_SETTINGS.
     consumers: int = field(default=0, repr=False)
     one_payload: bool = field(default=False, repr=False)
     different_keys: int | None = field(default=None, repr=False)
@@ -165,7 +188,7 @@ class Workload:
 
     @classmethod
     def of(cls, source: object, **others: Any) -> Self:
-        """Return a workload with the settings in `others`, and all further ones from the same attributes of `source`.
+        """Return a workload with the settings in `others`, and the others from the attributes of `source`.
 
         Raises:
             WorkloadRefused: A value is out of range.
@@ -175,40 +198,16 @@ class Workload:
 
     def __post_init__(self) -> None:
         """Check that all values are within their limits."""
-        rules = (
-            (0 <= self.key_bytes <= MAX_RECORD_BYTES, "key_bytes >= 0", self.key_bytes),
-            (
-                0.0 <= self.compressibility_ratio < 1.0,
-                "0 <= compressibility_ratio < 1",
-                self.compressibility_ratio,
-            ),
-            (1 <= self.partitions <= MOST_PARTITIONS, f"1 <= partitions <= {MOST_PARTITIONS}", self.partitions),
-            (1 <= self.replication <= MOST_REPLICAS, f"1 <= replication <= {MOST_REPLICAS}", self.replication),
-            (0 <= self.consumers <= MOST_CONSUMERS, f"0 <= consumers <= {MOST_CONSUMERS}", self.consumers),
-            (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
-            (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
-            (
-                self.rate_records_per_s is None or 0 < self.rate_records_per_s <= MOST_RATE_RECORDS_PER_S,
-                "0 < rate_records_per_s <= 100e6",
-                self.rate_records_per_s,
-            ),
-            (1 <= self.peak_ratio <= MOST_PEAK_RATIO, f"1 <= peak_ratio <= {MOST_PEAK_RATIO}", self.peak_ratio),
-            (
-                self.different_keys is None or 1 <= self.different_keys <= MOST_KEYS,
-                f"1 <= different_keys <= {MOST_KEYS}",
-                self.different_keys,
-            ),
-            (0 <= self.most_frequent_key_ratio < 1, "0 <= most_frequent_key_ratio < 1", self.most_frequent_key_ratio),
-        )
-        for holds, rule, value in rules:
-            if not holds:
-                raise WorkloadRefused(f"{rule} must hold, but got {value}")
+        for name, allowed in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and value not in allowed:
+                raise WorkloadRefused(f"{name} {allowed}, but got {value}")
         if self.one_payload and len(self.record_sizes.shares) > 1:
             raise WorkloadRefused(f"one payload has one size, but got the record sizes {self.record_sizes}")
         self._check_keys()
 
     def _check_keys(self) -> None:
-        """Check that the keys can be as different, and as frequent, as they are to be."""
+        """Check that `key_bytes`, `different_keys` and `most_frequent_key_ratio` do not contradict each other."""
         keys, ratio = self.different_keys, self.most_frequent_key_ratio
         if keys is None and ratio:
             raise WorkloadRefused("most_frequent_key_ratio needs different_keys: how many keys there are")
@@ -233,6 +232,6 @@ class Workload:
 LATER_SETTINGS: Final[Mapping[str, Any]] = {each.name: each.default for each in fields(Workload) if not each.repr}
 """The settings that the first releases did not have, with the values that stand for their behaviour.
 
-With these values, they are left out of the identities that are stored with studies and experiments, so that older ones
-can still be resumed.
+A setting with this value is left out of the identity that is stored with a study or an experiment, so that studies of
+older releases can still be resumed.
 """

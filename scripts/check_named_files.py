@@ -51,7 +51,7 @@ def _sources() -> Iterator[Path]:
 
 
 def _wrong(page: Path, path: str, anchor: str | None) -> str:
-    """Return a sentence about what is wrong with a link on a page, or an empty string if the link is right."""
+    """Return a sentence that says why a link on a page is wrong, or an empty string if the link is right."""
     target = (page.parent / path).resolve() if path else page
     if not target.exists():
         return f"{page.relative_to(ROOT)} links to {path}, which does not exist"

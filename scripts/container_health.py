@@ -53,11 +53,11 @@ def look(words: Sequence[str]) -> str:
     if url is None and commands[:1] == ["serve"] and commands != ["serve", "token"]:
         url = f"http://127.0.0.1:{_option(words, '--port', '8080')}/healthz"
         try:
-            return _asked(url)
+            return _get(url)
         except (ConnectionError, http.client.HTTPException):  # somebody listens, but not for HTTP without TLS
             url = url.replace("http://", "https://")
     if url:
-        return _asked(url)
+        return _get(url)
     if commands == ["broker", "run"]:
         host, _, port = _option(words, "--listen", "127.0.0.1:9092").rpartition(":")
         here = {"0.0.0.0": "127.0.0.1", "[::]": "::1"}.get(host, host.strip("[]"))
@@ -66,16 +66,16 @@ def look(words: Sequence[str]) -> str:
     return "runs"
 
 
-def _asked(url: str) -> str:
-    """Ask a URL for its answer.
+def _get(url: str) -> str:
+    """Send a GET request to a URL, and return a sentence about the answer.
 
     Raises:
         OSError: The URL is wrong, nobody answers there, or the answer is an error.
     """
     if not url.startswith(("http://", "https://")):
         raise OSError(f"{_URL_VARIABLE} must start with http:// or https://, but is {url}")
-    # The URL is on this host, so the request must not go through a proxy, and nobody needs to prove who answers: the
-    # certificate of a service is for the name that its clients use.
+    # The URL is on this host, so the request must not go through a proxy, and the certificate is not checked: it has
+    # the name that the service's clients use, not `localhost`.
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE

@@ -140,7 +140,7 @@ def as_json(releases: tuple[str, ...], found: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Ask all releases, and write the catalogue."""
+    """Read the properties of all releases, and write the catalogue."""
     with tempfile.TemporaryDirectory() as folder:
         clients = Clients(Path(folder))
         by_release = {}

@@ -1,11 +1,11 @@
-"""Fills the cache with what brokers of ours and our programs for the Java client need, so that they need no network.
+"""Fetches all files that our brokers and our Java programs need into the cache, so that they later need no network.
 
 This is for images, and for machines that will have no network later:
 
     KAFKA_TUNER_CACHE=/opt/cache python scripts/prefetch_kafka.py
 
 The release of the Java client is the newest, which `client: java` means. The programs for it are compiled: the load
-generator, and the one that reads record batches for `tuner inspect`. The cache folder may be moved or copied into
+generator, and the program that reads record batches for `tuner inspect`. The cache folder may be moved or copied into
 another image layer afterwards. Keep the files' modification times and the same Java version. Otherwise the jars are
 still used, but the files that make the broker start fast are made again, and the programs are compiled again.
 """

@@ -2,8 +2,8 @@
 
     python scripts/slim_environment.py /opt/kafka-tuner
 
-Only whole parts are removed, and the list in this script says what every part is. The script fails if a part is
-missing, because then a new version of the package has moved it, and the list must be revised.
+Only whole parts are removed, and the list in this script describes each part. The script fails if a part is missing,
+because then a new version of the package has moved it, and the list must be revised.
 """
 
 import shutil

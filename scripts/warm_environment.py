@@ -1,4 +1,4 @@
-"""Runs a short study and imports modules that it does not use, to compile the bytecode of all of them.
+"""Runs a short study and imports the modules that the study does not need, so that all bytecode is compiled.
 
 The build of the container image runs this script, because the image's files can't be written later. The script fails if
 the study fails, because an image that can't run a study is useless.

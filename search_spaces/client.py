@@ -1,4 +1,4 @@
-"""A client: what is known of one version of a Kafka producer client, as one value that is passed along.
+"""The type `Client`: all facts about one version of a Kafka producer client, as one value.
 
 The facts of each client are in its folder, `search_spaces/librdkafka` and `search_spaces/java_client`.
 """
@@ -53,7 +53,7 @@ FORMS: Final[Mapping[ClientKind, tuple[Form, ...]]] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Client:
-    """What is known of one version of one client.
+    """The facts about one version of one client: properties, rules, knobs and limits.
 
     Two clients are equal if kind and version are equal. A client is pickled as its kind and version.
 
@@ -66,7 +66,7 @@ class Client:
         transaction_rules: The rules that a transactional producer keeps, too. No measured config is transactional.
         knobs: The properties that are worth searching, in the order in which they are drawn.
         bounds: How the values of knobs depend on each other.
-        limits: How large records, batches and the queue may be.
+        limits: The limits on the sizes of records, batches and the queue.
         starting_points: The changes to the baseline that a search tries first.
         spelt_out: Returns a property's value in force, as text; a value that means a codec's default level is replaced
             by that level.
@@ -96,7 +96,7 @@ class Client:
 
     @property
     def identity(self) -> str:
-        """What tells the configs of this client from those of others.
+        """The text that distinguishes the configs of this client from those of others, such as "java 3.9.1".
 
         The versions of librdkafka share their configs; a version of the Java client may have other defaults.
         """
@@ -163,7 +163,7 @@ class InForce(Effective):
     """The values in force in a config, and the client that they belong to.
 
     Attributes:
-        client: The client.
+        client: The client that the properties belong to.
     """
 
     __slots__ = ("client",)
@@ -233,8 +233,8 @@ def _client_named(kind: str, version: str | None = None) -> Client:
 
     Args:
         kind: "librdkafka" or "java".
-        version: The client's version; None for the newest known one. librdkafka has one version here, that of the
-            installed library, so records of another version are read with it.
+        version: The client's version; None for the newest known one. librdkafka has only the version of the installed
+            library here. Stored records of another version are read with this version.
 
     Raises:
         UnknownClient: There is no such client, or the version is not known.
@@ -247,7 +247,7 @@ def _client_named(kind: str, version: str | None = None) -> Client:
 
 
 def _kind_and_version(said: str) -> tuple[str, str | None]:
-    """Return the client and the version that a text such as "java:3.9.1" names. Without a version, that is None."""
+    """Return the client and the version in a text such as "java:3.9.1"; None for a missing version."""
     kind, _, version = said.replace(":", " ").partition(" ")
     return kind, version.strip() or None
 

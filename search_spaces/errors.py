@@ -205,7 +205,7 @@ class UnknownClient(ConfigError):
 
 
 class FormNotOffered(ConfigError):
-    """Raised when a config is asked for in a form of another client, and no translation is written in this form.
+    """Raised when a config should be written in a form of another client that does not support translations.
 
     Attributes:
         form: The name of the form.

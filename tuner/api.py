@@ -391,7 +391,7 @@ def optuna_study(
     Raises:
         NotThisStudy: The storage holds a different study of the same name.
         OptunaStorageUnusable: The address is wrong, or the file there can't be opened or created.
-        StorageUnreachable: The database server does not answer, or refuses us.
+        StorageUnreachable: The database server does not answer, or refuses the tuner.
         StudyFileError: The study file that was kept with the results can't be read any more, for example because an
             environment variable in it is not set.
     """

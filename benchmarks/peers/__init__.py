@@ -1,1 +1,1 @@
-"""The programs at the other side of a benchmark: tools that our loads are compared with, and a peer on loopback."""
+"""Programs that benchmarks need: tools that our loads are compared with, and a peer for connections over loopback."""

@@ -21,7 +21,7 @@ def throughput(cluster: RunningCluster, topic: str, records: int) -> float:
 
     Args:
         cluster: The cluster of the topic.
-        topic: The topic.
+        topic: Name of the topic.
         records: Number of records in it.
 
     Raises:

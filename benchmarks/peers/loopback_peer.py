@@ -1,6 +1,6 @@
 """A peer in a process of its own, which answers messages, counts what arrives, or sends without pause, over loopback.
 
-The functions for the other side are here too: `echoed`, `sent_mb_per_s`, `received_mb_per_s`, and `sending`.
+The functions `echoed`, `sent_mb_per_s`, `received_mb_per_s` and `sending` talk to such a peer.
 """
 
 import random
@@ -26,7 +26,7 @@ _LONGEST_GAP_S: Final = 2 / MESSAGES_PER_S - _SHORTEST_GAP_S
 _STAMP_BYTES: Final = 8
 _BLOCK_BYTES: Final = 1 << 18
 _SETTLING_NS: Final = NS_PER_S // 2
-"""A rate is counted from here on, because the first bytes fill buffers."""
+"""A rate is measured after this time, because the first bytes fill buffers."""
 _ECHO, _SINK, _FLOOD = b"e", b"s", b"f"
 _PATIENCE_S: Final = 30.0
 _STARTING_S: Final = 2.0
@@ -49,7 +49,7 @@ def peer() -> Iterator[int]:
 
 @contextmanager
 def sending(port: int, mb_per_s: float) -> Iterator[None]:
-    """Have another process send to a peer at a fixed rate while the context is open.
+    """Let another process send to a peer at a fixed rate while the context is open.
 
     Args:
         port: The port of the peer, or of a proxy before it.
@@ -118,7 +118,7 @@ def sent_mb_per_s(port: int, seconds: float) -> float:
 
 
 def received_mb_per_s(port: int, seconds: float) -> float:
-    """Have a peer send without pause, and return the megabytes per second that arrive.
+    """Let a peer send without pause, and return the megabytes per second that arrive.
 
     Args:
         port: The port of the peer, or of a proxy before it.
@@ -146,7 +146,7 @@ def _stamp(message: bytes, place: int) -> int:
 
 
 def _counted(connection: socket.socket, seconds: float) -> float:
-    """Read until the other side ends or the time is over, and return the megabytes per second without the start."""
+    """Read until the peer ends or the time is over, and return the MB/s after the settling time."""
     buffer = memoryview(bytearray(_BLOCK_BYTES))
     started_ns = time.monotonic_ns()
     counted, from_ns, last_ns = 0, 0, 0

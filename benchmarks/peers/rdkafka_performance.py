@@ -47,7 +47,7 @@ def throughput(built: Path, properties: Mapping[str, str], topic: str, workload:
     """Run a workload with `rdkafka_performance`, as fast as possible and without keys.
 
     Args:
-        built: The program.
+        built: Path of the program `rdkafka_performance`.
         properties: librdkafka properties of the connection and of the producer.
         topic: Topic to write to.
         workload: The workload, with one fixed record size.
@@ -85,7 +85,7 @@ def records_per_s(printed: str, from_s: float, to_s: float) -> float:
     """Return the records/s that were acknowledged between two moments after the start.
 
     Args:
-        printed: What the program printed: a table with the milliseconds since its start and its counters so far.
+        printed: The program's output: a table with the milliseconds since its start and its counters so far.
         from_s: The first moment, in seconds after the start.
         to_s: The second moment.
 
@@ -110,12 +110,13 @@ def consumed(
     """Read all records of a topic with `rdkafka_performance`.
 
     Args:
-        built: The program.
+        built: Path of the program `rdkafka_performance`.
         properties: librdkafka properties of the connection and of the consumer.
         topic: Topic to read.
         partitions: Number of its partitions.
-        records: Number of its records. The program ends when it has read so many. It could also end by itself at the
-            ends of the partitions, but its time would then include half a second in which it waits for more.
+        records: Number of its records. The program ends when it has read this many records. It could also end by itself
+            at the ends of the partitions, but its time would then include half a second in which it waits for more
+            records.
 
     Returns:
         The number of records, the seconds from the first record to the last, and the CPU time per record in

@@ -1,4 +1,4 @@
-"""Tools that take turns on one broker: what the benchmarks share that compare our load with other tools."""
+"""Runs several tools in turn on one broker, for the benchmarks that compare our loads with other tools."""
 
 import argparse
 import json
@@ -15,10 +15,10 @@ from objectives.ratios import ratio_of
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a tool reached in one run.
+    """The result of one run of a tool.
 
     Attributes:
-        records_per_s: Records per second: acknowledged ones of a producer, or read ones of a consumer.
+        records_per_s: Records per second that a producer got acknowledged, or that a consumer read.
         cpu_us: CPU time of the tool's process per record, in microseconds; None if unknown.
     """
 
@@ -32,7 +32,7 @@ Measure = Callable[[float], Run]
 
 @dataclass(slots=True)
 class Turns:
-    """Runs tools in rounds, and keeps what they reached.
+    """Runs tools in rounds, and keeps their results.
 
     Attributes:
         rounds: Number of rounds that count.
@@ -50,7 +50,7 @@ class Turns:
         Args:
             size: The record size in bytes.
             measure: The tools by name.
-            what: What they send or read, for the progress on standard error.
+            what: A description of the load, for the progress on standard error.
         """
         names = list(measure)
         runs: dict[str, list[Run]] = {name: [] for name in names}
@@ -71,8 +71,8 @@ class Turns:
 
         Args:
             heads: The tools by name, ours first, each with the head of its column.
-            ratios: The tools that ours is compared with, each with the head of its column. `best` is the tool with the
-                highest median.
+            ratios: The tools that our load is compared with, each with the head of its column. `best` is the tool with
+                the highest median.
         """
         ours, *peers = heads
         columns = ["record", *heads.values(), *(f"{head} (95 %)" for head in ratios.values())]

@@ -1,1 +1,1 @@
-"""What is compared with measurements: predictions at other rates and for more producers, and models of others."""
+"""Compares measurements with predictions at other rates and for more producers, and with published models."""

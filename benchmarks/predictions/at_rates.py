@@ -1,7 +1,8 @@
-"""How far predicted latencies are from measured ones at rates of up to 80 % of the capacity.
+"""Computes the errors of predicted latencies at rates of up to 80 % of the capacity.
 
-Two models are compared on the kept table of six configs with a consumer beside (`benchmarks.measured_rates`). Both know
-the throughput of each config and its latency at 5 % of it, and predict the latency at the higher rates:
+Two models are compared on the stored table of six configs that were measured with a consumer
+(`benchmarks.measured_rates`). Each model gets the throughput of a config and its latency at 5 % of this throughput, and
+predicts the latency at the higher rates:
 
 - ours, calibrated by these measurements;
 - the queue of Wu, Shang and Wolter (2019), M/PH/1. The latencies at 5 % give the distribution of its service times,
@@ -22,7 +23,8 @@ from benchmarks.problems.table import MeasuredTable, Row, unseen_rates_table
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from tuner.prediction.calibration import Calibration, calibrate
-from tuner.prediction.observations import CONSUMERS, RATE_METRICS, Observation
+from tuner.prediction.metrics import CONSUMERS, LATENCIES
+from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import predict
 
 _LOWEST: Final = 0.1
@@ -48,7 +50,7 @@ def print_latencies() -> None:
 
 
 def _by_rate(table: MeasuredTable, configs: Sequence[Sequence[Row]]) -> Mapping[float, Mapping[str, list[float]]]:
-    """Return the errors of all configs with their signs, by share of the throughput and by what is predicted."""
+    """Return the signed errors of all configs, by the share of the throughput and by the predicted metric."""
     calibration = calibrate([each for rows in configs for each in _known(table, rows)])
     found: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for rows in configs:
@@ -56,14 +58,14 @@ def _by_rate(table: MeasuredTable, configs: Sequence[Sequence[Row]]) -> Mapping[
             share = _share(row, rows)
             if share is None or share < _LOWEST:
                 continue
-            told = _told(table, calibration, row) | {THEIR_MEAN: _by_the_queue(row, rows, share)}
-            for name, predicted in told.items():
+            by_name = _predicted(table, calibration, row) | {THEIR_MEAN: _by_the_queue(row, rows, share)}
+            for name, predicted in by_name.items():
                 found[round(share, 2)][name].append(predicted / row.metrics[name.partition(",")[0]] - 1)
     return dict(sorted(found.items()))
 
 
 def _known(table: MeasuredTable, rows: Sequence[Row]) -> list[Observation]:
-    """Return what the models know: a config's throughput, and its latency at the lowest rate."""
+    """Return the models' inputs: a config's throughput, and its latency at the lowest rate."""
     found = []
     for row in rows:
         share = _share(row, rows)
@@ -71,7 +73,7 @@ def _known(table: MeasuredTable, rows: Sequence[Row]) -> list[Observation]:
             value = row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes
             found.append(Observation(row.config, table.load_of(row), {"records_per_s": value}))
         elif share < _LOWEST:
-            values = {name: row.metrics[name] for name in (*RATE_METRICS, *CONSUMERS)}
+            values = {name: row.metrics[name] for name in (*LATENCIES, *CONSUMERS)}
             found.append(Observation(row.config, table.load_of(row), values))
     return found
 
@@ -84,11 +86,11 @@ def _share(row: Row, rows: Sequence[Row]) -> float | None:
     return row.rate_records_per_s * row.sizes.mean_bytes / 1e6 / full.metrics["mb_per_s"]
 
 
-def _told(table: MeasuredTable, calibration: Calibration, row: Row) -> dict[str, float]:
+def _predicted(table: MeasuredTable, calibration: Calibration, row: Row) -> dict[str, float]:
     load = table.load_of(row)
-    told = predict(calibration, row.config, load).values
+    predictions = predict(calibration, row.config, load).values
     spread = perform(calibration.constants, Settings.of(row.config, load), load).latency_spread
-    found = {name: told[name].value for name in OURS if name in told}
+    found = {name: predictions[name].value for name in OURS if name in predictions}
     if "end_to_end_p50_ms" in found:
         found[OUR_MEAN] = found["end_to_end_p50_ms"] * exp(spread**2 / 2)  # the mean of a lognormal distribution
     return found

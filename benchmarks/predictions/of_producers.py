@@ -1,4 +1,4 @@
-"""How far predictions for two and three producers are from measurements, if only one producer was measured before."""
+"""Computes the errors of predictions for two and three producers that use measurements of one producer only."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,8 @@ from statistics import fmean, geometric_mean
 
 from benchmarks.problems.table import MeasuredTable, Row, producers_table
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS, Observation
+from tuner.prediction.metrics import FULL_SPEED_METRICS, LATENCIES
+from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import predict
 
 _HELD = 0.95
@@ -20,17 +21,17 @@ def print_producers() -> None:
         groups[row.producers, row.config.fingerprint, row.rate_records_per_s].append(row)
     seen = [found for rows in groups.values() if (found := _observation(table, rows)).values]
     calibration = calibrate([each for each in seen if each.producers == 1])
-    metrics = (FULL_SPEED_METRICS[0], *RATE_METRICS)
+    metrics = (FULL_SPEED_METRICS[0], *LATENCIES)
     print(f"| producers | {' | '.join(metrics)} | in their intervals |")
     print("| ---: |", " ---: |" * (len(metrics) + 1), sep="")
     for producers in (2, 3):
         errors: dict[str, list[float]] = {name: [] for name in metrics}
         inside = []
         for each in (each for each in seen if each.producers == producers):
-            told = predict(calibration, each.config, each.workload, producers).values
-            for name in each.values.keys() & told.keys() & errors.keys():
-                errors[name].append(told[name].value / each.values[name] - 1)
-                inside.append(told[name].low <= each.values[name] <= told[name].high)
+            predictions = predict(calibration, each.config, each.workload, producers).values
+            for name in each.values.keys() & predictions.keys() & errors.keys():
+                errors[name].append(predictions[name].value / each.values[name] - 1)
+                inside.append(predictions[name].low <= each.values[name] <= predictions[name].high)
         print(f"| {producers} | {' | '.join(_cell(errors[name]) for name in metrics)} | {fmean(inside):.0%} |")
     print("\nSix configs, at full speed and at 30,000 records/s; calibrated by the same configs with one producer.")
 
@@ -42,7 +43,7 @@ def _observation(table: MeasuredTable, rows: Sequence[Row]) -> Observation:
     }
     if first.rate_records_per_s is not None:
         held = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
-        values = {name: geometric_mean(row.metrics[name] for row in held) for name in RATE_METRICS} if held else {}
+        values = {name: geometric_mean(row.metrics[name] for row in held) for name in LATENCIES} if held else {}
     return Observation(first.config, table.load_of(first), values, first.producers)
 
 

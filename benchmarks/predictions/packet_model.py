@@ -1,8 +1,8 @@
 """The throughput model of Wu, Shang and Wolter (2019), for comparison with the performance model of this project.
 
 A producer under full load fills its batches, and sends them in packets with one batch per partition of a broker. The
-interval between two packets is a straight line over their size. The line is fitted to measurements. Nothing else of a
-config plays a part: neither linger.ms nor the number of requests in flight.
+interval between two packets is a linear function of their size, which is fitted to measurements. The model ignores all
+other properties, such as linger.ms and the number of requests in flight.
 
 Source: H. Wu, Z. Shang, K. Wolter (2019), Performance Prediction for the Apache Kafka Messaging System, sections IV-A
 to IV-C, equations 1 and 2.

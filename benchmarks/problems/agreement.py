@@ -119,15 +119,15 @@ def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: ClusterCons
     return _value(metric.removeprefix(_SATURATED), performance(cluster, row.config, workload))
 
 
-def _value(metric: str, told: Performance) -> float | None:
+def _value(metric: str, performance: Performance) -> float | None:
     """Return a metric of a simulated performance, or None if the model lacks the metric."""
     if metric in PERCENTILES:
-        return percentile_ms(told, PERCENTILES[metric], _LATE_S)
+        return percentile_ms(performance, PERCENTILES[metric], _LATE_S)
     values = {
-        "mb_per_s": told.mb_per_s,
-        "records_per_s": told.records_per_s,
-        "latency_mean_ms": mean_ms(told),
-        "wire_bytes_per_value_byte": told.wire_bytes_per_value_byte,
+        "mb_per_s": performance.mb_per_s,
+        "records_per_s": performance.records_per_s,
+        "latency_mean_ms": mean_ms(performance),
+        "wire_bytes_per_value_byte": performance.wire_bytes_per_value_byte,
     }
     return values.get(metric)
 

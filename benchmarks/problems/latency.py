@@ -18,18 +18,18 @@ PERCENTILES: Final[Mapping[str, float]] = {
 _NORMAL: Final = NormalDist()
 
 
-def mean_ms(told: Performance) -> float:
+def mean_ms(performance: Performance) -> float:
     """Return the mean latency of a simulated performance, in milliseconds."""
-    return told.latency_p50_ms * math.exp(told.latency_spread**2 / 2)
+    return performance.latency_p50_ms * math.exp(performance.latency_spread**2 / 2)
 
 
-def percentile_ms(told: Performance, ratio: float, after_s: float = 0.0) -> float:
+def percentile_ms(performance: Performance, ratio: float, after_s: float = 0.0) -> float:
     """Return a percentile of the latency of a simulated performance, in milliseconds.
 
     Args:
-        told: The simulated performance.
+        performance: The simulated performance.
         ratio: The percentile as a ratio, above 0 and below 1, such as 0.99 for the p99.
         after_s: The seconds since the load began. They matter only if the config falls behind its rate.
     """
-    latency_ms = told.latency_p50_ms * math.exp(told.latency_spread * _NORMAL.inv_cdf(ratio))
-    return latency_ms + told.falling_behind_ratio * after_s * 1e3
+    latency_ms = performance.latency_p50_ms * math.exp(performance.latency_spread * _NORMAL.inv_cdf(ratio))
+    return latency_ms + performance.falling_behind_ratio * after_s * 1e3

@@ -1,4 +1,4 @@
-"""A chooser of knob values that turns any wanted values into the nearest config that a search space allows."""
+"""A chooser with which a search space draws the allowed config that is nearest to the wanted values."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -292,12 +292,7 @@ class TableProblem:
     @property
     def load(self) -> Workload:
         """The load of the paced phase."""
-        return Workload(
-            self.size,
-            compressibility_ratio=float(self.table.facts["compressibility_ratio"]),
-            partitions=int(self.table.facts["partitions"]),
-            rate_records_per_s=self.table.rows[0].rate_records_per_s,
-        )
+        return self.table.load_of(self.table.rows[0])
 
     @property
     def is_remote(self) -> bool:

@@ -28,8 +28,9 @@ Several rows with the same record size and config are repeats.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Final, Self
@@ -40,6 +41,8 @@ from search_spaces.client import Client, ClientKind, client_of, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError, UnknownClient
 
+_PHASES_S: Final = re.compile(r"([\d.]+) \+ ([\d.]+) s\b")
+"""The warm-up and the measured phase, as the head of a table says how it was measured: `0.5 + 1.5 s`."""
 _MEGABYTE_BYTES: Final = 1_000_000
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")
 
@@ -87,13 +90,15 @@ class MeasuredTable:
 
     def load_of(self, row: Row) -> Workload:
         """Return the load of a row's measurement. The head must have `partitions` and `compressibility_ratio`."""
-        return Workload(
+        load = Workload(
             row.sizes,
             compressibility_ratio=float(self.facts["compressibility_ratio"]),
             partitions=int(self.facts["partitions"]),
             replication=int(self.facts.get("replication", 1)),
             rate_records_per_s=row.rate_records_per_s,
         )
+        phases = _PHASES_S.search(self.facts.get("how", ""))
+        return load if phases is None else replace(load, warmup_s=float(phases[1]), measured_s=float(phases[2]))
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -52,7 +52,7 @@ class Truth:
         paced: The same load at the fixed rate of the paced phase.
         baseline: The config that gains are relative to.
         standard: The outcome of the baseline, without noise.
-        simulate: How the cluster is simulated: by the performance model, or in another way.
+        simulate: The simulation of the cluster: the performance model, or another one.
         producers: Number of producers that share the load.
     """
 
@@ -81,7 +81,7 @@ class Truth:
             cluster: The simulated cluster.
             baseline: The baseline of the study; the client's defaults if None.
             rate_ratio: The rate of the paced phase, as a share of the baseline's throughput without noise.
-            simulate: How the cluster is simulated.
+            simulate: The simulation of the cluster.
             producers: Number of producers that share the load.
         """
         saturating = (

@@ -1,1 +1,1 @@
-"""What `benchmarks.samplers` runs: search methods, one search with one of them, and tables that compare them."""
+"""The parts of `benchmarks.samplers`: the search methods, a search with one of them, and tables that compare them."""

@@ -138,7 +138,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
         if proposal is None:
             break
         proposed_s = time.perf_counter() - began_s
-        trial = told(problem, len(made), kind, proposal, seed)
+        trial = noisy_trial(problem, len(made), kind, proposal, seed)
         made.append(trial)
         began_s = time.perf_counter()
         strategy.tell(trial, proposal.index if kind is Kind.SEARCH else None)
@@ -149,7 +149,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
     return Search(covered, ask_s, made)
 
 
-def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: int) -> Trial:
+def noisy_trial(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: int) -> Trial:
     """Return the trial of a proposed config, with noisy metrics, from which the sampler learns."""
     config = proposal.config
     metrics = problem.metrics(config, number, seed)
@@ -178,12 +178,12 @@ def ask_costs_s(problem: Problem, entry: Entry, trials: int) -> list[float]:
         proposal = chance.ask(number) if number % 10 else Proposal(problem.defaults)
         assert proposal is not None
         kind = Kind.SEARCH if number % 10 else Kind.BASELINE
-        strategy.tell(told(problem, number, kind, proposal, 0))
+        strategy.tell(noisy_trial(problem, number, kind, proposal, 0))
     costs_s = []
     for index in range(trials, trials + 20):
         began_s = time.perf_counter()
         proposal = strategy.ask(index)
         costs_s.append(time.perf_counter() - began_s)
         assert proposal is not None
-        strategy.tell(told(problem, index, Kind.SEARCH, proposal, 0), index)
+        strategy.tell(noisy_trial(problem, index, Kind.SEARCH, proposal, 0), index)
     return costs_s

@@ -46,7 +46,7 @@ def _product(method: Method, off: float = 1.0, **search: Any) -> Callable[[Probl
 
     Args:
         method: The search method.
-        off: How wrong the constants are with which the performance model begins: every second one is multiplied by
+        off: The error of the constants with which the performance model begins: every second constant is multiplied by
             this factor, and the others are divided by it.
         search: Further settings of the search.
     """

@@ -1,4 +1,4 @@
-"""Makes tables that compare the searches of samplers, and tells whether the default method meets its goals."""
+"""Makes tables that compare the searches of samplers, and checks whether the default method meets its goals."""
 
 import json
 import math
@@ -42,17 +42,17 @@ def tables(courses: Sequence[Course]) -> str:
 
 def one_table(courses: Sequence[Course]) -> str:
     """Return one Markdown table of all problems, with the samplers in the order of their first search."""
-    looks = _looks(courses)
+    counts = _shown_counts(courses)
     heads = [
         f"trials to {WITHIN:.0%}: median (quartiles)",
         "reached by",
-        *(f"area after {look}" for look in looks),
+        *(f"area after {count}" for count in counts),
         "ms per proposal",
     ]
     lines = [f"| problem | sampler | {' | '.join(heads)} |", f"| --- | --- |{' ---: |' * len(heads)}"]
     for problem, sampler in dict.fromkeys((each.problem, each.sampler) for each in courses):
         here = [each for each in courses if (each.problem, each.sampler) == (problem, sampler)]
-        needed, reached, covered, ask_ms = _found(here, looks)
+        needed, reached, covered, ask_ms = _found(here, counts)
         found = _spread(needed, here), reached, *covered, ask_ms
         lines.append(f"| `{problem}` | {sampler} | {' | '.join(found)} |")
     return "\n".join(lines)
@@ -61,7 +61,7 @@ def one_table(courses: Sequence[Course]) -> str:
 def missed(courses: Sequence[Course]) -> list[str]:
     """Return a sentence for each goal that the default method misses on a problem.
 
-    A problem for which there are too few seeds to tell is left out.
+    A problem with too few seeds for a decision is left out.
     """
     found = []
     for problem in dict.fromkeys(each.problem for each in courses):
@@ -88,13 +88,13 @@ def missed(courses: Sequence[Course]) -> list[str]:
 
 
 def _table(problem: str, courses: Sequence[Course]) -> str:
-    looks = _looks(courses)
+    counts = _shown_counts(courses)
     heads = [
         f"trials to {WITHIN:.0%} of the best area: median (quartiles)",
         "searches that reached it",
         f"trials to {WITHIN:.0%} of the whole grid's area",
         "trials to the whole grid's area",
-        *(f"area after {look} trials" for look in looks),
+        *(f"area after {count} trials" for count in counts),
     ]
     lines = [
         f"### {problem}: the {courses[0].grid:,} configs of the grid cover {courses[0].grid_covered:.2f} of the best "
@@ -104,12 +104,12 @@ def _table(problem: str, courses: Sequence[Course]) -> str:
         f"| --- |{' --- |' * len(heads)} --- |",
     ]
     for sampler in dict.fromkeys(each.sampler for each in courses):
-        lines.append(_line(sampler, [each for each in courses if each.sampler == sampler], looks))
+        lines.append(_line(sampler, [each for each in courses if each.sampler == sampler], counts))
     return "\n".join(lines)
 
 
-def _line(sampler: str, courses: Sequence[Course], looks: Sequence[int]) -> str:
-    needed, reached, covered, ask_ms = _found(courses, looks)
+def _line(sampler: str, courses: Sequence[Course], counts: Sequence[int]) -> str:
+    needed, reached, covered, ask_ms = _found(courses, counts)
     grids = [
         _spread([trials_to(each.covered, share * each.grid_covered) for each in courses], courses)
         for share in (WITHIN, 1.0)
@@ -117,20 +117,20 @@ def _line(sampler: str, courses: Sequence[Course], looks: Sequence[int]) -> str:
     return f"| {sampler} | {' | '.join((_spread(needed, courses), reached, *grids, *covered, ask_ms))} |"
 
 
-def _looks(courses: Sequence[Course]) -> list[int]:
+def _shown_counts(courses: Sequence[Course]) -> list[int]:
     """Return the numbers of trials after which the area is shown."""
-    return [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
+    return [count for count in LOOKS if count <= min(len(each.covered) for each in courses)]
 
 
-def _found(courses: Sequence[Course], looks: Sequence[int]) -> tuple[list[float], str, list[str], str]:
-    """Return what the searches of one sampler on one problem found.
+def _found(courses: Sequence[Course], counts: Sequence[int]) -> tuple[list[float], str, list[str], str]:
+    """Return the results of all searches of one sampler on one problem, as cells of a table.
 
     Returns:
-        The trials that each needed, and as texts: how many reached the area, the median areas after the numbers of
-        trials in `looks`, and the mean time of a proposal in milliseconds.
+        The trials that each search needed. As texts: how many searches reached the area, the median areas after the
+        numbers of trials in `counts`, and the mean time of a proposal in milliseconds.
     """
     needed = [trials_to(each.covered, WITHIN) for each in courses]
-    covered = [f"{np.median([each.covered[look - 1] for each in courses]):.2f}" for look in looks]
+    covered = [f"{np.median([each.covered[count - 1] for each in courses]):.2f}" for count in counts]
     reached = f"{sum(math.isfinite(each) for each in needed)} of {len(courses)}"
     return needed, reached, covered, f"{1e3 * np.mean([each.ask_s for each in courses]):.0f}"
 

@@ -1,1 +1,1 @@
-"""What `benchmarks.trust` runs: studies on simulated machines whose true gains are known."""
+"""Studies on simulated machines whose true gains are known, for `benchmarks.trust`."""

@@ -23,7 +23,7 @@ from benchmarks.simulated_studies.figures import (
     power_of,
     share_of_studies,
     stated,
-    told,
+    stated_gains,
 )
 from benchmarks.simulated_studies.noise import (
     Autocorrelated,
@@ -54,14 +54,14 @@ class Case:
 
     Attributes:
         planted: The true gains of all configs; None stands for the simulated cluster of `runners.simulated`.
-        disturbances: What makes measurements differ from the truth.
+        disturbances: The disturbances of the measurements, such as noise and stalls.
         figures: The figures and their goals.
         complete: Whether the studies also run the sampler, the bench and the storage; otherwise they are light studies
             (see `benchmarks.simulated_studies.light_studies`).
         study: Fields of `StudySpec` that differ from the defaults.
         search: Fields of `SearchSpec`.
         confirm: Fields of `ConfirmSpec`.
-        conditions: The limits that `tuner recommend` is given.
+        conditions: The limits for `tuner recommend`.
         confirmations: How often each study confirms its winners.
     """
 
@@ -117,7 +117,7 @@ def _stalling(noise: Scatter, goal: float | None = FALSE_RATIO) -> Case:
         "studies that claim a better p99 for a config whose p99 is not better",
         partial(
             share_of_studies,
-            lambda study: any(each.metric == _LATENCY and each.low > 1.0 >= each.true for each in told(study)),
+            lambda study: any(each.metric == _LATENCY and each.low > 1.0 >= each.true for each in stated_gains(study)),
         ),
         goal,
     )

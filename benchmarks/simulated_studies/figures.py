@@ -1,4 +1,4 @@
-"""What `benchmarks.trust` counts in the results of simulated studies, and which values are its goals."""
+"""The figures that `benchmarks.trust` computes from the results of simulated studies, and their goals."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _ALL_GOALS: Final = tuple(Goal)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One gain that a study stated, and what is true.
+    """One gain that a study stated, with the true gain.
 
     Attributes:
         metric: The metric of the gain.
@@ -47,14 +47,14 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a study recommends for one goal.
+    """The recommendation of a study for one goal.
 
     Attributes:
         goal: The goal.
-        asked: The metrics that the goal is about.
+        asked: The metrics of the goal.
         change: Whether another config than the baseline is recommended.
         true_gain: The true gain of the recommended config for the goal; 1 if the baseline is recommended.
-        told: The gains that are stated for the recommended config.
+        gains: The gains that are stated for the recommended config.
         proven: Whether the gain for the goal is called proven.
         within_limits: Whether the recommended config truly keeps each constraint for which there is no warning.
         refused: Whether there was no recommendation, because no config seemed to keep the constraints.
@@ -64,7 +64,7 @@ class Advice:
     asked: tuple[str, ...] = ()
     change: bool = False
     true_gain: float = 1.0
-    told: tuple[Interval, ...] = ()
+    gains: tuple[Interval, ...] = ()
     proven: bool = False
     within_limits: bool = True
     refused: bool = False
@@ -77,7 +77,7 @@ class Advice:
     @property
     def claims(self) -> tuple[Interval, ...]:
         """The gains in the goal's metrics, if they are called proven; otherwise empty."""
-        return tuple(each for each in self.told if self.proven and each.metric in self.asked)
+        return tuple(each for each in self.gains if self.proven and each.metric in self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Found:
     """The outcome of one study.
 
     Attributes:
-        advice: What is recommended for each goal.
+        advice: The recommendation for each goal.
         intervals: The gains of all configs that were confirmed.
         confirming: Number of trials in the confirmation.
         rate_error: The relative error of the fixed rate, which should be 0.30 of the baseline's true throughput.
@@ -111,8 +111,8 @@ class Figure:
     """A figure of a case, and its goal.
 
     Attributes:
-        what: What is counted, in words.
-        measure: Computes it.
+        what: The name of the figure, in words.
+        measure: Computes the figure.
         goal: The value that the figure should keep to; None if the figure is shown without a goal.
         at_most: Whether `goal` is an upper bound; otherwise it is a lower bound.
     """
@@ -154,9 +154,9 @@ def _width(found: Sequence[Found]) -> float:
     return median(widths) if widths else float("nan")
 
 
-def told(study: Found) -> list[Interval]:
+def stated_gains(study: Found) -> list[Interval]:
     """Return the intervals of all gains that the advice of a study states."""
-    return [each for advice in study.advice if advice.change for each in advice.told]
+    return [each for advice in study.advice if advice.change for each in advice.gains]
 
 
 def _claims(study: Found) -> list[Interval]:
@@ -164,7 +164,7 @@ def _claims(study: Found) -> list[Interval]:
 
 
 def _jointly(found: Sequence[Found]) -> float:
-    known = [all(each.covers for each in advice.told) for study in found for advice in study.advice if advice.told]
+    known = [all(each.covers for each in advice.gains) for study in found for advice in study.advice if advice.gains]
     return fmean(known) if known else float("nan")
 
 
@@ -200,7 +200,7 @@ CLAIMED: Final = Figure(
 )
 ONCE_MORE: Final = Figure(
     "share of the intervals for one more round that contain the ratio of that round",
-    partial(_share, _holds_once_more, told),
+    partial(_share, _holds_once_more, stated_gains),
     _COVERED_RATIO,
     at_most=False,
 )
@@ -230,7 +230,7 @@ def stated(figure: Figure) -> Figure:
 
 
 def power_of(what: str, goals: Iterable[Goal], gain: float, goal: float | None) -> Figure:
-    """Return the figure that counts how often a config with this true gain is recommended as proven for these goals."""
+    """Return the figure: how often a config with at least this true gain is recommended as proven for these goals."""
 
     def good(advice: Advice) -> bool:
         return advice.change and advice.proven and advice.true_gain >= gain
@@ -239,7 +239,7 @@ def power_of(what: str, goals: Iterable[Goal], gain: float, goal: float | None) 
 
 
 def power(gain: float, goal: float | None = 0.95) -> Figure:
-    """Return the figure that counts for how many goals a config with this true gain is recommended as proven.
+    """Return the figure: the share of goals for which a config with this true gain is recommended as proven.
 
     Args:
         gain: The true gain that the recommended config must have at least.

@@ -163,7 +163,7 @@ class LightTrials(StudyTrials):
     """A `StudyTrials` whose trials are measured on a simulated machine.
 
     Attributes:
-        machine: The machine.
+        machine: The simulated machine on which the trials are measured.
         place: The bench, which knows whether a trial is running.
     """
 
@@ -216,7 +216,7 @@ class LightStudy:
 
     Attributes:
         spec: The specification of the study.
-        machine: The machine.
+        machine: The simulated machine on which the trials are measured.
         store: Where the results are kept.
     """
 

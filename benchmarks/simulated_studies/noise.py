@@ -1,8 +1,8 @@
 """Disturbances of simulated measurements, such as noise and stalls, which can be combined.
 
-A disturbance gets the `Moment` of a trial, which says what has happened on the machine so far. It returns what it adds
-to the logarithms of the trial's throughput and latency. It takes its random numbers from `Luck`, where each random
-number has a name. So a disturbance needs no state, and the same study always has the same disturbances.
+A disturbance gets the `Moment` of a trial, which describes the state of the machine. It returns the numbers to add to
+the logarithms of the trial's throughput and latency. It takes its random numbers from `Luck`, where each random number
+has a name. So a disturbance needs no state, and the same study always has the same disturbances.
 """
 
 import math
@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, Protocol
 
 Logs = tuple[float, float]
-"""What is added to the logarithm of the throughput, and to the logarithm of the latency."""
+"""The numbers to add to the logarithms of the throughput and of the latency."""
 _METRICS: Final = ("throughput", "latency")
 _REMEMBERED: Final = 20_000
 _FORGOTTEN_RATIO: Final = 1e-3
@@ -26,7 +26,7 @@ _MEAN_STALL_LOG: Final = (_MOST_STALL * math.log(_MOST_STALL) - _LEAST_STALL * m
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What has happened on a machine before a trial.
+    """The state of a machine before a trial.
 
     Attributes:
         trial: How many trials were measured before.

@@ -37,7 +37,7 @@ class Planted:
 
     Attributes:
         throughput: How many times better the planted configs are in throughput.
-        latency: How many times better they are in latency.
+        latency: How many times better the planted configs are in latency.
         everywhere: Whether all configs but the baseline are planted ones.
     """
 
@@ -69,7 +69,7 @@ class Machine:
 
     Attributes:
         planted: The true gains of all configs.
-        disturbances: What makes measurements differ from the truth.
+        disturbances: The disturbances of the measurements, such as noise and stalls.
         seed: The seed of the disturbances.
         trials: How many trials were measured.
         start: How often the brokers were started anew.
@@ -136,7 +136,7 @@ class MachineRunner:
     """A `Runner` that measures on a simulated machine.
 
     Attributes:
-        machine: The machine.
+        machine: The simulated machine on which the trials are measured.
     """
 
     machine: Machine

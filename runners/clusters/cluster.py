@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from runners.reporting import Say, silent
 
 CLIENT_ID: Final = "kafka-tuner"
-"""The client id of our producers and consumers, by which brokers apply quotas, if the user gives no other."""
+"""The client id of our producers and consumers if the user gives no other. Brokers can apply quotas to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ REQUEST_TIMEOUT_S = 20.0
 _ANSWER_TIMEOUT_S = REQUEST_TIMEOUT_S + 5.0
 
 _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
-# The count of repetitions, as in "(after 1ms in state UP, 1 identical error(s) suppressed)". Who looks for the word
-# "error" in a message must not find it there.
+# The count of repetitions, as in "(after 1ms in state UP, 1 identical error(s) suppressed)". A caller that searches a
+# message for the word "error" must not find it there.
 _REPETITIONS = re.compile(r",? \d+ identical error\(s\) suppressed")
 
 OWNED_PREFIX = "tuner-"
@@ -109,7 +109,7 @@ class Contact:
             timeout_s: Longest wait in seconds.
 
         Raises:
-            KafkaException: The cluster did not answer. The result of `complaints` may tell why.
+            KafkaException: The cluster did not answer. The messages in `complaints` may show the reason.
         """
         return self.admin.list_topics(timeout=timeout_s)
 
@@ -211,10 +211,10 @@ def answer_to(future: "Future[Any]") -> Any:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
 
 
-def lacking(described: Any, needs: Iterable[str]) -> list[str]:
-    """Return which of these rights on a topic we lack, by its description. Their names are those in `kafka-acls`."""
-    # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the cluster
-    # does not report rights at all, and the requests that need them will show.
+def unlisted_rights(described: Any, needs: Iterable[str]) -> list[str]:
+    """Return the rights in `needs`, named as in `kafka-acls`, that the description of a topic does not list."""
+    # A user who gets a description has at least the right to describe the topic. So if no rights are listed, the
+    # cluster does not report rights at all. Then only a request that needs a right shows whether we have it.
     allowed = {operation_name(operation.name) for operation in described.authorized_operations or ()}
     return [right for right in needs if allowed and right not in allowed]
 

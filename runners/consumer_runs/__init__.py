@@ -1,1 +1,1 @@
-"""Runs loads of consumers: on a topic of the user, on one that we fill, and beside the producers of a measurement."""
+"""Runs loads of consumers on a topic of the user, on a topic that we fill, or while producers write to the topic."""

@@ -1,8 +1,8 @@
-"""How far another clock is ahead of ours, found by asking for its time.
+"""Measures how far another clock is ahead of ours.
 
-The other side reads its clock at some moment between the question and the arrival of its answer, so an answer is wrong
-by at most half of its round trip. We ask several times and use the answer with the shortest round trip. Source:
-Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
+We ask the other process for its time. It reads its clock at some moment between our request and the arrival of its
+answer, so the answer is wrong by at most half of the round trip. We ask several times and use the answer with the
+shortest round trip. Source: Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
 """
 
 import socket
@@ -19,7 +19,7 @@ from runners.clock import NS_PER_S
 from runners.host_processes.processes import boot_id
 
 ASKED: Final = 5
-"""How many times a clock is asked for its time. An answer of a Ray worker takes about 2 ms."""
+"""How many times we ask for the time of the other clock. An answer of a Ray worker takes about 2 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Offset:
     Attributes:
         ahead_s: Seconds by which the other clock is ahead; negative if it is behind.
         within_s: Largest possible error of `ahead_s`.
-        at_s: When this was so, on our clock.
+        at_s: When the offset was measured, on our clock, in seconds.
     """
 
     ahead_s: float = 0.0
@@ -68,18 +68,18 @@ def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = A
 
 
 def on_our_clock(there_ns: NDArray[np.int64], before: Offset, after: Offset) -> NDArray[np.int64]:
-    """Return what our clock showed at moments that were read from the other clock.
+    """Convert times of the other clock to times of our clock.
 
-    Clocks of two hosts run at slightly different speeds. The offset is taken to change evenly from the first to the
-    second measurement of it, so a clock whose speed is changed in between is read wrong.
+    Clocks of two hosts run at slightly different speeds. We assume that the offset changes at a constant rate between
+    its two measurements. If somebody changes the speed of a clock in between, the result is wrong.
 
     Args:
-        there_ns: The moments on the other clock, shape (n,).
-        before: The offset before these moments.
-        after: The offset after them.
+        there_ns: The times of the other clock in nanoseconds, shape (n,).
+        before: The offset as measured before these times.
+        after: The offset as measured after them.
 
     Returns:
-        The moments on our clock, in nanoseconds, shape (n,).
+        The times of our clock in nanoseconds, shape (n,).
     """
     near_s = there_ns / NS_PER_S - before.ahead_s
     ahead_s = np.interp(near_s, [before.at_s, max(after.at_s, before.at_s)], [before.ahead_s, after.ahead_s])

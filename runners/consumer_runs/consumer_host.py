@@ -1,4 +1,4 @@
-"""Where the consumers beside a producer run."""
+"""The host on which the consumers of a measurement run: the producer's host or another host."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ConsumerHost(Protocol):
         Args:
             load: The consumers and their topic.
             watch: Called with each window, and can stop the load.
-            started: Called when all consumers read.
+            started: Called when all consumers have begun to read.
 
         Raises:
             RunnerError: The consumers gave no result.

@@ -1,7 +1,8 @@
-"""End-to-end latency: from the moment at which a record should leave the producer until a consumer has it.
+"""End-to-end latency: from the moment at which a record should be sent until a consumer has it.
 
-The producer's load notes the partition and the offset of a sample of its records, and the consumers note when they took
-which offsets. Joining the two costs nothing while the load runs, and records need no extra bytes.
+The producer's load stores the partition and the offset of a sample of its records, and the consumers store when they
+took which offsets. The two are joined after the load, so joining does not slow the load down, and records need no extra
+bytes.
 """
 
 from dataclasses import replace
@@ -27,7 +28,7 @@ def end_to_end_of(
 
     Args:
         deliveries: The sampled records of the producers.
-        consumption: What the consumers took. It has arrivals.
+        consumption: The result of the consumers, with `arrivals`.
         offsets: How far the monotonic clock of the consumers' host was ahead of the producer's before and after the
             load; None if both had the same clock.
     """
@@ -80,7 +81,7 @@ def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: ND
     """Return when each record was first taken, in ns of the monotonic clock; -1 for a record that was not taken.
 
     Args:
-        arrivals: What the consumers took.
+        arrivals: When the consumers took which records.
         partitions: Partition of each record, shape (n,).
         offsets: Offset of each record, shape (n,).
 
@@ -93,8 +94,8 @@ def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: ND
         wanted = np.flatnonzero(partitions == partition)
         if not len(runs):
             continue
-        # Records that came twice make runs overlap. The earliest run with an offset is wanted, so runs are ordered by
-        # their first offset, and then by their time.
+        # If records came twice, runs of offsets overlap. We need the earliest run that has an offset, so runs are
+        # sorted by their first offset and then by their time.
         order = runs[np.lexsort((-arrivals.at_ns[runs], arrivals.first_offsets[runs]))]
         place = np.searchsorted(arrivals.first_offsets[order], offsets[wanted], side="right") - 1
         inside = place >= 0

@@ -1,4 +1,4 @@
-"""Writes the records that a load of consumers reads from a topic of our own, before it or meanwhile."""
+"""Writes the records that consumers read from a topic of our own: before the consumers start, or while they read."""
 
 import threading
 from contextlib import closing
@@ -45,9 +45,9 @@ def fill(
 
     Args:
         cluster: The cluster of the topic.
-        topic: The topic.
-        config: The producer config. It decides how large the batches are that a consumer gets.
-        workload: What the records are like. Its times and its rate do not matter.
+        topic: The topic to write to.
+        config: The producer config. It decides how large the batches in the topic are.
+        workload: The sizes, keys and compressibility of the records. Its times and its rate are ignored.
         records: Number of records.
         limits: How much disk space must stay free.
 
@@ -61,7 +61,7 @@ def fill(
     tally, clock = Tally(seed=workload.seed, sample_ratio=_LATENCIES_RATIO), SystemClock()
     properties = {"client.id": CLIENT_ID, **cluster.connection, **config.values}
     with closing(NativeClient(properties, topic.name, pool, tally)) as client:
-        watchdog = Watchdog.over(cluster, limits, config, clock)
+        watchdog = Watchdog.for_run(cluster, limits, config, clock)
         sent = look_ns = 0
         while sent < records or client.waiting():
             taken = client.send(clock.now_ns(), min(CALL_RECORDS, records - sent)) if sent < records else 0
@@ -96,9 +96,9 @@ class Writing:
     """A load of a producer that runs while consumers read at the tail of the same topic.
 
     Attributes:
-        runner: Writes to the topic that is read.
+        runner: The runner that writes to the topic.
         config: The producer config.
-        workload: What is written. Its times do not matter: the load ends after the consumers.
+        workload: The records to write. Its times are ignored, because the load ends after the consumers.
     """
 
     runner: Runner
@@ -112,12 +112,12 @@ def read_while_writing(
     """Write to a topic, and read it as soon as records arrive.
 
     Args:
-        consumption: What is read.
-        writing: What is written.
+        consumption: The load of consumers.
+        writing: The load of the producer.
         watch: Called with each window of the consumers.
 
     Returns:
-        What the consumers measured, and what the producer measured from its warm-up to its end.
+        The result of the consumers, and the producer's measurement from its warm-up to its end.
 
     Raises:
         RunnerError: The consumers or the producer gave no result.
@@ -146,7 +146,7 @@ class _Writer(threading.Thread):
     Attributes:
         writes: Set when the load has shown its first window, or has failed.
         over: Set by another thread to end the load with its next window.
-        failed: Whether the load has ended before it was told to.
+        failed: Whether the load ended before `over` was set.
     """
 
     def __init__(self, writing: Writing) -> None:

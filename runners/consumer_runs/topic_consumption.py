@@ -1,4 +1,4 @@
-"""Reads one topic with a load of consumers: what lies in it, who reads which partitions, and what came out."""
+"""Reads one topic with several consumers: finds the offsets to read, divides the partitions, merges the results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ class TopicConsumption:
     Attributes:
         cluster: The cluster of the topic.
         topic: The name of the topic.
-        reading: What to read, and how.
+        reading: The settings of the load.
         sole_writer: Whether only we write to the topic, so that every offset must hold a record.
         client: The client of the consumers; None for librdkafka.
     """
@@ -47,7 +47,7 @@ class TopicConsumption:
         Args:
             watch: Called with each window; it can stop the load.
             on_start: Called with the moment at which all consumers begin; see `ConsumerCrew.run`.
-            stretches: What to read; None for what `stretches` returns now.
+            stretches: The offsets to read in each partition; None for the offsets that `self.stretches()` returns now.
 
         Raises:
             WorkloadRefused: The topic does not exist or is empty, or it has fewer partitions than there are consumers.
@@ -68,12 +68,12 @@ class TopicConsumption:
         return JavaReader(self.cluster, self.topic, share, self.reading, self.client.version)
 
     def _deleted(self, stretches: Sequence[OffsetRange]) -> int:
-        """Return how many of the offsets that were to be read the topic no longer has."""
+        """Return how many of these offsets the topic no longer has, because retention has deleted their records."""
         begins = {each.number: each.begin for each in StoredTopics(self.cluster.connection).one(self.topic).partitions}
         return sum(max(0, begins[each.partition] - each.first) for each in stretches)
 
     def stretches(self) -> list[OffsetRange]:
-        """Return what there is to read now: all records of the topic, or what comes after them.
+        """Return the offsets to read, by `reading.start`: all offsets of the topic, or those after its current end.
 
         Raises:
             WorkloadRefused: The topic does not exist or is empty.

@@ -78,7 +78,7 @@ class WithConsumers:
             return self.runner.run(config, workload, watch)
         if config.acks == 0:
             raise WorkloadRefused(
-                "end-to-end latency needs the offsets of the records, which a broker does not tell with acks=0; use "
+                "end-to-end latency needs the offsets of the records, which a broker does not return with acks=0; use "
                 "acks=1 or acks=all, or leave the consumers out"
             )
         measured: Measurement | None = None

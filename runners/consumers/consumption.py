@@ -14,11 +14,11 @@ from runners.measurements.resources import Resources, cpu_ms_per_mb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadWindow(LoadWindow):
-    """A part of a load of consumers, at most a second long. Its records are those that were taken.
+    """A part of a load of consumers, at most a second long. It counts the records that were taken.
 
     Attributes:
-        waiting_ratio: Share of the window in which the thread that takes records rested, because it had taken all that
-            there were, on average over the consumers.
+        waiting_ratio: Share of the window in which the thread that takes records rested because there were no more
+            records, on average over the consumers.
     """
 
     waiting_ratio: float
@@ -30,11 +30,11 @@ class Arrivals:
 
     Attributes:
         partitions: Partition of each run, shape (n,).
-        first_offsets: Offset of its first record, shape (n,).
-        last_offsets: Offset of its last record, shape (n,). No offset between them is left out.
+        first_offsets: Offset of each run's first record, shape (n,).
+        last_offsets: Offset of each run's last record, shape (n,). A run has every offset between the two.
         at_ns: When the run was taken, in nanoseconds of this host's monotonic clock (CLOCK_MONOTONIC), shape (n,). At
-            the tail, records are taken as soon as the client has them. From the beginning, they may gather for up to
-            2 ms before.
+            the tail, records are taken as soon as the client has them. When a load reads from the beginning, they may
+            wait in the client for up to 2 ms.
     """
 
     partitions: NDArray[np.int32]
@@ -69,14 +69,15 @@ class ReadCounts:
     Attributes:
         taken: Records that we took from the client, including repeated ones.
         repeated: Records that came twice, or out of order within their partition.
-        skipped: Offsets between the first and the last record taken of a partition that came never. Markers of
-            transactions, compaction and retention make such offsets.
+        skipped: Offsets between the first and the last record taken of a partition that never came. Transaction
+            markers, compaction and retention cause such gaps.
         unread: Offsets before the end that were not reached when the time was over; 0 at the tail.
-        stored: Offsets of the topic between where the load began and where it was to end; None at the tail.
-        received: Records that the client has received, by its own statistics; None if unknown. Some may not be taken.
+        stored: Number of offsets in the topic from the first to the last offset to read; None at the tail.
+        received: Records that the client has received, by its own statistics; None if unknown. We may not have taken
+            all of them.
         failed: Number of errors that came in place of records, by the client's name for the error.
         sole_writer: Whether only we write to the topic, so that every offset must hold a record.
-        deleted: Offsets from where the load began that the topic no longer has at its end, by retention.
+        deleted: Offsets to read that retention deleted from the topic before the load ended.
     """
 
     taken: int
@@ -155,7 +156,7 @@ class ReadOrigin:
     Attributes:
         client_version: Version of the client library.
         cluster: Kind of cluster.
-        topic: The topic.
+        topic: Name of the topic.
         partitions: Number of its partitions that were read.
         started_at: Start of the load in UTC, ISO 8601.
     """
@@ -174,8 +175,8 @@ class Consumption:
     If everything was read during the warm-up, there is no measured phase, and the values are those of the warm-up.
 
     Attributes:
-        reading: What was to be read.
-        origin: Where, when and by which software.
+        reading: The settings of the load.
+        origin: Where, when and by which software the topic was read.
         series: The windows, in order, with those of the warm-up.
         counts: The records as counted by us, by the client and by the topic.
         resources: Use of CPU and sockets in the measured phase.
@@ -204,22 +205,22 @@ class Consumption:
 
     @property
     def measured(self) -> tuple[ReadWindow, ...]:
-        """The windows that count: those of the measured phase, or all if there are none of that phase."""
+        """The windows of the measured phase, or all windows if the load ended in the warm-up."""
         return tuple(each for each in self.series if each.phase is WindowKind.MEASURED) or self.series
 
     @property
     def duration_s(self) -> float:
-        """Seconds that the windows that count took together."""
+        """Total length of the `measured` windows in seconds."""
         return sum(window.duration_s for window in self.measured)
 
     @property
     def records(self) -> int:
-        """Records taken in the windows that count."""
+        """Records taken in the `measured` windows."""
         return sum(window.records for window in self.measured)
 
     @property
     def value_bytes(self) -> float:
-        """Size of the values of these records."""
+        """Size of the values of these records in bytes."""
         return sum(window.value_bytes for window in self.measured)
 
     @property
@@ -229,7 +230,7 @@ class Consumption:
 
     @property
     def mb_per_s(self) -> float:
-        """Value bytes taken per second, in millions."""
+        """Megabytes (10^6 bytes) of values taken per second."""
         return self.value_bytes / self.duration_s / 1e6
 
     @property

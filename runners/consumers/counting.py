@@ -1,7 +1,7 @@
 """Counts the records that a consumer takes, checks their order, and notes when they were taken.
 
-Offsets are compared as arrays. Python code runs for each run of consecutive offsets of one partition: a few for each
-batch, and more only on topics where compaction has removed records.
+Offsets are compared as arrays, so Python code runs only once for each run of consecutive offsets of one partition. A
+batch has a few runs, or more if compaction has removed records.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ class _Place:
 
     Attributes:
         following: The offset that should come next.
-        end: The offset before which reading ends; None for no end.
+        end: The offset after the last one to read; None for no end.
         ended: Whether there is nothing more to read.
     """
 
@@ -38,7 +38,7 @@ class ReadCounter:
     repeated, and an offset that is left out counts as skipped.
 
     Attributes:
-        stretches: What is to be read.
+        stretches: The offsets to read in each partition.
         keep_arrivals: Whether to note when the records were taken.
         taken: Number of records so far, including repeated ones.
         value_bytes: Size of their values.
@@ -76,7 +76,7 @@ class ReadCounter:
         count = len(offsets)
         self.taken += count
         self.value_bytes += value_bytes
-        # Records of one partition come in runs of ascending offsets, so that there are few runs to look at.
+        # Records of one partition come in runs of ascending offsets, so the loop below has few runs to check.
         follows = (partitions[1:] == partitions[:-1]) & (offsets[1:] - offsets[:-1] == 1)
         starts = [0] if follows.all() else [0, *(np.flatnonzero(~follows) + 1).tolist()]
         lasts = [*(start - 1 for start in starts[1:]), count - 1]
@@ -105,10 +105,10 @@ class ReadCounter:
             self.unfinished -= 1
 
     def reach_end(self, partition: int, offset: int) -> None:
-        """Note that the client has found no record at an offset, which is behind the last one that can be read.
+        """Note that the client has reached the end of a partition at an offset without a record.
 
-        The offsets before it that were not taken hold no records for a reader: they mark the ends of transactions, or
-        compaction has removed their records.
+        Earlier offsets that were not taken have no records for a consumer: they are transaction markers, or compaction
+        has removed their records.
         """
         place = self._places[partition]
         self.skipped += max(0, offset - place.following)
@@ -143,7 +143,7 @@ class ReadCounter:
         return {partition: place.following for partition, place in self._places.items()}
 
     def arrivals(self) -> Arrivals | None:
-        """Return when all records were taken; None if this was not to be noted."""
+        """Return when each record was taken; None unless `keep_arrivals` is set."""
         if not self.keep_arrivals:
             return None
         table = np.array(self._runs, dtype=np.int64).reshape(-1, 4)

@@ -16,7 +16,7 @@ from runners.host_processes.child import Child
 from runners.runner import WatchDecision
 
 _LEAD_NS: Final = 50 * NS_PER_MS
-"""Time from the moment at which the last consumer is ready to the common start, so that all hear of it before."""
+"""Time from the moment at which the last consumer is ready to the common start. All must receive it in this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class _Reading:
 
 
 _Message = int | ReadWindow | Consumption | BaseException
-"""What the thread of a consumer tells: the common start, a window, the result, or why there is none."""
+"""A message of a consumer's thread: the common start in ns, a window, the result, or the error that prevented it."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class _Windows:
         return self._complete()
 
     def end(self, consumer: int) -> list[ReadWindow]:
-        """Note that a consumer shows no more windows, and return the merged windows that are now complete."""
+        """Note that a consumer sends no more windows, and return the merged windows that are now complete."""
         self._ended.add(consumer)
         return self._complete()
 
@@ -99,11 +99,11 @@ class ConsumerCrew:
         Args:
             watch: Called with each merged window, in the calling thread; it can stop the load.
             on_start: Called in the calling thread when all consumers are ready, with the moment of the common start in
-                nanoseconds of this host's monotonic clock. From that moment on they read; what is written from now on
-                is not missed by a load that reads at the tail.
+                nanoseconds of this host's monotonic clock. The consumers begin to read at that moment. A load that
+                reads at the tail gets every record that is written after this call.
 
         Raises:
-            RunnerError: A consumer gave no result. The error is the first one.
+            RunnerError: A consumer gave no result. If several failed, this is the first error.
         """
         barrier = threading.Barrier(len(self.readers), self._choose_start)
         children = [Child() for _ in self.readers]

@@ -1,4 +1,4 @@
-"""What a consumer's client has reported about its fetches, and what that comes to over a period."""
+"""A consumer client's reports about its fetches, and their totals over a period."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from runners.load.sums import Sum
 
 @dataclass(frozen=True, slots=True)
 class FetchReport:
-    """What a client has reported at one moment.
+    """One report of a client about its fetches.
 
     Attributes:
         at_ns: The time of the report, on the benchmark's clock.
@@ -17,7 +17,8 @@ class FetchReport:
         responses: Number of responses to requests of any kind since the client started.
         wire_bytes: Bytes received from brokers since the client started.
         records: Records received since the client started, taken or not.
-        queued_records: Number of records that were fetched and not taken yet (gauge); 0 if the client does not tell.
+        queued_records: Number of records that were fetched and not taken yet (gauge); 0 if the client does not report
+            it.
         in_flight: Number of requests to all brokers that await a response (gauge).
         lag_records: Number of records behind the end of the partitions that were not taken yet (gauge).
         rtt_us: For each response since the report before, the time since its request was sent.

@@ -1,4 +1,4 @@
-"""Merges what several consumers of one load have measured at the same time."""
+"""Merges the results of several consumers of one load."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -59,7 +59,7 @@ def merge_consumptions(parts: Sequence[Consumption]) -> Consumption:
 
 
 def _with_records_of(windows: Sequence[ReadWindow], before: ReadWindow) -> ReadWindow:
-    """Add the records of windows to the merged window before them, which ended later than they did.
+    """Return the merged window `before` with the records of `windows` added, which ended before it did.
 
     The last window of a consumer is short: it ends when everything was read. Another consumer may have been late with
     the window before.

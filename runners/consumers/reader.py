@@ -1,4 +1,4 @@
-"""The protocol of everything that can read a share of a topic as one consumer of a load."""
+"""The protocol of one consumer of a load, which reads its share of a topic's partitions."""
 
 from collections.abc import Callable
 from typing import Protocol

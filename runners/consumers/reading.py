@@ -1,4 +1,4 @@
-"""What a load of consumers reads: from where, for how long, by how many consumers, and with which properties."""
+"""The settings of a load of consumers: its start, its length, the number of consumers, and their properties."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,17 @@ from typing import Final
 
 from runners.errors import WorkloadRefused
 from runners.limits import DEFAULT_LIMITS
+from runners.number_range import NumberRange
 from runners.reporting import counted
 
 MAX_CONSUMERS: Final = 64
+_DAY_S: Final = 86_400
+_RANGES: Final = {
+    "consumers": NumberRange(1, MAX_CONSUMERS, whole=True),
+    "warmup_s": NumberRange(0, _DAY_S, unit="seconds"),
+    "measured_s": NumberRange(0, _DAY_S, above=True, unit="seconds"),
+}
+"""The range of each number of a load."""
 
 
 class Start(StrEnum):
@@ -44,14 +52,9 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Check that all values are within their limits."""
-        rules = (
-            (1 <= self.consumers <= MAX_CONSUMERS, f"1 <= consumers <= {MAX_CONSUMERS}", self.consumers),
-            (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
-            (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
-        )
-        for holds, rule, value in rules:
-            if not holds:
-                raise WorkloadRefused(f"{rule} must hold, but got {value}")
+        for name, allowed in _RANGES.items():
+            if (value := getattr(self, name)) not in allowed:
+                raise WorkloadRefused(f"{name} {allowed}, but got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class OffsetRange:
     """The offsets of one partition that a consumer reads.
 
     Attributes:
-        partition: The partition.
+        partition: Number of the partition.
         first: The offset to begin with.
         end: The offset before which the consumer stops; None if it never stops.
     """

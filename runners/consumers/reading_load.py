@@ -46,10 +46,10 @@ READING: Final[Permanent] = (
         "the topic must exist for the whole load, but the broker answered {}; check whether the topic was deleted",
     ),
 )
-"""What a broker answers to a consumer that no retry can change."""
+"""The errors of a broker's answers to a consumer that no retry can change."""
 _SILENCE: Final = "no answer of a broker came for {silent_s:.0f} s; "
 _WAIT_MS: Final = "500"
-"""The default of `fetch.wait.max.ms`: so long a broker may wait with its answer if there are no new records."""
+"""The default of `fetch.wait.max.ms`: how long a broker may delay its answer if there are no new records."""
 _WAITS: Final = ("fetch.wait.max.ms", "fetch.max.wait.ms")
 """The names of that property in librdkafka and in the Java client."""
 _LOOK_S: Final = 0.1
@@ -71,12 +71,12 @@ def consume(
     """Wait for the common start, read with an open client, and return what was measured. The source is closed.
 
     Args:
-        source: The client.
+        source: The client from which the records are taken.
         client_version: The client library and its version.
         cluster: The cluster to read from.
         topic: Name of the topic.
-        stretches: What is read.
-        reading: How it is read.
+        stretches: The offsets to read in each partition.
+        reading: The settings of the load.
         ready: Called when the client can begin; it returns when to begin, on the benchmark's clock.
         watch: Called with each window; it can stop the load.
         process: The process that holds the client.
@@ -116,10 +116,10 @@ def consume(
 
 @dataclass(slots=True)
 class ReadingProgress:
-    """What the watchdog knows of a consumer. It counts brokers' answers, because a topic may get no new records.
+    """Reports the progress of a consumer to the watchdog. Answers of brokers count as progress, too.
 
     Attributes:
-        source: The client.
+        source: The client from which the records are taken.
         responses: Number of responses that the client has received, by its newest report.
     """
 
@@ -159,7 +159,7 @@ class ReadingLoad:
     """Reads some partitions with one client, and measures how fast. Use it once.
 
     Attributes:
-        source: The client, which has not begun yet.
+        source: The client from which the records are taken; `begin` was not called yet.
         schedule: The windows of the warm-up and of the measured phase.
         clock: The benchmark's clock.
         watchdog: Raises an error if the load can't go on.
@@ -177,17 +177,17 @@ class ReadingLoad:
     _series: list[ReadWindow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Begin with no progress."""
+        """Set the progress to 0."""
         self._progress, self._receiving = ReadingProgress(self.source), Receiving(self.probe.process.pid)
 
     def run(self, start_ns: int, watch: ReadWatch, reading: Reading, origin: ReadOrigin) -> Consumption:
-        """Read from a moment on, and return what was measured.
+        """Read from `start_ns` on, and return the result.
 
         Args:
             start_ns: When to begin, on the benchmark's clock.
             watch: Called with each window; it can stop the load.
-            reading: What is read; a part of the result.
-            origin: Where it is read; a part of the result.
+            reading: The settings of the load, which become a part of the result.
+            origin: Where, when and by which software the topic is read; becomes a part of the result.
 
         Raises:
             RunnerError: The errors that `Watchdog` and the source raise.
@@ -234,14 +234,14 @@ class ReadingLoad:
     def _next_snapshot(self) -> ReadSnapshot:
         while True:
             snapshot = self.source.next_snapshot(_LOOK_S)
-            self._listen()
+            self._take_reports()
             # A consumer always waits for an answer: without records, a broker answers after fetch.wait.max.ms.
             self.watchdog.look(self._progress, waiting=1)
             if snapshot is not None:
                 return snapshot
             self._receiving.look(self._account.exchange_s)
 
-    def _listen(self) -> None:
+    def _take_reports(self) -> None:
         for report in self.source.reports():
             self._account.add(report)
             self._progress.responses = report.responses
@@ -262,7 +262,7 @@ class ReadingLoad:
         return window
 
     def _await_last_report(self) -> int | None:
-        """Wait for a report of the client that covers all records, and return how many it counts; None without one."""
+        """Wait for a client report that covers all records, and return its number of records; None if none came."""
         deadline_ns = (settled_ns := self.clock.now_ns()) + int(_LAST_REPORT_PATIENCE_S * NS_PER_S)
         while self.clock.now_ns() < deadline_ns:
             self.source.next_snapshot(_POLL_S)

@@ -29,7 +29,7 @@ class ReadSnapshot:
 
 
 class RecordSource(Protocol):
-    """An open client that takes and counts the records of some partitions, once it is told to begin."""
+    """An open client that takes and counts the records of some partitions, from the call of `begin` on."""
 
     @property
     def taken(self) -> int:
@@ -48,7 +48,7 @@ class RecordSource(Protocol):
         """The threads of this process that take records, by their role for `HostProbe`."""
 
     def begin(self, start_ns: int) -> None:
-        """Take records from a moment on, given on the benchmark's clock."""
+        """Take records from the time `start_ns` of the benchmark's clock on."""
 
     def next_snapshot(self, timeout_s: float) -> ReadSnapshot | None:
         """Return the counters at the end of the next window; None if no window has ended in time.

@@ -1,1 +1,1 @@
-"""What the kernel tells about processes and connections during a measurement: CPU use, waiting times and bytes."""
+"""Reads the kernel's counters of processes and connections during a measurement: CPU use, waiting times and bytes."""

@@ -31,7 +31,7 @@ import psutil
 from runners.clock import NS_PER_S, US_PER_S
 
 CLIENT_THREAD_PREFIX: Final = "rdk:"
-"""How the names of librdkafka's threads begin: rdk:main, rdk:broker1, ..."""
+"""Prefix of the names of librdkafka's threads: rdk:main, rdk:broker1, ..."""
 
 K = TypeVar("K")
 _INFO_BYTES: Final = 192
@@ -164,7 +164,7 @@ class SocketTimes:
     """Adds up how long each TCP connection waits for the network and for its receiver. Only one thread may use it.
 
     Attributes:
-        pid: The process whose connections are looked at: this one, or one that it has started. None for this one.
+        pid: The process whose connections are sampled: this process or one that it has started. None: this process.
     """
 
     pid: int | None = None
@@ -217,7 +217,7 @@ def tcp_infos(pid: int | None) -> Iterator[tuple[Connection, bytes]]:
     except OSError:
         return  # the process has ended
     for entry in entries:
-        # The client may close a socket while we look at it.
+        # The client may close a socket while we read its values.
         with contextlib.suppress(OSError):
             if not str(Path(folder, entry).readlink()).startswith("socket:"):
                 continue
@@ -239,7 +239,7 @@ def tcp_bytes(pid: int) -> dict[Connection, tuple[int, int]] | None:
     """Return how many bytes each open TCP connection of a process has sent and received.
 
     Bytes count as sent when the peer has acknowledged them (`tcpi_bytes_acked`, `tcpi_bytes_received`). The result is
-    None if the platform does not report them, or if we may not look at the process.
+    None if the platform does not report them, or if we have no right to inspect the process.
     """
     found = {connection: _MOVED.unpack_from(info, _MOVED_OFFSET) for connection, info in tcp_infos(pid)}
     return {each: (sent, received) for each, (sent, received) in found.items()} or None

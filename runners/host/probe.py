@@ -37,7 +37,7 @@ _SHORTEST_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class BrokerCounters:
-    """What a local broker has used since it started.
+    """The resources that a local broker has used since it started.
 
     Attributes:
         port: Port of its listener for clients.
@@ -110,7 +110,7 @@ class ClientProcess:
 
 
 THIS_PROCESS: Final = ClientProcess()
-"""librdkafka's threads are in the process that asks."""
+"""The process of a librdkafka client: librdkafka's threads run in this process."""
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class HostProbe:
     _process: psutil.Process = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look up the process, and see none of its connections yet."""
+        """Look up the process. Its connections are sampled later."""
         self.sockets = SocketTimes(self.process.pid)
         self._process = psutil.Process(self.process.pid)
 

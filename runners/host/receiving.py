@@ -1,9 +1,8 @@
 """Estimates for how much of the time a TCP connection of a consumer was receiving.
 
-The kernel counts the bytes that a connection has received, but not for how long it received. So we look twice, a
-little apart, several times a second: if bytes came between the two looks, the connection was receiving. A connection
-that receives nearly all the time is limited by the network or by a busy peer, and one with gaps waits for its peer's
-answers.
+The kernel counts the bytes that a connection has received, but not for how long it received. So several times a second
+we read the count twice, a few milliseconds apart: if it grew, the connection was receiving. A connection that receives
+nearly all the time is limited by the network or by a busy peer. A connection with gaps waits for its peer's answers.
 
 Source: `tcpi_bytes_received`, Linux, include/uapi/linux/tcp.h.
 """
@@ -25,11 +24,11 @@ _PARTS: Final = 8
 
 @dataclass(slots=True)
 class Receiving:
-    """Looks at the connections of a process, each time for some milliseconds.
+    """Samples whether the connections of a process are receiving. A sample takes some milliseconds.
 
     Attributes:
-        pid: The process: this one, or one that it has started. None for this one.
-        looks: Number of looks so far.
+        pid: The process: this process or one that it has started. None: this process.
+        looks: Number of samples so far.
     """
 
     pid: int | None = None
@@ -39,9 +38,9 @@ class Receiving:
     _receiving: Counter[Connection] = field(default_factory=Counter)
 
     def look(self, exchange_s: float = 0.0) -> None:
-        """Look once, for an eighth of an exchange, and for 2 to 20 ms.
+        """Take one sample. It takes an eighth of `exchange_s`, but at least 2 ms and at most 20 ms.
 
-        A slow network passes bytes in portions, some milliseconds apart. A look must be longer than that, and shorter
+        A slow network passes bytes in portions, some milliseconds apart. A sample must be longer than that, and shorter
         than the gap between two exchanges of a connection that waits for answers.
 
         Args:
@@ -57,9 +56,9 @@ class Receiving:
             self._receiving[connection] += count > before.get(connection, count)
 
     def ratio(self) -> float | None:
-        """Return the share of the looks at which the connection that received most bytes was receiving.
+        """Return the share of the samples in which the connection with the most bytes was receiving.
 
-        The result is None if there was no look, or if the platform does not report the bytes.
+        The result is None if there was no sample, or if the platform does not report the bytes.
         """
         received = {each: last - self._first_bytes[each] for each, last in self._last_bytes.items()}
         busiest = max(received, key=lambda each: received[each], default=None)

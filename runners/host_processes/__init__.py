@@ -1,1 +1,1 @@
-"""What the tuner's processes on one host share: child processes, folders, locks, and cleaning up after killed ones."""
+"""Child processes, and the folders and locks that the tuner's processes share; cleans up after killed processes."""

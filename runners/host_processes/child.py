@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 
 Work = Callable[[Callable[[Question], Answer]], Result]
-"""What a child process does. It gets a function that asks the parent and returns its answer, and returns a result.
+"""A function that the child process runs. Its argument is a function that asks the parent and returns the answer.
 
 It must be picklable, and so must its questions, their answers and the result. It may raise a `RunnerError` or a
 `ConfigError`. If the parent has ended, a question ends the child process.
@@ -61,7 +61,7 @@ class Child:
     It ends when this process ends, even if this process is killed.
 
     Attributes:
-        jobs: Number of pieces of work that it was given so far.
+        jobs: Number of pieces of work that this process was given so far.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Child:
     def answers(self) -> bool:
         """Return whether the child process answers, and so can take another piece of work.
 
-        Asking whether it is alive is not enough, because a process that is being killed may still count as alive.
+        `Process.is_alive` is not enough, because a process that is being killed may still count as alive.
         """
         try:
             self._ours.send(None)
@@ -138,7 +138,8 @@ class Child:
         while not self._ours.poll(_LOOK_S):
             if not self._process.is_alive() and not self._ours.poll():
                 raise self._worker_lost()
-            # The looks are counted, as a clock would also count the time for which this process itself stood still.
+            # We count polls instead of reading a clock, because a clock also counts the time for which this process
+            # itself stood still.
             looks += 1
             if looks * _LOOK_S > patience_s:
                 self._process.kill()  # a stopped process ends only by this signal

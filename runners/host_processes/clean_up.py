@@ -1,4 +1,4 @@
-"""Lists of what a process has created and must remove, which a later process finds if that one was killed."""
+"""Lists of the things that a process must remove at its end. If it is killed, a later process finds the list."""
 
 import json
 from collections.abc import Iterator

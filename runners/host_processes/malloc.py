@@ -1,4 +1,4 @@
-"""What the C library does with memory that a process has freed."""
+"""Keeps glibc from returning freed memory to the kernel."""
 
 import contextlib
 import ctypes

@@ -20,7 +20,7 @@ from runners.reporting import Say, silent
 _POLL_S: Final = 0.1
 _NO_LIMIT: Final = -1.0
 _ADDRESS_BYTES: Final = 108
-"""How long the name of a Unix socket may be in Linux."""
+"""The longest name of a Unix socket in Linux, in bytes."""
 
 
 def cache_root() -> Path:
@@ -126,7 +126,7 @@ def target_lock(key: str, name: str = "", on_wait: Say = silent) -> Iterator[Non
     group = os.environ.get("KAFKA_TUNER_LOCKS", "")
     address = f"kafka-tuner target {hashlib.sha256(f'{key}{group}'.encode()).hexdigest()[:16]}"
     with socket.socket(socket.AF_UNIX) as lock, socket.socket(socket.AF_UNIX) as label:
-        told = False
+        waited = False
         while True:
             try:
                 lock.bind(f"\0{address}")
@@ -134,9 +134,9 @@ def target_lock(key: str, name: str = "", on_wait: Say = silent) -> Iterator[Non
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
-            if not told:
+            if not waited:
                 on_wait(_target_holder(address))
-                told = True
+                waited = True
             time.sleep(_POLL_S)
         holder = f" (process {os.getpid()})".encode()
         shown = f"\0{address} {name or 'a run'}".encode()[: _ADDRESS_BYTES - len(holder)]

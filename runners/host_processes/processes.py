@@ -13,7 +13,7 @@ from typing import Any, Self
 import psutil
 
 _SAME_START_S = 2.0
-"""How far the start times in the files of earlier releases may be off, since psutil computes them from the clock."""
+"""The largest error of the start times in files of earlier releases; psutil computes them from the wall clock."""
 _ENDED = ("Z", "X")
 """States of a process that has ended, in `/proc/PID/stat`: a zombie, and a process that is being removed."""
 

@@ -1,7 +1,7 @@
 """Reads record batches as they lie on the brokers, with the classes of Kafka's Java client.
 
-The batches are fetched, decompressed and compressed again in a Java process, which tells only sizes, times and ids. So
-no content of a record reaches this process. We use the Java client because it has all codecs and the same security
+The batches are fetched, decompressed and compressed again in a Java process, which sends us only sizes, times and ids.
+So no content of a record reaches this process. We use the Java client because it has all codecs and the same security
 settings as the cluster's other users; the Python clients that show batches know fewer of both.
 """
 
@@ -21,9 +21,9 @@ from search_spaces.client import java
 from search_spaces.connection.java_connection import connection_for_java
 
 MERGE_WAIT_MS: Final = 20
-"""Batches of a producer are put together if their records were created within this time."""
+"""Batches of a producer are merged if their records were created within this time."""
 MERGE_BYTES: Final = 65_536
-"""The largest size of such a batch, without compression."""
+"""The largest size of a merged batch, without compression."""
 _HEAP_BYTES: Final = 512 << 20
 _PATIENCE_S: Final = 120.0
 _CLIENT_ID: Final = "kafka-tuner-inspect"
@@ -42,10 +42,10 @@ class Wanted:
     Attributes:
         topic: The name of the topic.
         partition: The number of the partition.
-        offset: Where to begin: with the batch that holds this offset.
-        end: No batch is read that begins here or later.
-        most_bytes: The highest number of bytes. A batch that is larger is read only if this part is the first of a
-            request that has something to read.
+        offset: The first batch to read is the one that holds this offset.
+        end: Reading ends before this offset: no batch is read that begins here or later.
+        most_bytes: The highest number of bytes. A larger batch is read only if this part is the first part of the
+            request that has records.
     """
 
     topic: str
@@ -57,10 +57,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class FetchedBatches:
-    """What a broker has sent of a partition.
+    """The batches of one partition in a broker's response.
 
     Attributes:
-        stretch: The batches.
+        stretch: The batches of the response, in the order of their offsets.
         next_offset: The offset after the last one; None if there was none.
         first_offset: The first offset of the first one; None if there was none.
         error: Kafka's name of the error; empty if there was none.
@@ -87,7 +87,7 @@ class BatchReader:
         Args:
             connection: Client properties under librdkafka's names.
             brokers: The brokers to read from.
-            most_response_bytes: The connection is closed if a response is larger, so that it is not received.
+            most_response_bytes: If a response is larger, the connection is closed and the response is not received.
             progress: Receives the progress of a download.
 
         Raises:
@@ -184,17 +184,17 @@ def _refusal(answer: Message, broker: BrokerAddress) -> Exception:
     return BrokerLost(f"broker {address} sent no record batches: {because}; check that it is running")
 
 
-def _fetched(told: Message) -> FetchedBatches:
-    if "error" in told:
-        return FetchedBatches(error=str(told["error"]))
-    batches: list[Mapping[str, Any]] = told["batches"]
+def _fetched(message: Message) -> FetchedBatches:
+    if "error" in message:
+        return FetchedBatches(error=str(message["error"]))
+    batches: list[Mapping[str, Any]] = message["batches"]
     usable, set_aside = [], Counter[str]()
     for each in batches:
         if reason := _unusable(each):
             set_aside[reason] += 1
         else:
             usable.append(_batch(each))
-    merged = sum((_merged(each) for each in told["merged"]), Merged())
+    merged = sum((_merged(each) for each in message["merged"]), Merged())
     return FetchedBatches(
         BatchSequence(tuple(usable), merged, dict(set_aside)),
         next_offset=batches[-1]["last_offset"] + 1 if batches else None,
@@ -202,36 +202,36 @@ def _fetched(told: Message) -> FetchedBatches:
     )
 
 
-def _unusable(told: Mapping[str, Any]) -> str:
-    """Return why a batch says nothing of its producer; empty if it does."""
-    if told["format"] < _CURRENT_FORMAT:
+def _unusable(message: Mapping[str, Any]) -> str:
+    """Return why a batch does not show how its producer batches records; empty if it does."""
+    if message["format"] < _CURRENT_FORMAT:
         return "old format"
-    if told["damaged"]:
+    if message["damaged"]:
         return "damaged"
-    if told["control"]:
+    if message["control"]:
         return "control"
-    if "plain_bytes" not in told:
+    if "plain_bytes" not in message:
         return "too large"
-    return "" if told["whole"] else "compacted"
+    return "" if message["whole"] else "compacted"
 
 
-def _batch(told: Mapping[str, Any]) -> RecordBatch:
+def _batch(message: Mapping[str, Any]) -> RecordBatch:
     return RecordBatch(
-        base_offset=told["base_offset"],
-        last_offset=told["last_offset"],
-        records=told["records"],
-        bytes=told["bytes"],
-        plain_bytes=told["plain_bytes"],
-        codec=told["codec"],
-        producer_id=told["producer_id"] if told["producer_id"] >= 0 else None,
-        transactional=told["transactional"],
-        first_created_ms=told["first_created_ms"],
-        last_created_ms=told["last_created_ms"],
-        appended_ms=told.get("appended_ms"),
-        first_record_bytes=told["first_record_bytes"],
-        coded_bytes=told["coded"],
+        base_offset=message["base_offset"],
+        last_offset=message["last_offset"],
+        records=message["records"],
+        bytes=message["bytes"],
+        plain_bytes=message["plain_bytes"],
+        codec=message["codec"],
+        producer_id=message["producer_id"] if message["producer_id"] >= 0 else None,
+        transactional=message["transactional"],
+        first_created_ms=message["first_created_ms"],
+        last_created_ms=message["last_created_ms"],
+        appended_ms=message.get("appended_ms"),
+        first_record_bytes=message["first_record_bytes"],
+        coded_bytes=message["coded"],
     )
 
 
-def _merged(told: Mapping[str, Any]) -> Merged:
-    return Merged(told["batches"], 1, told["records"], told["bytes"], told["plain_bytes"], told["coded"])
+def _merged(message: Mapping[str, Any]) -> Merged:
+    return Merged(message["batches"], 1, message["records"], message["bytes"], message["plain_bytes"], message["coded"])

@@ -1,12 +1,13 @@
-"""Chooses which record batches of topics are read, and keeps to a number of bytes.
+"""Chooses which record batches of topics are read, within a limit on the bytes.
 
 The newest batches of a partition can't be requested: a broker reads forwards, and nobody knows how many records a batch
 has. So a partition is read up to twice. To get N batches, the first reading begins N records before the end. If this
 reading finds fewer than N batches, because batches have several records, the second reading begins earlier. How much
 earlier follows from the records per batch in the first reading.
 
-A broker sends no part of a batch. If the next batch of a partition is larger than what was asked for, the partition
-comes back empty. It is then asked for alone, since a broker sends the first batch of a request whatever its size.
+A broker sends no part of a batch. If the next batch of a partition is larger than the requested size, the response has
+no batch of this partition. The partition is then requested alone, because a broker always sends the first batch of a
+request, whatever its size.
 """
 
 from collections import defaultdict
@@ -23,11 +24,11 @@ LEAST_BYTES: Final = 1_000_000
 _RESPONSES: Final = 5
 """A response may have at most the bytes of the whole sample, divided by this number."""
 _SHARE: Final = 0.4
-"""The part of the bytes that each of the two readings may take. The rest is for batches that are asked for alone."""
+"""The part of the bytes that each of the two readings may take. The rest is for partitions that are requested alone."""
 _MOST_PARTITIONS: Final = 200
 _LEAST_BATCHES: Final = 10
 _OVERHEAD_BYTES: Final = 120
-"""What a response needs for a partition, besides the topic's name and the batches."""
+"""Bytes that a response needs for a partition, besides the topic's name and the batches."""
 _FILL: Final = 0.9
 """The part of a response that is requested for batches: the protocol needs the rest."""
 _ALONE_BYTES: Final = 65_536
@@ -46,7 +47,7 @@ class BatchFetcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SampleLimits:
-    """How much is read.
+    """Limits of what is read.
 
     Attributes:
         batches: About how many batches of each topic.
@@ -67,7 +68,7 @@ class BatchSample:
     """Record batches of a topic.
 
     Attributes:
-        topic: The topic, and what lies in it.
+        topic: The topic, with the offsets of its partitions.
         stretches: Batches that follow each other, by the number of the partition.
         unread: Why partitions that were chosen gave no batch, by their number.
     """
@@ -79,7 +80,7 @@ class BatchSample:
 
 @dataclass(slots=True)
 class _Cursor:
-    """Where we are in a partition."""
+    """The state of reading one partition: what was read, and what is read next."""
 
     topic: str
     partition: StoredPartition
@@ -96,7 +97,7 @@ class _Cursor:
     why: str = ""
 
     def __post_init__(self) -> None:
-        """Begin as many records before the end as batches are wanted."""
+        """Place the first reading `wanted` records before the end."""
         self.end = self.partition.end
         self.offset = max(self.partition.begin, self.end - self.wanted)
 
@@ -121,11 +122,11 @@ class _Cursor:
         return Wanted(self.topic, self.partition.number, self.offset, self.end, most_bytes)
 
     def take(self, found: FetchedBatches) -> None:
-        """Add what a broker has sent, and decide where to go on."""
+        """Add the batches that a broker has sent, and choose the next offset to read."""
         if found.error:
             self.why, self.done = found.error, True
         elif found.next_offset is None:
-            # The next batch is larger than what was asked for, or there is none, if it was asked for alone.
+            # The next batch is larger than the requested size. If the partition was requested alone, there is no batch.
             self.done = self.alone or self.batches >= _LEAST_BATCHES
             self.alone = True
         else:
@@ -139,7 +140,7 @@ class _Cursor:
                 self.done = True
 
     def _go_back(self) -> None:
-        """Read the batches before those that were read, if there were too few; otherwise we are done."""
+        """Begin the second reading, before the first one, if that had too few batches; otherwise set `done`."""
         batches, first = len(self.read.batches), self.first_offset
         assert first is not None
         if self.behind is not None or batches >= self.wanted or first <= self.partition.begin:
@@ -156,7 +157,7 @@ def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: 
     Args:
         reader: Reads them.
         topics: The topics.
-        limits: How much is read. If a topic has batches that are too large for what is left, it gets none.
+        limits: Limits of what is read. A topic whose batches are larger than the bytes that are left gets no batches.
 
     Raises:
         BrokerLost: A broker did not answer.
@@ -171,10 +172,10 @@ def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: 
         for partition in partitions
     ]
     room_bytes = int(_FILL * limits.most_response_bytes)
-    while (going := [each for each in cursors if not each.done]) and _left(reader, limits):
+    while (going := [each for each in cursors if not each.done]) and _has_room(reader, limits):
         together = [each for each in going if not each.alone]
         for leader, several in _requests(together, room_bytes) if together else _alone(going):
-            if _left(reader, limits):
+            if _has_room(reader, limits):
                 _read(reader, leader, several, room_bytes)
     for each in cursors:
         if not each.done and not each.batches:
@@ -182,19 +183,19 @@ def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: 
     return [_sample(topic, [each for each in cursors if each.topic == topic.name]) for topic in topics]
 
 
-def _left(reader: BatchFetcher, limits: SampleLimits) -> bool:
-    """Return whether the largest response still fits into what may be read."""
+def _has_room(reader: BatchFetcher, limits: SampleLimits) -> bool:
+    """Return whether a response of the largest size still fits into the limit on the bytes."""
     return reader.received_bytes + limits.most_response_bytes <= limits.most_bytes
 
 
 def _chosen(topic: StoredTopic, most: int) -> list[StoredPartition]:
-    """Return the partitions with the most records, but none without any."""
+    """Return at most `most` partitions with the most records, without empty partitions."""
     filled = [each for each in topic.partitions if each.records]
     return sorted(filled, key=lambda each: -(each.recent or each.records))[:most]
 
 
 def _requests(cursors: Iterable[_Cursor], room_bytes: int) -> Iterator[tuple[BrokerAddress, list[_Cursor]]]:
-    """Yield requests whose responses have room for all that is asked for."""
+    """Yield a broker and some of its partitions for each request, so that the response has room for all of them."""
     by_leader: dict[BrokerAddress, list[_Cursor]] = defaultdict(list)
     for each in cursors:
         by_leader[each.partition.leader].append(each)
@@ -211,10 +212,10 @@ def _requests(cursors: Iterable[_Cursor], room_bytes: int) -> Iterator[tuple[Bro
 
 
 def _alone(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cursor]]]:
-    """Yield a request for each topic, those of which we know least first.
+    """Yield a request for one partition of each topic, first for the topics with the fewest batches so far.
 
-    Of a topic, the partition of which we know most is read on, because only batches that follow each other tell how
-    long their producer waits.
+    Of each topic, the partition with the most batches so far is read on, because only successive batches show how long
+    their producer waits.
     """
     by_topic: dict[str, list[_Cursor]] = defaultdict(list)
     for each in cursors:

@@ -1,4 +1,4 @@
-"""A record batch as it lies on a broker: what it says of itself, without the content of its records."""
+"""A record batch as a broker stores it: sizes, times and ids, without the content of its records."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Final, Self
 
 UNCOMPRESSED: Final = "none"
 CODECS_BY_COST: Final = ("lz4", "zstd", "snappy", "gzip")
-"""Kafka's codecs, those that usually take less CPU time for their gain first."""
+"""Kafka's codecs, in ascending order of the CPU time that they usually take for what they save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class RecordBatch:
     Attributes:
         base_offset: Offset of its first record.
         last_offset: Offset of its last record.
-        records: How many records it has now.
+        records: How many records it has now; compaction may have removed some.
         bytes: Its size in the log.
         plain_bytes: Its size without compression.
         codec: How it is compressed: `none`, `gzip`, `snappy`, `lz4` or `zstd`.
@@ -53,22 +53,22 @@ class RecordBatch:
     def span_ms(self) -> int:
         """Milliseconds between the creation of its first and of its newest record.
 
-        The first record waited at least so long.
+        The first record waited for at least this time.
         """
         return self.last_created_ms - self.first_created_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Batches put together, as if their producers had waited longer. Sums over all of them.
+    """Sizes of batches that were merged, as if their producers had waited longer; sums over all of them.
 
     Attributes:
-        before: The number of batches as they are.
-        after: The number of batches that they would become.
+        before: The number of batches before merging.
+        after: The number of batches after merging.
         records: Their records.
-        bytes: Their size as they are.
-        plain_bytes: The size that they would have, without compression.
-        coded_bytes: The size that they would have with each codec, by codec.
+        bytes: Their size before merging.
+        plain_bytes: Their size after merging, without compression.
+        coded_bytes: Their size after merging with each codec, by codec.
     """
 
     before: int = 0
@@ -106,7 +106,7 @@ class BatchSequence:
     set_aside: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Self) -> Self:
-        """Return both; the other one's batches follow those of this one."""
+        """Return the sequence of this one's batches followed by the other one's."""
         return type(self)(
             self.batches + other.batches,
             self.merged + other.merged,

@@ -1,4 +1,4 @@
-"""What a sample of a topic says about its records: sizes, keys, how far they compress, and when they were written.
+"""Statistics of a sample of a topic's records: sizes, keys, compressibility, and when they were written.
 
 The statistics hold no content. Of a key, only a keyed hash is kept, and only while the sample is read.
 """
@@ -76,9 +76,9 @@ class TopicSample:
     def mix(self) -> str:
         """Return the sizes of the records as a study file has them: one size, or a mix such as `200:67,1000:33`.
 
-        Up to five different sizes are named as they are. More are ordered and divided into five groups with the same
-        number of records; each group has its mean size, and neighbours that differ by less than 10 % become one. The
-        weights are percentages.
+        Up to five different sizes are listed without change. More sizes are sorted and divided into five groups with
+        the same number of records. Each group is listed with its mean size, and neighbouring groups whose sizes differ
+        by less than 10 % are merged. The weights are percentages.
         """
         sizes, counts = np.array(list(self.sizes)), np.array(list(self.sizes.values()))
         groups: list[tuple[float, int]] = list(zip(sizes.tolist(), counts.tolist(), strict=True))

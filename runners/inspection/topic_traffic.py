@@ -18,12 +18,12 @@ _SEVERAL_RATIO: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a number is spread over batches.
+    """Mean, median and 90th percentile of a number over batches.
 
     Attributes:
-        mean: The mean.
-        median: The median.
-        p90: The value that nine of ten do not exceed.
+        mean: Arithmetic mean over the batches.
+        median: Median over the batches.
+        p90: The 90th percentile.
     """
 
     mean: float
@@ -40,7 +40,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class TopicTraffic:
-    """What is known of a topic's batches.
+    """Figures of a topic's record batches.
 
     Attributes:
         partitions: The number of partitions of the topic.
@@ -63,15 +63,15 @@ class TopicTraffic:
         producers: The number of different producer ids.
         producers_at_once: How many producers send at the same time, at least 1. A producer that was started again has a
             new id, so ids that follow one another count as one producer.
-        partitions_of_each: Number of the read partitions to which a producer sends, in the mean.
+        partitions_of_each: Mean number of partitions, of those that were read, to which one producer sends.
         several_producers: Whether batches without a producer id overlap in time, so that they are of several producers.
         idempotent_ratio: The share of the batches with a producer id.
         transactional_ratio: The share of the batches that belong to transactions.
         coded_bytes: The size that all batches have with each codec, by codec.
         merged: The batches put together, as if their producers had waited longer.
         stored_records: Records that lie in the topic.
-        recent_records: Records that were written since the time that was asked about.
-        recent_records_read: Those of them that lie in the partitions that batches were read from.
+        recent_records: Records that were written since the `since_ms` with which the topic was read.
+        recent_records_read: The part of `recent_records` in the partitions that batches were read from.
         largest_partition_ratio: The share of the records that lie in the partition with the most.
     """
 
@@ -104,7 +104,7 @@ class TopicTraffic:
 
 
 def traffic_of(sample: BatchSample) -> TopicTraffic | None:
-    """Return what the batches of a topic say; None if there are none."""
+    """Return the figures of a topic's batches; None if there are no batches."""
     batches = [batch for stretch in sample.stretches.values() for batch in stretch.batches]
     records, size = Spread.of([each.records for each in batches]), Spread.of([each.bytes for each in batches])
     if records is None or size is None:

@@ -22,7 +22,7 @@ from runners.reporting import Say, silent
 _NO_SUBJECT: Final = 24
 """From this version on, Java lacks `Subject.getSubject`, by which older clients find their login. Source: JEP 486."""
 _FINDS_SUBJECT: Final = (3, 9, 1)
-"""The first release of kafka-clients that does without it. Source: KAFKA-17078."""
+"""The first release of kafka-clients that does not need `getSubject`. Source: KAFKA-17078."""
 _PROGRAMS: Final = Path(__file__).parent
 SOURCES: Final = _PROGRAMS / "harness"
 _COMPILE_TIMEOUT_S: Final = 120.0
@@ -36,7 +36,7 @@ class Program:
     """A Java program of ours that uses kafka-clients.
 
     Attributes:
-        name: What it is, for messages.
+        name: What the program is, for messages.
         main_class: Its main class.
         sources: Its source files.
     """
@@ -52,7 +52,7 @@ INSPECTOR: Final = Program(
     "inspector.Inspector",
     (*sorted((_PROGRAMS / "inspector").glob("*.java")), SOURCES / "Pipe.java"),
 )
-"""It uses classes that are not public and change with each release, so it is compiled with the newest one only."""
+"""This program uses internal classes of kafka-clients, so it is compiled with the newest release only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class CompiledProgram:
     """A program that was compiled with a release of kafka-clients, and the jars that it runs with.
 
     Attributes:
-        java: The runtime.
+        java: The Java runtime.
         class_path: The value for `java -cp`.
         version: The release of kafka-clients.
         main_class: The program's main class.
@@ -73,12 +73,12 @@ class CompiledProgram:
 
     @classmethod
     def prepare(cls, version: str, progress: Say = silent, program: Program = LOAD_GENERATOR) -> Self:
-        """Find Java, fetch the jars of a release and compile a program, each only if it is not there yet.
+        """Find Java, fetch the jars of a release if they are missing, and compile a program if it is not compiled yet.
 
         Args:
             version: The release of kafka-clients, such as `4.3.1`.
             progress: Receives the progress of a download.
-            program: The program.
+            program: The program to compile.
 
         Raises:
             JavaNotFound: No Java runtime is usable.
@@ -122,7 +122,7 @@ def _named(version: str) -> str:
 
 
 def _client_jars(version: str, root: Path, progress: Say) -> Sequence[PinnedJar]:
-    """Return the jars of a release. Those of a release that is not pinned are found once, and then pinned by a file."""
+    """Return the jars of a release. If it is not pinned, Maven finds its jars once, and then a file pins them."""
     if version in CLIENT_JARS:
         return CLIENT_JARS[version]
     advice = f"check the version; {', '.join(CLIENT_JARS)} are tested"

@@ -1,4 +1,4 @@
-"""How much memory the Java client needs."""
+"""Chooses the size of the Java client's heap, and checks that a config's full buffer fits into it."""
 
 from math import ceil
 from typing import Final
@@ -14,9 +14,9 @@ _SHARE_OF_MEMORY: Final = 0.4
 
 
 def default_heap_bytes() -> int:
-    """Return the size of the heap, the same for all configs, so that one Java process can measure all of them.
+    """Return the size of the heap in bytes, the same for all configs, so that one Java process can measure all of them.
 
-    It is `MOST_HEAP_BYTES`, or 40 % of the host's memory if that is less. Memory that is not used is not taken.
+    It is `MOST_HEAP_BYTES`, or 40 % of the host's memory if that is less. Java takes only the memory that it uses.
     """
     return min(MOST_HEAP_BYTES, int(psutil.virtual_memory().total * _SHARE_OF_MEMORY))
 
@@ -25,7 +25,7 @@ def check_heap(config: ProducerConfig, workload: Workload, heap_bytes: int) -> N
     """Check that the heap can hold a full buffer of this config.
 
     Raises:
-        WorkloadRefused: It can't.
+        WorkloadRefused: The heap is too small.
     """
     buffer_bytes = config.in_force.integer("buffer.memory")
     mean_bytes, key_bytes = workload.record_sizes.mean_bytes, workload.key_bytes

@@ -45,7 +45,7 @@ _NETWORK_THREAD: Final = "kafka-producer-"
 _SENDER_THREAD: Final = "tuner-sender"
 COLLECTOR_THREADS: Final = ("GC Thread#", "G1 ")
 _MUCH_COLLECTED_RATIO: Final = 0.05
-"""From this share of the time on, the pauses of the garbage collector are worth a warning."""
+"""If the garbage collector stops the client for this share of the time or more, the measurement has a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class JavaRunner:
         clock = SystemClock()
         process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, COLLECTOR_THREADS)
         probe = HostProbe(self.cluster.local_brokers, process)
-        watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
+        watchdog = Watchdog.for_run(self.cluster, self.limits, config, clock)
         places = keeps_places(config, workload)
         load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, places)
         loads.append(load)
@@ -158,7 +158,7 @@ def counts_of(result: JavaResult, config: ProducerConfig) -> Counts:
 
 
 def _retries(records: float, client: ClientTotals) -> int:
-    """Return about how many batches these retried records were in; at least one if there are any."""
+    """Return about how many batches the retried records were in; at least 1 if there are any retried records."""
     return max(1, round(records * client.batches / client.records)) if records else 0
 
 
@@ -170,17 +170,17 @@ def latency_check_of(result: JavaResult) -> LatencyCheck | None:
         record-queue-time-avg - (mean age of a batch when a record is in it) + request-latency-avg + callbacks
             + (mean fraction of a millisecond when a response is there)
 
-    The client's queue time is that of a batch and begins with its first record; the other records come later. The
-    client's request latency ends before it calls back for the first record of a response; the other records wait for
-    the callbacks before theirs. The client's clock counts whole milliseconds. So the age of a batch is counted from the
-    whole millisecond that the client noted, and the fraction is added at the other end: without that the difference was
-    10 % at 100 kB and 500 records/s, where each batch begins at the same place of a millisecond. The client notes the
-    start of a batch after it has waited for room in its buffer, and the timestamp of the first record before. We
-    measure these parts ourselves, because no metric tells them.
+    The client measures the queue time of a batch, which begins with its first record; the other records come later. The
+    client's request latency ends before the first callback of a response; the other records also wait for the callbacks
+    before their own. The client's clock counts whole milliseconds. So the age of a batch is counted from the whole
+    millisecond that the client noted, and the fraction is added at the other end: without that the difference was 10 %
+    at 100 kB and 500 records/s, where each batch begins at the same place of a millisecond. The client notes the start
+    of a batch after it has waited for room in its buffer, and the timestamp of the first record before. We measure
+    these parts ourselves, because no metric has them.
 
-    The averages are those of the measured phase (`ClientTotals`). They weigh each batch and each request the same,
-    however many records it has. So they differ from the mean over the records if requests hold batches of several
-    partitions: those with more batches take longer.
+    The averages are those of the measured phase (`ClientTotals`). Each batch and each request has the same weight in
+    them, however many records it has. So they differ from the mean over the records if requests hold batches of several
+    partitions, because requests with more batches take longer.
 
     Returns:
         The comparison; None if the client reported no batches in the measured phase, or no latency was recorded.

@@ -66,8 +66,8 @@ class Jvm:
         self.version, self.heap_bytes, self.warm = program.version, heap_bytes, False
         self._pool: PayloadPool | None = None
         self._silent_s = 0.0
-        self._said: deque[str] = deque(maxlen=_LINES_KEPT)
-        self._last_said: deque[str] = deque(maxlen=_SHOWN_LINES)  # also what complaints() has already returned
+        self._new_lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._last_lines: deque[str] = deque(maxlen=_SHOWN_LINES)  # also lines that complaints() has already returned
         self._out_of_memory = ""
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         with contextlib.ExitStack() as stack:
@@ -121,7 +121,7 @@ class Jvm:
         self._write(json.dumps(message).encode() + b"\n")
 
     def answer(self, timeout_s: float) -> Message:
-        """Return the answer to a command that takes no longer than `timeout_s` if all is well.
+        """Return the answer to a command that should take at most `timeout_s`.
 
         Raises:
             WorkerLost: None has come in time.
@@ -160,7 +160,8 @@ class Jvm:
         try:
             message = self.receive(timeout_s)
         except TimeoutError:
-            # The waits are counted, as a clock would also count the time for which this process itself stood still.
+            # We add up the waits instead of reading a clock, because a clock also counts the time for which this
+            # process itself stood still.
             self._silent_s += timeout_s
             if self._silent_s > _SILENCE_S:
                 raise LoadPaused(
@@ -172,12 +173,12 @@ class Jvm:
         return message
 
     def complaints(self) -> list[str]:
-        """Return what the client has logged since this was last called, and what the process has written otherwise."""
-        said = []
+        """Return the lines that the client has logged and the process has written to stderr since the last call."""
+        lines = []
         with contextlib.suppress(IndexError):
             while True:
-                said.append(self._said.popleft())
-        return said
+                lines.append(self._new_lines.popleft())
+        return lines
 
     def end(self) -> None:
         """End the process at once."""
@@ -210,23 +211,23 @@ class Jvm:
             try:
                 self._messages.put(json.loads(line))
             except ValueError:
-                self._hear(line)
+                self._keep_line(line)
         self._messages.put(None)
 
     def _read_log(self) -> None:
         for line in _lines(self._process.stderr):
-            said = _LOGGED.match(line)
-            self._hear(said["text"] if said else line)
+            logged = _LOGGED.match(line)
+            self._keep_line(logged["text"] if logged else line)
 
-    def _hear(self, text: str) -> None:
+    def _keep_line(self, text: str) -> None:
         line = one_line(text)
-        self._said.append(line)
-        self._last_said.append(line)
+        self._new_lines.append(line)
+        self._last_lines.append(line)
         if _OUT_OF_MEMORY in line:
             self._out_of_memory = self._out_of_memory or line
 
     def _ended(self) -> GeneratorError:
-        """Return the error of a process that has ended, with what it has said last."""
+        """Return the error of a process that has ended, with the last lines that it wrote."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_FAREWELL_S)
         self._process.kill()
@@ -244,7 +245,7 @@ class Jvm:
         )
 
     def _last_words(self) -> str:
-        return f"It wrote: {' / '.join(self._last_said) or 'nothing'}"
+        return f"It wrote: {' / '.join(self._last_lines) or 'nothing'}"
 
 
 def _process(program: CompiledProgram, heap_bytes: int, folder: Path) -> subprocess.Popen[bytes]:

@@ -14,9 +14,10 @@ _kept: list[Jvm] = []
 
 @contextlib.contextmanager
 def kept_jvm(version: str, heap_bytes: int, protocol: str) -> Iterator[Jvm]:
-    """Give a Java process for one run: the one of the last run if it has this release and this heap, else a new one.
+    """Yield a Java process for one run: that of the last run if it has this release and heap, otherwise a new process.
 
-    It is kept if the run gives a measurement. Otherwise it may still be sending, so it is ended.
+    If the run gives a measurement, the process is kept for the next run. Otherwise it may still be sending, so it is
+    ended.
 
     Args:
         version: The release of the client to run.
@@ -47,7 +48,7 @@ def end_kept_jvms() -> None:
 
 
 def _taken(version: str, heap_bytes: int) -> Jvm | None:
-    """Return the Java process that was kept, if it can take this run. Others are ended, so that there is only one."""
+    """Return the kept Java process if it has this release and heap; otherwise end it, so that at most one runs."""
     with _lock:
         waiting, _kept[:] = list(_kept), []
     found = None

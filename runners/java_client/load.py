@@ -1,4 +1,4 @@
-"""Directs one load that the Java process sends, and collects what it reports, window by window."""
+"""Lets the Java process send one load, and collects its reports window by window."""
 
 import os
 from collections import deque
@@ -20,7 +20,7 @@ from runners.load.latency_sampling import first_sample_ratio
 from runners.load.pacing import Bursts
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
-from runners.load.pulse import Counted, Pulse, count
+from runners.load.pulse import KernelTimes, Pulse, kernel_times
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
 from runners.measurements.end_to_end import SampledDeliveries
@@ -35,7 +35,7 @@ _COLLECTOR: Final = -1
 
 @dataclass(slots=True)
 class JavaProgress:
-    """What the Java client has reported last, as the watchdog asks for it."""
+    """The last report of the Java client, in the form that the watchdog needs (`DeliveryReport`)."""
 
     report: JavaReport | None = None
     fatal: str | None = None
@@ -65,8 +65,8 @@ class JavaProgress:
         """Return the client's messages since a record was last acknowledged, oldest first."""
         return [sentence for acknowledged, sentence in self._said if acknowledged == self.acknowledged]
 
-    def say(self, sentences: list[str]) -> None:
-        """Keep messages of the client."""
+    def add_complaints(self, sentences: list[str]) -> None:
+        """Add error messages of the client."""
         self._said.extend((self.acknowledged, sentence) for sentence in sentences)
 
 
@@ -97,7 +97,7 @@ class JavaResult(RawResult):
 
 @dataclass(slots=True)
 class JavaLoad:
-    """Has the Java process send the records of a workload, and measures throughput and latency."""
+    """Lets the Java process send the records of a workload, and measures throughput and latency."""
 
     jvm: Jvm
     pool: PayloadPool
@@ -112,8 +112,8 @@ class JavaLoad:
     _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Watch whether the Java process stands still."""
-        self._pulse = Pulse(now_ns=self._reported_ns, count=self._counted)
+        """Make the `Pulse` that notices if the Java process stands still."""
+        self._pulse = Pulse(now_ns=self._reported_ns, kernel_times=self._kernel_times)
 
     @property
     def sent_bytes(self) -> int:
@@ -131,7 +131,7 @@ class JavaLoad:
             watch: Called with the values of each window (a period of at most a second). It can stop the load early.
 
         Raises:
-            RunnerError: There is no result. The class says why.
+            RunnerError: There is no result. `runners.errors` lists the reasons.
         """
         schedule, bursts = WindowSchedule.of(self.workload), Bursts.of(self.workload)
         self.jvm.load(self.pool)
@@ -221,7 +221,7 @@ class JavaLoad:
                 return message
 
     def _next(self) -> Message:
-        """Return the next message, after looking whether the load can still give a measurement."""
+        """Return the next message, after checking that the load can still give a measurement."""
         while (message := self.jvm.next_message(_LOOK_S)) is None:
             self._look()
         self._take(message)
@@ -238,7 +238,7 @@ class JavaLoad:
         self._look()
 
     def _look(self) -> None:
-        self.progress.say(self.jvm.complaints())
+        self.progress.add_complaints(self.jvm.complaints())
         self.watchdog.look(self.progress, self.progress.waiting)
         self.probe.sockets.look()
 
@@ -258,19 +258,19 @@ class JavaLoad:
     def _reported_ns(self) -> int:
         return self.progress.report.at_ns if self.progress.report else self.clock.now_ns()
 
-    def _counted(self) -> Counted:
+    def _kernel_times(self) -> KernelTimes:
         """Read how long the Java process's threads waited for a core, and how long garbage collection stopped them."""
-        host = count()
+        host = kernel_times()
         try:
             waited_s = {number: each.waited_s for number, each in thread_times(self.jvm.pid).items()}
-        except psutil.Error:  # it has ended, which its pipe tells
+        except psutil.Error:  # the process has ended; reading its pipe reports this
             waited_s = {os.getpid(): 0.0}
         collected_s = self.progress.report.collector_ms / 1e3 if self.progress.report else 0.0
-        return Counted({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)
+        return KernelTimes({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)
 
 
 def _deliveries(ended: Message, start_ns: int, end_ns: int) -> SampledDeliveries:
-    """Return the sampled records of the measured phase in the last message of a load."""
+    """Return the sampled records of the measured phase, from the last message of a load."""
     table = long_table(ended["places"])
     partitions = table[:, 0].astype(np.int32)
     return SampledDeliveries(partitions, table[:, 1], table[:, 2], table[:, 3], start_ns, end_ns).within(

@@ -27,13 +27,13 @@ class JavaReader(Reader):
     """One consumer of a load, with Kafka's Java client. It can be pickled and used in another process.
 
     The client's code runs in the thread that takes the records. So `ReadWindow.waiting_ratio` is the share of the time
-    in which that thread was inside the client, and the verdict looks at the thread's demand of CPU.
+    in which that thread was inside the client, and the verdict uses the thread's demand of CPU.
 
     Attributes:
         cluster: The cluster to read from.
         topic: Name of the topic.
-        stretches: What to read.
-        reading: How to read it.
+        stretches: The offsets to read in each partition.
+        reading: The settings of the load: when it starts and ends, and the consumer properties.
         version: The release of kafka-clients.
     """
 

@@ -1,8 +1,8 @@
-"""What the Java process reports: our counters, and the client's own metrics.
+"""The reports of the Java process: our own counters, and the client's metrics.
 
-Source: `KafkaProducerMetrics`, `SenderMetricsRegistry` and `BufferPool` of kafka-clients 2.8 to 4.3. With
-`ONE_SAMPLE`, each average of a client covers everything since the client began. From the averages and their counts
-follow sums, and from two sums the mean in between.
+Source: `KafkaProducerMetrics`, `SenderMetricsRegistry` and `BufferPool` of kafka-clients 2.8 to 4.3. With `ONE_SAMPLE`,
+each average of a client covers everything since the client began. We compute sums from the averages and their counts,
+and from two sums the mean of the time between them.
 """
 
 import base64
@@ -23,7 +23,7 @@ ONE_SAMPLE: Final = {"metrics.sample.window.ms": str(24 * 60 * 60 * 1000)}
 
 @dataclass(frozen=True, slots=True)
 class ClientTotals:
-    """What the client has counted since it began. All but the gauges only grow.
+    """The client's counters since it began. All of them except the gauges only increase.
 
     Attributes:
         records: Records written into requests, including those sent again.
@@ -94,7 +94,7 @@ _OLD_WAIT: Final = "bufferpool-wait-time-total"
 
 @dataclass(frozen=True, slots=True)
 class JavaReport:
-    """The counters of a run at one moment. All but the client's gauges only grow.
+    """The counters of a run at one moment. All of them except the client's gauges only increase.
 
     Attributes:
         at_ns: Time on the benchmark's clock.

@@ -27,7 +27,7 @@ def pinned_once(
     advice: str = "check the version",
     progress: Say = silent,
 ) -> list[PinnedJar]:
-    """Return the jars of a program that is not pinned. They are found once, and then pinned by a file.
+    """Return the jars of a program that is not pinned. The first call finds them and writes a file that pins them.
 
     Args:
         root: The folder of the program's files, which receives the file with the pins.
@@ -63,10 +63,10 @@ def _found(
 
 
 def resolve(maven: "MavenContext", version: str) -> list["Artifact"]:
-    """Return the jars that a release of kafka-clients needs at run time, and the one that writes its log.
+    """Return the jars that a release of kafka-clients needs at run time, and the logging jar.
 
     Args:
-        maven: Where to look for them.
+        maven: Access to Maven's repositories.
         version: The release, such as `3.9.1`.
     """
     found = needed_at_run_time(maven, [maven.create_dependency(f"org.apache.kafka:kafka-clients:{version}")])

@@ -101,7 +101,7 @@ class JavaSource(RecordSource):
             answer = jvm.receive(_OPEN_S)
         except TimeoutError:
             raise BrokerLost(
-                f"the cluster must tell where topic {topic} is, but did not within {_OPEN_S:.0f} s"
+                f"the cluster must return the metadata of topic {topic}, but did not within {_OPEN_S:.0f} s"
             ) from None
         if answer["is"] == "refused":
             raise _refusal(answer)

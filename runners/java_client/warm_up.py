@@ -1,9 +1,9 @@
 """Warms up a new Java process, so that the first config that it measures is not measured slower than the others.
 
-A Java process interprets its code at first, and compiles what runs often. So a new one gets unbroken load at full speed
-until its throughput no longer grows. This load goes to a broker in the Java process that forgets all records
-(`FakeBroker`), never to the cluster that is measured: a user who asks for a small rate must not get a burst, and the
-bytes need no allowance.
+A Java process interprets its code at first, and compiles what runs often. So a new Java process sends at full speed
+without a break until its throughput no longer grows. This load goes to a broker in the Java process that forgets all
+records (`FakeBroker`), never to the cluster that is measured: a user who sets a low rate must not get a burst, and
+these bytes must not count towards the limit on sent bytes.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 
 LONGEST_S: Final = 12.0
 ENOUGH_BYTES: Final = float(8 << 30)
-"""After so many bytes, a warm-up ends with the next window. The bytes go nowhere, so this needs no strict limit."""
+"""After this many bytes, a warm-up ends with its current window. The fake broker drops them, so it may be exceeded."""
 _PATIENCE_S: Final = 30.0
 _TOPIC: Final = "warm-up"
 _GROWTH: Final = 1.05
@@ -59,13 +59,13 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     """Warm up a new Java process: for `LONGEST_S` at most, or until it has sent `ENOUGH_BYTES`.
 
     Args:
-        jvm: The process.
+        jvm: The Java process.
         config: The config that it will measure first.
         workload: The workload that it will measure first. The same records are sent here, but as fast as possible.
         properties: The properties that the load generator sets.
 
     Returns:
-        Records per second of the windows of a second.
+        Records per second in each window.
 
     Raises:
         RunnerError: The client can't send with this config to the fake broker either.
@@ -75,7 +75,7 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     clock, end = SystemClock(), WarmUpEnd()
     jvm.send({"do": "open fake broker"})
     connection = {"bootstrap.servers": f"127.0.0.1:{jvm.answer(_PATIENCE_S)['port']}"}
-    watchdog = Watchdog.over(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
+    watchdog = Watchdog.for_run(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
     load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe(), None)
     load.run({**properties, **config.values, **connection}, _TOPIC, end)
     jvm.send({"do": "close fake broker"})

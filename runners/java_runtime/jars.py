@@ -40,9 +40,9 @@ class JarFolder:
         """Set the folder of the jars, without reading or writing anything.
 
         Args:
-            root: The folder.
+            root: The folder, which receives `jars/` and `manifest.json`.
             pinned: The jars of the class path.
-            what: What they are the jars of, for messages.
+            what: The program that needs the jars, for messages.
         """
         self.root = root
         self._pinned = pinned

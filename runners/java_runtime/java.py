@@ -170,7 +170,7 @@ class KafkaJava:
     """The Java runtime and Kafka's jars, both present and checked.
 
     Attributes:
-        java: The runtime.
+        java: The Java runtime.
         class_path: The value for `java -cp`.
         root: The folder in the cache that holds the files of this Kafka version.
     """

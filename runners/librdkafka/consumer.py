@@ -4,6 +4,7 @@ It assigns partitions itself and begins at given offsets. It has no group, so th
 is left on the cluster. The records of all partitions come through one queue, and are taken and freed in bulk.
 """
 
+import re
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from runners.consumers.reading import OffsetRange
 from runners.errors import BrokerLost, GeneratorError, WorkloadRefused
 from runners.librdkafka import capi
 from runners.librdkafka.opening import complaint_of, log_text_of, open_client, statistics_interval
+from search_spaces.client import librdkafka
 
 BATCH_RECORDS: Final = 4_000
 """The largest number of records that are taken at one moment.
@@ -35,7 +37,7 @@ OWN_PROPERTIES: Final = {
 _METADATA_TIMEOUT_MS: Final = 10_000
 _COMPLAINTS_KEPT: Final = 200
 _EVENTS: Final = capi.EVENT_STATS | capi.EVENT_ERROR | capi.EVENT_LOG
-_IGNORED: Final = "is a producer property"
+_IGNORED: Final = re.compile(r"property (\S+) is a producer property")
 """What librdkafka logs about a property that a consumer ignores."""
 
 
@@ -89,7 +91,7 @@ class ConsumerClient:
         if error:
             self.listen(0)
             why = "; ".join([*self.complaints][-2:]) or capi.error_text(error)
-            raise BrokerLost(f"the cluster must tell where topic {topic} is, but did not: {why}")
+            raise BrokerLost(f"the cluster must return the metadata of topic {topic}, but did not: {why}")
         self._lib.rd_kafka_metadata_destroy(found)
 
     def start(self, stretches: Sequence[OffsetRange]) -> None:
@@ -185,7 +187,8 @@ def check_properties(properties: Mapping[str, str]) -> None:
     """Have librdkafka itself check consumer properties, without a connection.
 
     Raises:
-        WorkloadRefused: It refuses them, or ignores one of them because only a producer uses it.
+        WorkloadRefused: It refuses them, or ignores one of them because only a producer uses it. The message has the
+            name under which the property was given.
     """
     lib = capi.library()
     try:
@@ -197,10 +200,15 @@ def check_properties(properties: Mapping[str, str]) -> None:
     ignored = []
     while event := lib.rd_kafka_queue_poll(queue, 0):
         if lib.rd_kafka_event_type(event) == capi.EVENT_LOG:
-            text = log_text_of(event)[0].partition("]: ")[2]
-            ignored += [text] if _IGNORED in text else []
+            ignored += _IGNORED.findall(log_text_of(event)[0])
         lib.rd_kafka_event_destroy(event)
     lib.rd_kafka_queue_destroy(queue)
     lib.rd_kafka_destroy_flags(handle, 0)
     if ignored:
-        raise WorkloadRefused(f"a property must be one of a consumer, but librdkafka says: {ignored[0]}; leave it out")
+        # librdkafka may log another name of the property: queue.buffering.max.ms for linger.ms.
+        find = librdkafka().catalogue.find
+        name = next(each for each in properties if find(each) is find(ignored[0]))
+        raise WorkloadRefused(
+            f"a property must be one of a consumer, but {name} is a producer property, which librdkafka's consumer "
+            "ignores; leave it out"
+        )

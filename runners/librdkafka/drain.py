@@ -35,7 +35,7 @@ _FAR_OFF_MS: Final = 1_000_000
 
 @dataclass(slots=True)
 class DrainWait:
-    """How long the drain thread waits before it takes the next deliveries from the client, while its queue is full.
+    """How long the drain thread waits before it takes the next deliveries, while the client's queue is full.
 
     Attributes:
         ns: The wait in nanoseconds; 0 if each delivery should be taken at once.
@@ -44,7 +44,7 @@ class DrainWait:
     ns: int = 0
 
     def adapt(self, taken: int, waiting: int) -> None:
-        """Lengthen or shorten the wait, so that about 1/16 of the client's queue is taken after each one.
+        """Lengthen or shorten the wait, so that about 1/16 of the client's queue is taken after each wait.
 
         Args:
             taken: Number of records whose deliveries were taken after the last wait.
@@ -63,7 +63,7 @@ class Drain:
     A window is a period of at most a second.
 
     Attributes:
-        client: The client.
+        client: The producer from which the deliveries are taken.
         tally: Counts the deliveries.
         clock: The benchmark's clock.
         sender: The sender of the same load. At saturation, its records are sent by the drain's own thread.

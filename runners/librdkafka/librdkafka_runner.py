@@ -93,7 +93,7 @@ class LibrdkafkaRunner:
         with quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe(self.cluster.local_brokers)
-            watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
+            watchdog = Watchdog.for_run(self.cluster, self.limits, config, clock)
             load = LibrdkafkaLoad(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes)
             loads.append(load)
             result = load.run(watch)

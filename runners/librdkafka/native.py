@@ -153,7 +153,7 @@ class NativeClient(LoadClient):
     def _on_complaint(self, complaint: Complaint) -> None:
         if complaint.fatal:
             self._tally.fatal = complaint.text
-        self._tally.say(complaint.text)
+        self._tally.add_complaint(complaint.text)
 
     @override
     def waiting(self) -> int:

@@ -1,4 +1,4 @@
-"""Opens a client of librdkafka and reads what it reports about itself: the same for producers and consumers."""
+"""Opens a librdkafka producer or consumer, and reads its errors and log messages."""
 
 from collections.abc import Mapping
 from ctypes import c_char_p, c_int, create_string_buffer
@@ -18,10 +18,10 @@ _SEVERE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What the client says about a problem.
+    """An error message of the client.
 
     Attributes:
-        text: The sentence.
+        text: The message.
         fatal: Whether the client can't go on.
     """
 
@@ -55,7 +55,7 @@ def open_client(kind: int, properties: Mapping[str, str], events: int) -> int:
 
 
 def complaint_of(event: int) -> Complaint | None:
-    """Return what an error event or a log event says; None for other events, and for less than an error."""
+    """Return the message of an error event, or of a log event of at least the level "error"; otherwise None."""
     lib = capi.library()
     kind = lib.rd_kafka_event_type(event)
     if kind == capi.EVENT_ERROR:
@@ -78,6 +78,6 @@ def log_text_of(event: int) -> tuple[str, int]:
 
 
 def statistics_interval(partitions: int) -> dict[str, str]:
-    """Return the property that makes the client report its statistics, the less often the more partitions it has."""
+    """Return the property that sets how often the client reports statistics: less often if it has many partitions."""
     interval_ms = _STATISTICS_MS if partitions <= _WIDE_PARTITIONS else _WIDE_STATISTICS_MS
     return {"statistics.interval.ms": str(interval_ms)}

@@ -100,7 +100,7 @@ class PythonClient(LoadClient):
         sentence = f"{error.name()}: {error.str()}"
         if error.fatal():
             self._tally.fatal = sentence
-        self._tally.say(sentence)
+        self._tally.add_complaint(sentence)
 
     @override
     def drain(self, timeout_ms: int) -> None:

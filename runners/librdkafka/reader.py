@@ -22,8 +22,8 @@ class LibrdkafkaReader(Reader):
     Attributes:
         cluster: The cluster to read from.
         topic: Name of the topic.
-        stretches: What to read.
-        reading: How to read it.
+        stretches: The offsets to read in each partition.
+        reading: The settings of the load: when it starts and ends, and the consumer properties.
     """
 
     cluster: RunningCluster

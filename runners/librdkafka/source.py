@@ -1,4 +1,4 @@
-"""A consumer of librdkafka as the source of the records of a load."""
+"""The `RecordSource` of a load that reads with a librdkafka consumer."""
 
 import contextlib
 import queue
@@ -20,7 +20,7 @@ from runners.runner import WindowSchedule
 
 
 class LibrdkafkaSource(RecordSource):
-    """Takes the records with a thread of this process."""
+    """Takes the records from a librdkafka consumer, in a thread of this process."""
 
     def __init__(
         self, properties: Mapping[str, str], topic: str, stretches: Sequence[OffsetRange], reading: Reading
@@ -30,8 +30,8 @@ class LibrdkafkaSource(RecordSource):
         Args:
             properties: librdkafka properties of the connection and of the consumer.
             topic: Topic to read.
-            stretches: What to read.
-            reading: How to read it.
+            stretches: The offsets to read in each partition.
+            reading: The settings of the load: when it starts and ends, and the consumer properties.
 
         Raises:
             GeneratorError: librdkafka refuses the properties.

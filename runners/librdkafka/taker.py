@@ -27,12 +27,12 @@ class Taker:
     """Takes records until the windows are over, everything was read, or `over` is set.
 
     Attributes:
-        client: The client.
+        client: The consumer from which the records are taken.
         counter: Counts the records.
         clock: The benchmark's clock.
-        stretches: What to read.
+        stretches: The offsets to read in each partition.
         schedule: The windows of the warm-up and of the measured phase.
-        rest_ns: How long records may gather when there are none to take; 0 takes them as soon as they come.
+        rest_ns: How long to wait for more records when there are none to take; 0 takes each record as soon as it comes.
         start_ns: Start of the load. The times in `schedule` are relative to this moment.
         snapshots: Queue that receives the counters at the end of each window, or the error that ended this thread.
         over: Set by another thread to end this one.
@@ -50,7 +50,7 @@ class Taker:
     _waited_ns: int = 0
 
     def run(self) -> None:
-        """Start to fetch at the start of the load, and take records."""
+        """Let the client fetch from the start of the load on, and take the records."""
         try:
             self.clock.sleep_until(self.start_ns)
             self.client.start(self.stretches)

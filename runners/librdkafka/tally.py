@@ -207,7 +207,7 @@ class Tally:
             end_ns,
         ).within(start_ns, end_ns)
 
-    def say(self, sentence: str) -> None:
+    def add_complaint(self, sentence: str) -> None:
         """Keep an error message of the client, so that `complaints` can return it."""
         self.errors.append((self.acknowledged, sentence))
 

@@ -1,1 +1,1 @@
-"""What the load generators of all clients share: records, pacing, windows, the watchdog, a process of their own."""
+"""The code that the load generators of all clients share: records, pacing, windows, the watchdog, child processes."""

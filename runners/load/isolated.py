@@ -23,10 +23,10 @@ class Isolated:
 
     Attributes:
         runner: The runner that measures in the child process. It must be picklable.
-        reuses_process: Whether the child process serves later runs, too, because starting one takes most of a second.
-            It does so only if its run gave a measurement, and only for a limited number of runs.
-            `end_reused_processes` ends the child processes that wait for a run. They also end when this process ends,
-            even if it is killed.
+        reuses_process: Whether a child process also serves later runs, because the start of a process takes most of a
+            second. A child process whose run gave no measurement is not used again, and each child process serves only
+            a limited number of runs. `end_reused_processes` ends the child processes that wait for a run. They also end
+            when this process ends, even if it is killed.
         patience_s: A child process that shows no window and gives no result for this many seconds is killed. The
             config's `linger.ms` is added.
     """

@@ -1,4 +1,4 @@
-"""How large a share of the records has its latency recorded."""
+"""Chooses the share of the records whose latency is recorded."""
 
 from typing import Final
 

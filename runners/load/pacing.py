@@ -6,7 +6,7 @@ that it delayed (no coordinated omission).
 
 **Bursts.** With a `peak_ratio` above 1, half of the records leave in bursts, in which the rate is that many times the
 mean rate. The other half is spread over the time between the bursts. A burst lasts about a second, and the measured
-phase has a whole number of them, so that its mean rate is the asked one.
+phase has a whole number of bursts and of the times between them, so that its mean rate is the requested rate.
 """
 
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ Times = NDArray[np.float64]
 class Bursts:
     """How bursts shift the send times of a constant rate.
 
-    Each period begins with a burst. The first half of a period's records leave in it, and the others evenly until the
-    next period.
+    Each period begins with a burst. The first half of the period's records leave during the burst, and the second half
+    evenly between the burst and the next period.
 
     Attributes:
         peak_ratio: The rate in a burst, divided by the mean rate; above 1.
-        period_s: Seconds from the beginning of a burst to that of the next one.
+        period_s: Seconds from the beginning of a burst to the beginning of the next burst.
         origin_s: When one of the periods begins, in seconds after the start.
     """
 
@@ -51,14 +51,14 @@ class Bursts:
         return self.period_s / (2 * self.peak_ratio)
 
     def shifted(self, even_s: Times) -> Times:
-        """Return when the records leave that a constant rate would send at these times, in seconds after the start."""
+        """Convert send times at a constant rate to send times with bursts, both in seconds after the start."""
         half, burst = self.period_s / 2, self._burst_s
         whole, within = self._split(even_s + self._even(np.array([-self.origin_s]))[0])
         slow = burst + (within - half) * (self.period_s - burst) / half
         return self.origin_s + whole + np.where(within < half, within / self.peak_ratio, slow)
 
     def even(self, at_s: float) -> float:
-        """Return the inverse of `shifted` for one moment."""
+        """Convert one send time with bursts to the send time at a constant rate: the inverse of `shifted`."""
         moments = np.array([at_s - self.origin_s, -self.origin_s])
         now, start = self._even(moments)
         return float(now - start)
@@ -70,7 +70,7 @@ class Bursts:
         return whole + np.where(within < burst, within * self.peak_ratio, slow)
 
     def _split(self, seconds: Times) -> tuple[Times, Times]:
-        """Return the beginning of the period of each moment, and the time since then."""
+        """Return when the period of each moment began, and how long ago that was, in seconds."""
         whole = np.floor(seconds / self.period_s) * self.period_s
         return whole, seconds - whole
 

@@ -19,7 +19,7 @@ from runners.workload import RecordSizes, Workload
 POOL_BYTES: Final = 16 * 1024 * 1024
 MAX_RECORDS: Final = 200_000
 MIN_RECORDS: Final = 500
-"""Smallest number of records in a pool, unless so many records would be larger than `MOST_POOL_BYTES`."""
+"""Smallest number of records in a pool, unless this many records would be larger than `MOST_POOL_BYTES`."""
 MOST_POOL_BYTES: Final = 64 * 1024 * 1024
 FEWEST_RECORDS: Final = 4
 _ZLIB_SAMPLE_BYTES: Final = 1024 * 1024
@@ -32,7 +32,7 @@ _NUMBER_BYTES: Final = 3
 """Enough bytes to number 200,000 records."""
 _MOST_ZIPF: Final = 60.0
 _ZIPF_STEPS: Final = 50
-"""So many halvings of the power's range locate it more exactly than a pool of records can show."""
+"""Number of bisection steps that find the exponent of Zipf's law, more exactly than a pool of records can show."""
 
 # Fills the compressible share of a value, with field names and values as in JSON events.
 _FILLER: Final = (
@@ -48,9 +48,9 @@ class PayloadPool:
         values: All values, shape (bytes of all values,), uint8. The array is never moved while the pool exists.
         offsets: Index in `values` at which each value begins, shape (records,), int64.
         lengths: Size of each value in bytes, shape (records,), int64.
-        keys: The keys, shape (keys, key_bytes), uint8; key_bytes may be 0. There is one key for each record. If there
-            are fewer, because they would take more than `MOST_POOL_BYTES` or because so few were asked for, the records
-            use them in turn.
+        keys: The keys, shape (keys, key_bytes), uint8; key_bytes may be 0. By default each record has its own key.
+            There are fewer keys if the caller asked for fewer, or if they would take more than `MOST_POOL_BYTES`; the
+            records then use the keys in turn.
     """
 
     values: NDArray[np.uint8]
@@ -108,7 +108,7 @@ def make_pool(
         compressibility_ratio: Share of each value that is filler text, which is the same in all records. The rest is
             random.
         one_payload: Whether all values are the same; the sizes must be equal then.
-        different_keys: Number of different keys; None for one for each record.
+        different_keys: Number of different keys. None: each record has its own key.
         most_frequent_key_ratio: Share of the records with the most frequent key; 0 if all are equally frequent.
         seed: Any non-negative integer.
     """
@@ -136,7 +136,7 @@ def make_pool(
 
 
 def _keys(count: int, key_bytes: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return so many different keys, shape (count, key_bytes)."""
+    """Return `count` different keys, shape (count, key_bytes)."""
     keys = rng.integers(0, 256, size=(count, key_bytes), dtype=np.uint8)
     numbered = min(key_bytes, _NUMBER_BYTES)
     for digit in range(numbered):
@@ -145,7 +145,7 @@ def _keys(count: int, key_bytes: int, rng: np.random.Generator) -> NDArray[np.ui
 
 
 def zipf_shares(count: int, largest: float) -> NDArray[np.float64]:
-    """Return the shares of keys by Zipf's law: the share of the key in place n is proportional to n to a power.
+    """Return the shares of keys by Zipf's law: the n-th most frequent key has a share proportional to n^-s.
 
     Args:
         count: The number of keys.

@@ -1,4 +1,4 @@
-"""What the runners of all clients do around a load on a real topic.
+"""The steps before and after a load on a real topic, which the runners of all clients share.
 
 They check that the topic takes the records, count its records before and after the load, and make the `Measurement`.
 """
@@ -25,7 +25,7 @@ from search_spaces.configs.record_size import check_record
 
 
 class Sending(Protocol):
-    """A load that may still run."""
+    """A load that is running or has ended."""
 
     @property
     def sent_bytes(self) -> int:
@@ -34,7 +34,7 @@ class Sending(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawResult:
-    """What the results of the loads of all clients have in common.
+    """The part of a load's result that is the same for all clients.
 
     Attributes:
         duration_s: Actual length of the measured phase in seconds.
@@ -64,7 +64,7 @@ class RawResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """What the load of a client found. The names mean what they mean in a `Measurement`.
+    """The result of a load. Its attributes mean the same as those of a `Measurement`.
 
     Attributes:
         result: The raw result of the load.

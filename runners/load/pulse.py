@@ -1,14 +1,15 @@
 """Notices that this process stood still: it was stopped, or its container, its virtual machine or the whole host was.
 
 The main thread of a load reads the clock a few times a second. A gap of more than a second between two readings means
-that the process stood still, or that the host was too busy to run it. The kernel's counters tell which:
+that the process stood still, or that the host was too busy to run it. The kernel's counters show which of the two it
+was:
 
-- On a busy host, the thread that looks is on a core or waits for one during nearly the whole gap, and the kernel counts
+- On a busy host, the main thread is on a core or waits for a core during nearly the whole gap, and the kernel counts
   that. Or it waits for another thread of this process, which waits for a core.
 - A stopped process has no thread that waits for a core.
 - In a virtual machine that stands still, the kernel counts no time of any core, neither busy nor idle.
 
-The clock is the one that also runs while the host sleeps (`CLOCK_BOOTTIME`).
+We use the clock that also runs while the host sleeps (`CLOCK_BOOTTIME`).
 """
 
 import os
@@ -38,8 +39,8 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What the kernel has counted so far.
+class KernelTimes:
+    """Times that the kernel has counted since the threads began and since the host started.
 
     Attributes:
         waited_s: Time for which each thread of this process was ready to run but had no core, by thread id.
@@ -52,13 +53,13 @@ class Counted:
     cores: int
 
 
-def count() -> Counted:
-    """Read what the kernel has counted."""
+def kernel_times() -> KernelTimes:
+    """Return the current times of this process's threads and of all cores."""
     host = psutil.cpu_times()
     # User time already includes guest time.
     left_out = sum(getattr(host, name, 0.0) for name in ("guest", "guest_nice", "steal"))
     waited_s = {number: each.waited_s for number, each in thread_times(os.getpid()).items()}
-    return Counted(waited_s, sum(host) - left_out, psutil.cpu_count() or 1)
+    return KernelTimes(waited_s, sum(host) - left_out, psutil.cpu_count() or 1)
 
 
 def demand_s() -> float:
@@ -74,35 +75,35 @@ def boot_time_ns() -> int:
 
 @dataclass(slots=True)
 class Pulse:
-    """Finds out, at each look, whether this process stood still since the last look.
+    """Finds out, at each call of `look`, whether this process stood still since the call before.
 
     Attributes:
         now_ns: Returns the time, on a clock that also runs while the host sleeps.
-        count: Reads what the kernel has counted.
-        demand_s: Returns for how many seconds the thread that looks was on a core or waited for one.
+        kernel_times: Returns the times that the kernel has counted.
+        demand_s: Returns for how many seconds the thread that calls `look` was on a core or waited for a core.
     """
 
     now_ns: Callable[[], int] = boot_time_ns
-    count: Callable[[], Counted] = count
+    kernel_times: Callable[[], KernelTimes] = kernel_times
     demand_s: Callable[[], float] = demand_s
     _looked_ns: int = field(init=False)
     _demanded_s: float = field(init=False)
     _counted_ns: int = field(init=False)
-    _before: Counted = field(init=False)
-    _counted: Counted = field(init=False)
+    _before: KernelTimes = field(init=False)
+    _counted: KernelTimes = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin at once."""
+        """Take the first reading."""
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was before, so that the next look covers the time from now on."""
-        self._before = self._counted = self.count()
+        """Forget earlier readings, so that the next call of `look` covers the time from now on."""
+        self._before = self._counted = self.kernel_times()
         self._looked_ns = self._counted_ns = self.now_ns()
         self._demanded_s = self.demand_s()
 
     def look(self) -> None:
-        """Raise an error if the process stood still since the last look. Look a few times a second.
+        """Raise an error if the process stood still since the last call. Call this a few times a second.
 
         Raises:
             LoadPaused: The process stood still for more than `LONGEST_GAP_S`.
@@ -111,7 +112,7 @@ class Pulse:
         gap_s, self._looked_ns = (now - self._looked_ns) / NS_PER_S, now
         demanded_s = self.demand_s()
         in_gap_s, self._demanded_s = demanded_s - self._demanded_s, demanded_s
-        if gap_s > LONGEST_GAP_S and not _was_busy(self._before, self.count(), gap_s, in_gap_s):
+        if gap_s > LONGEST_GAP_S and not _was_busy(self._before, self.kernel_times(), gap_s, in_gap_s):
             raise LoadPaused(
                 f"the load process stood still for {gap_s:.1f} s: it, its container, its virtual machine, or the "
                 "command that waits for it was stopped. Measure again while nothing is stopped"
@@ -119,17 +120,17 @@ class Pulse:
         if (now - self._counted_ns) / NS_PER_S >= _COUNT_EVERY_S:
             # The process may stand still while it counts. So a gap is judged from the count before the last one, which
             # is surely older than the gap.
-            self._before, self._counted, self._counted_ns = self._counted, self.count(), now
+            self._before, self._counted, self._counted_ns = self._counted, self.kernel_times(), now
 
 
-def _was_busy(before: Counted, after: Counted, gap_s: float, demand_s: float) -> bool:
+def _was_busy(before: KernelTimes, after: KernelTimes, gap_s: float, demand_s: float) -> bool:
     """Return whether the host ran for the whole gap, but was too busy for our threads.
 
     Args:
-        before: What the kernel had counted before the gap.
-        after: What it has counted after the gap.
-        gap_s: Seconds between the two looks.
-        demand_s: For how many of these seconds the thread that looks was on a core or waited for one.
+        before: The times before the gap.
+        after: The times after the gap.
+        gap_s: Seconds between the two readings of the clock.
+        demand_s: For how many of these seconds the main thread of the load was on a core or waited for a core.
     """
     waited_s = max(each - before.waited_s.get(number, 0.0) for number, each in after.waited_s.items())
     host_ran = after.cores_s - before.cores_s >= _BUSY_SHARE * gap_s * after.cores

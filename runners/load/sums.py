@@ -1,4 +1,4 @@
-"""The sum of some values and their number, from which a mean over several reports follows."""
+"""A sum of values with the number of values, so that a mean over several reports can be computed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

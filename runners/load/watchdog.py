@@ -75,13 +75,13 @@ WRITING: Final[Permanent] = (
         "the topic is gone: the broker answered {}; check whether the topic was deleted",
     ),
 )
-"""What a broker answers to a producer."""
+"""The errors of a broker's answers to a producer that no retry can change."""
 
 _DOWN_SIGNS: Final = (
     *("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE"),
     *("could not be established", "Couldn't resolve server", "disconnected"),
 )
-"""What a client says when it has no connection: librdkafka's errors, and texts of the Java client's `NetworkClient`."""
+"""Parts of a client's messages without a connection: librdkafka's errors, and texts of Java's `NetworkClient`."""
 
 
 def any_runs(brokers: Sequence[LocalBroker]) -> bool:
@@ -90,7 +90,7 @@ def any_runs(brokers: Sequence[LocalBroker]) -> bool:
 
 
 class DeliveryReport(Protocol):
-    """What a client has reported so far: deliveries, and errors.
+    """The deliveries and errors that a client has reported so far.
 
     Attributes:
         acknowledged: Number of successful deliveries.
@@ -132,14 +132,14 @@ class Watchdog:
     Attributes:
         clock: The benchmark's clock.
         stall_patience_s: Longest time in seconds without any delivery while the client still holds records.
-        outage_s: The same while brokers are down.
+        outage_s: Longest time in seconds without any delivery while brokers are down.
         disks: Folders on the disks that local brokers write to.
         min_free_disk_bytes: Free space that must remain on these disks.
         broker_alive: Function that returns whether any local broker still runs. It returns true if all brokers are
             remote.
-        pulse: Notices if this process stood still.
+        pulse: Raises an error if this process stood still.
         permanent: The errors that make a measurement impossible.
-        silence: The message if nothing comes for too long, with places for `silent_s` and `waiting`.
+        silence: The error message if no delivery comes for too long, with the placeholders `silent_s` and `waiting`.
     """
 
     clock: Clock
@@ -160,7 +160,7 @@ class Watchdog:
     _failed_before: int | None = None
 
     @classmethod
-    def over(
+    def for_run(
         cls,
         cluster: RunningCluster,
         limits: Limits,
@@ -175,7 +175,7 @@ class Watchdog:
             limits: The limits of the run.
             config: The config to measure. A record may wait for its `linger.ms` before anything is delivered.
             clock: The benchmark's clock.
-            pulse: Notices if the load stood still; by default, whether this process did.
+            pulse: Raises an error if the load stood still. None: a `Pulse` of this process.
         """
         brokers = cluster.local_brokers
         return cls(

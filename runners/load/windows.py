@@ -58,7 +58,7 @@ class Windows:
     series: list[TimePoint] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Begin without a window."""
+        """Set the totals to those of a load that has just begun."""
         self.last = self.origin
 
     def measure(
@@ -68,12 +68,12 @@ class Windows:
         forget: Callable[[], None],
         watch: Watch,
     ) -> tuple[Reading, Reading, bool]:
-        """Wait for the end of each window, until the schedule ends or `watch` stops the load.
+        """Collect all windows of a load, until the schedule ends or `watch` stops the load.
 
         Args:
             next_snapshot: Waits for the end of the next window, and returns the counters.
             read: Reads the counters that are needed only at both ends of the measured phase.
-            forget: Called at the end of the warm-up, to drop what was added up during it.
+            forget: Called at the end of the warm-up, to discard the sums of the warm-up.
             watch: Called with each window.
 
         Returns:

@@ -1,1 +1,1 @@
-"""What a run has measured: its result, and the histograms, end-to-end latencies and used resources in it."""
+"""The result of a run, with its histograms, end-to-end latencies and used resources."""

@@ -43,7 +43,7 @@ class SampledDeliveries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndToEnd:
-    """What the consumers beside a producer's load have seen.
+    """The end-to-end latencies of a measurement, and the counts of its consumers.
 
     Attributes:
         latency: Times from the intended send time of a record until a consumer had it.

@@ -179,7 +179,10 @@ class Counts:
         if not self.sole_writer:
             return f"the topic's growth differs from the acknowledged records by {more:+,}: other producers write to it"
         if more < 0 and self.acks == 0:
-            return f"{-more:,} records were lost on the way: acks=0 asks for no answer, so the client saw no loss"
+            return (
+                f"{-more:,} records were lost on the way: with acks=0 the broker sends no response, so the client saw "
+                "no loss"
+            )
         if more < 0:
             return f"LOSS: {-more:,} acknowledged records are not in the topic (did a lagging replica become leader?)"
         if self.retries and not self.idempotent:

@@ -1,4 +1,4 @@
-"""What a load, its host and the local brokers used, such as CPU time; alone, and merged from several loads."""
+"""The resources that a load, its host and the local brokers used, such as CPU time; also merged from several loads."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -7,6 +7,8 @@ resource use from them, for a config under a workload. The modules:
 - `settings`: the values of a config that the model uses;
 - `columns`: the numbers of many constants, settings or workloads as arrays, because one computation for all of them
   is faster;
+- `smoothing`: minimum and maximum without a kink;
+- `full_batches`: how many records a full batch has, and how full the batches of the Java client are;
 - `stages`: how many records a batch has, and what a record costs in each stage;
 - `performance`: throughput, latency and resource use.
 """

@@ -20,7 +20,8 @@ import numpy as np
 from runners.performance_model.columns import Array, Columns
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import Costs, Stages, least_of, most_of, slowest_stages
+from runners.performance_model.smoothing import least_of, most_of
+from runners.performance_model.stages import Costs, Stages, slowest_stages
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
@@ -188,7 +189,7 @@ class _Full:
         outrun = 1.0 / (1.0 + (stages.senders_s / backed_up_s) ** _OUTRUN_POWER)
         rate = 1.0 / stages.sender_s
         gather_s = stages.gather_s(rate)
-        opened = stages.opened_records(rate, gather_s, stages.spread(rate, gather_s))
+        opened = stages.opened_records(rate, gather_s, stages.spread(rate, gather_s), stages.full_records)
         carried = _carried_records(stages, 1.0 / stages.senders_s, opened, backed_up_s)
         batch = stages.full_records**outrun * carried ** (1.0 - outrun)
         costs = stages.costs(batch, held_bytes * outrun)
@@ -216,12 +217,13 @@ def _latency_s(
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
     """
     cluster, own_rate = stages.cluster, rate / stages.settings.producers
-    opened = stages.opened_records(own_rate, gather_s, spread)
+    full = stages.full_records_at(own_rate)
+    opened = stages.opened_records(own_rate, gather_s, spread, full)
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
     standing = np.minimum(stages.allowed_in_flight(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
-    fill_s = least_of(gather_s, stages.full_records * spread / own_rate)
+    fill_s = least_of(gather_s, full * spread / own_rate)
     late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
     busy = np.minimum(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s

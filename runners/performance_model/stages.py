@@ -14,17 +14,14 @@ from numpy.typing import NDArray
 
 from runners.performance_model.columns import Array, Columns
 from runners.performance_model.constants import CODECS, ClusterConstants, Codec
+from runners.performance_model.full_batches import FullBatches
 from runners.performance_model.settings import Settings
+from runners.performance_model.smoothing import least_of, most_of
 from runners.workload import Workload
 from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_overhead_bytes
 
 REQUEST_HEADER_BYTES: Final = 60.0
 """Bytes on the wire around a batch, which are not stored."""
-ESTIMATION_FACTOR: Final = 1.05
-"""By what the Java client multiplies the compressed size that it estimates, so that batches stay below their limit.
-
-Source: `MemoryRecordsBuilder.estimatedBytesWritten` of Kafka 4.3.
-"""
 _OVERHEAD_REMOVED_RATIO: Final = 0.6
 _HALF_COMPRESSED_BYTES: Final = 150.0
 """A codec removes little from a batch whose compressible part is smaller than this."""
@@ -32,24 +29,7 @@ _IDEMPOTENT_RATIO: Final = 1.03
 _NAGLE_RATIO: Final = 0.5
 _MOST_WAITING: Final = 0.8
 """The largest share of its time for which the client's thread serves other partitions while a batch waits for it."""
-_FILLED_RATIO: Final = 2 / 3
-"""Mean size of a batch of the Java client if all batches are full that can be, as a share of a full batch.
-
-The client changes the partition after two full batches, when a third one has its first record. The next request takes
-this batch along. Measured with records of 100 B, in batches of 16 KiB: 0.66 to 0.70 without a codec.
-"""
-_SOFT: Final = 4.0
 _NO_CODEC: Final = Codec(0.0, 0.0, 0.0)
-
-
-def least_of(one: Array, other: Array | float) -> Array:
-    """Return the smaller of two positive numbers, smoothed where they are nearly equal."""
-    return (one**-_SOFT + np.power(other, -_SOFT)) ** (-1 / _SOFT)
-
-
-def most_of(one: Array, other: Array) -> Array:
-    """Return the larger of two positive numbers, smoothed where they are nearly equal."""
-    return (one**_SOFT + other**_SOFT) ** (1 / _SOFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +44,7 @@ class WorkloadNumbers:
         partitions: Number of partitions of the topic.
         replication: Number of replicas of a partition.
         rate_records_per_s: The rate of all producers together; infinite if records are sent as fast as possible.
+        elapsed_s: For how long the producers have sent in the middle of the measured phase.
     """
 
     value_bytes: float
@@ -73,6 +54,7 @@ class WorkloadNumbers:
     partitions: int
     replication: int
     rate_records_per_s: float
+    elapsed_s: float
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
@@ -86,6 +68,7 @@ class WorkloadNumbers:
             workload.partitions,
             workload.replication,
             math.inf if rate is None else rate,
+            workload.warmup_s + workload.measured_s / 2.0,
         )
 
 
@@ -137,6 +120,7 @@ class Stages:
         settings: The client's settings for each load, shape (1, loads).
         load: The loads, shape (1, loads).
         record_bytes: Size of a record in an uncompressed batch.
+        full_batches: When a batch is full.
         full_records: Number of records in a full batch; 1 if a single record is larger than the batch limit.
         in_flight: Number of batches of a producer that may be in flight; infinite if it waits for no response.
         sender_s: Time of a record in the application's thread.
@@ -163,6 +147,7 @@ class Stages:
     settings: Columns
     load: Columns
     record_bytes: Array
+    full_batches: FullBatches
     full_records: Array
     in_flight: Array
     sender_s: Array
@@ -207,6 +192,15 @@ class Stages:
         network_byte_s = 1.0 / cluster.network_bytes_per_s + send_buffer_byte_s
         norm, producers = cluster.capacity_norm, settings.producers
         removed_ratio = load.compressibility_ratio * compression.removed_ratio
+        compressible_bytes = load.compressibility_ratio * value
+        full_batches = FullBatches.of(
+            settings,
+            load,
+            record,
+            removed_ratio * value,
+            _removed(removed_ratio, compressible_bytes) * value,
+            compression.compresses,
+        )
         compression_s = compression.byte_s * value
         sender_s = (cluster.sender_s_per_record + cluster.sender_s_per_byte * value) * contention
         sender_s = sender_s + compression_s * settings.application_compresses
@@ -216,7 +210,8 @@ class Stages:
             settings=settings,
             load=load,
             record_bytes=record,
-            full_records=_full_records(settings, record, removed_ratio * value),
+            full_batches=full_batches,
+            full_records=full_batches.usual_records(),
             in_flight=in_flight,
             sender_s=sender_s,
             senders_s=sender_s / producers,
@@ -235,7 +230,7 @@ class Stages:
             overhead_bytes=load.key_bytes
             + load.framing_bytes * (1.0 - _OVERHEAD_REMOVED_RATIO * compression.compresses),
             removed_ratio=removed_ratio,
-            compressible_bytes=load.compressibility_ratio * value,
+            compressible_bytes=compressible_bytes,
         )
 
     def gather_s(self, rate: Array) -> Array:
@@ -245,11 +240,23 @@ class Stages:
         goes to another partition, the thread sends the batches of all partitions before it comes back to this one. The
         rate is that of one producer, in records per second.
         """
-        busy = least_of(rate * (self.client_s + self.client_cached_s), _MOST_WAITING)
-        wake_s = self.cluster.wake_s / (1.0 - busy)
-        waiting = 1.0 + rate * (self.settings.linger_s + wake_s)  # no more partitions have a batch
+        linger_s = self.settings.linger_s
+        wait_s = self.request_wait_s(rate)
+        waiting = 1.0 + rate * (linger_s + wait_s)  # no more partitions have a batch
         in_turn = np.maximum(1.0, np.minimum(self.load.partitions, waiting) / self.settings.batches_per_request)
-        return self.settings.linger_s + wake_s * np.where(self.settings.sticky_s == 0, in_turn, 1.0)
+        return linger_s + wait_s * np.where(self.settings.sticky_s == 0, in_turn, 1.0)
+
+    def request_wait_s(self, rate: Array) -> Array:
+        """Return how long a batch that may be sent waits for the client's thread.
+
+        The rate is that of one producer, in records per second.
+        """
+        busy = least_of(rate * (self.client_s + self.client_cached_s), _MOST_WAITING)
+        return self.cluster.wake_s / (1.0 - busy)
+
+    def full_records_at(self, rate: Array) -> Array:
+        """Return the number of records in a full batch at a rate that the producer holds, in records per second."""
+        return self.full_batches.records_at(rate, self.request_wait_s(rate), self.load.elapsed_s)
 
     def spread(self, rate: Array, gather_s: Array) -> Array:
         """Return among how many partitions a producer's records go while one batch is open.
@@ -265,17 +272,19 @@ class Stages:
         undivided_s = least_of(open_s, self.settings.sticky_s)
         return open_s / (undivided_s + (open_s - undivided_s) / self.load.partitions)
 
-    def opened_records(self, rate: Array, gather_s: Array, spread: Array) -> Array:
+    def opened_records(self, rate: Array, gather_s: Array, spread: Array, full: Array) -> Array:
         """Return the number of records in a batch if batches are closed only by linger.ms or the batch size limit.
 
         Args:
             rate: The rate of one producer, in records per second.
             gather_s: What `gather_s` returns for this rate.
             spread: What `spread` returns for this rate.
+            full: Number of records in a full batch.
         """
-        by_bytes = self.settings.sticks_by_bytes * (self.load.partitions > 1)
-        filled = self.full_records * np.where(by_bytes, _FILLED_RATIO, 1.0 / (1.0 + self.left_ratio(rate)))
-        return 1.0 + least_of(rate * gather_s / spread, np.maximum(1e-9, filled - 1.0))
+        waited = rate * gather_s / spread
+        by_size = self.full_batches.mean_records(full, waited, rate, self.request_wait_s(rate))
+        by_size = by_size / (1.0 + self.left_ratio(rate))
+        return 1.0 + least_of(waited, np.maximum(1e-9, by_size - 1.0))
 
     def left_ratio(self, rate: Array) -> Array:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.
@@ -298,8 +307,7 @@ class Stages:
 
         A codec removes little from a small batch.
         """
-        compressible_bytes = batch_records * self.compressible_bytes
-        removed = self.removed_ratio * compressible_bytes / (compressible_bytes + _HALF_COMPRESSED_BYTES)
+        removed = _removed(self.removed_ratio, batch_records * self.compressible_bytes)
         headers = (BATCH_HEADER_BYTES + REQUEST_HEADER_BYTES) / batch_records
         return self.load.value_bytes * (1.0 - removed) + self.overhead_bytes + headers
 
@@ -382,6 +390,11 @@ class _Compression:
         )
 
 
+def _removed(removed_ratio: Array, compressible_bytes: Array) -> Array:
+    """Return the share of a value that the codec removes in a batch with these compressible bytes."""
+    return removed_ratio * compressible_bytes / (compressible_bytes + _HALF_COMPRESSED_BYTES)
+
+
 def _request_s(cluster: Columns, client_s: Array, broker_s: Array, responses_s: Array, producers: Array) -> Array:
     """Return the time between requests in the slowest stage after the senders, without the time for their records."""
     norm = cluster.capacity_norm
@@ -389,17 +402,3 @@ def _request_s(cluster: Columns, client_s: Array, broker_s: Array, responses_s: 
     host_s = np.where(cluster.shared_host, shared_s, own_s)
     each_s = (client_s**norm + broker_s**norm + responses_s**norm) ** (1 / norm) / producers
     return (each_s**norm + host_s**norm) ** (1 / norm)
-
-
-def _full_records(settings: Columns, record_bytes: Array, removed_bytes: Array) -> Array:
-    """Return the number of records in a full batch.
-
-    Args:
-        settings: The client's settings for each load.
-        record_bytes: Size of a record in an uncompressed batch, shape (1, loads).
-        removed_bytes: What the codec removes of a record in a large batch, shape (1, loads).
-    """
-    compressed_bytes = np.minimum(record_bytes, (record_bytes - removed_bytes) * ESTIMATION_FACTOR)
-    counted_bytes = np.where(settings.counts_compressed, compressed_bytes, record_bytes)
-    by_bytes = (settings.batch_bytes - BATCH_HEADER_BYTES) // counted_bytes
-    return np.maximum(1.0, np.minimum(np.minimum(settings.batch_records, by_bytes), settings.queue_records))

@@ -19,7 +19,7 @@ class Placement:
     consumer_zone: str | None = None
 
     def zones_of_workers(self, producers: int) -> list[str | None]:
-        """Return the zone of each worker of a job: one for each producer, and at last the one that runs the consumers.
+        """Return the zone of each worker of a job: one for each producer, and last the worker of the consumers.
 
         None stands for any node. Without a zone for the consumers, they have no worker of their own.
         """
@@ -36,7 +36,7 @@ def zones_without_ray(key: str, zones: str) -> RayUnfit:
 
     Args:
         key: The key of the file that names the zones.
-        zones: The zones.
+        zones: The zones in the file, as text for the message.
     """
     return RayUnfit(
         f"{key} names zones of an existing Ray cluster, but executor.ray_address is missing for {zones}: give "

@@ -6,8 +6,8 @@ measurements are merged.
 The driver, which is the process that runs the study, sets one moment at which all producers of a job start
 (`StartingAt`). At that moment each producer opens its client and then starts its load. So the loads begin a little
 apart, usually still in the warm-up. If they began further apart than 5 % of the measured phase, the merged measurement
-has a warning. If they began further apart than half of it, and than a second, the job is repeated once; if that happens
-again, the outcome is an error.
+has a warning. If they began more than half of the measured phase and more than a second apart, the job is repeated
+once; if that happens again, the outcome is an error.
 """
 
 import os
@@ -31,11 +31,11 @@ from search_spaces.errors import ConfigError
 
 Outcome = Measurement | RunnerError | ConfigError
 CONSUMERS_START_S: Final = 3.0
-"""How long consumers may take to start beside the first of several producers. If they take longer, it begins later."""
+"""How long the consumers beside the first producer may take to start. If they take longer, it begins late."""
 _TOGETHER_RATIO: Final = 0.05
 """Producers that began further apart than this share of the measured time give a warning."""
 _MOST_APART_RATIO, _MOST_APART_S = 0.5, 1.0
-"""Producers that began further apart than this share of the measured time, and than this time, give no measurement."""
+"""Producers that began further apart than both this share of the measured time and this time give no measurement."""
 _ATTEMPTS: Final = 2
 
 
@@ -67,7 +67,8 @@ class Job:
         """Return how long the producers wait for their common start: not at all if there is only one.
 
         Args:
-            lead_s: How long they wait without consumers. Consumers start before the first producer and need more time.
+            lead_s: How long the producers wait if there are no consumers, in seconds. Consumers start before the first
+                producer and need more time.
         """
         if len(self.runners) == 1:
             return 0.0
@@ -158,13 +159,13 @@ class StartingAt:
 def runner_of(job: Job, producer: int, begin_unix_s: float, longest_s: float, host: ConsumerHost = THIS_HOST) -> Runner:
     """Return the runner of one producer of a job, which waits for the common start.
 
-    The first producer has the consumers beside it, which start before it. They read what all producers write.
+    The consumers run beside the first producer and start before it. They read the records of all producers.
 
     Args:
         job: The job.
         producer: The number of the producer, from 0.
         begin_unix_s: The common start, in seconds since 1970 on the clock of the producer's host.
-        longest_s: The longest wait for it, in seconds.
+        longest_s: The longest wait for the common start, in seconds.
         host: Where the consumers run.
     """
     runner = StartingAt(job.runners[producer], begin_unix_s, longest_s)
@@ -313,8 +314,8 @@ class Underway:
     def repeatable(self) -> bool:
         """Whether to run the job again: it gave no measurement, and has an attempt left.
 
-        It gives none if a worker was lost or stood still, or if the producers began too far apart, as new Java
-        processes do.
+        A job gives no measurement if a worker was lost or stood still, or if the producers began too far apart. New
+        Java processes may begin so far apart.
         """
         lost = any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values())
         return (lost or self._too_far_apart) and self.attempts < _ATTEMPTS
@@ -336,8 +337,8 @@ class Underway:
         return Done(self.job, self._outcome(), self.attempts, worker, in_all)
 
     def _outcome(self) -> Outcome:
-        # The reports are in the order of their arrival. The first error is the cause of the others, except that a
-        # lost worker is always the cause, and so is one that stood still.
+        # The reports are in the order of their arrival. The first error is the cause of the others, unless a worker was
+        # lost or stood still: that is always the cause.
         errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
         for error in errors:
             if isinstance(error, WorkerLost):

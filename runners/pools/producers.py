@@ -17,7 +17,7 @@ from runners.workload import Workload
 def share(workload: Workload, producers: int, producer: int) -> Workload:
     """Return the part of a workload that one producer sends.
 
-    Each producer gets an equal part of a paced rate and its own seed. The first one has the consumers beside it.
+    Each producer gets an equal part of a paced rate and its own seed. The first producer also gets the consumers.
 
     Args:
         workload: The whole workload.
@@ -97,11 +97,11 @@ def merge_windows(windows: Sequence[Window]) -> Window:
 
 
 def _latency(histograms: Sequence[Histogram], sample_ratios: Sequence[float]) -> Histogram:
-    """Merge the latencies of several producers, so that each producer counts by its deliveries.
+    """Merge the latencies of several producers, weighted by the number of their deliveries.
 
-    Producers may have recorded different shares of their deliveries, and unweighted the one with the largest share
-    would count too much. The result has about as many values as were recorded. If a share is unknown (0), nothing is
-    weighted.
+    Producers may have recorded different shares of their deliveries. Without weights, the producer with the largest
+    share would count too much. The result has about as many values as were recorded. If a share is unknown (0), nothing
+    is weighted.
 
     Args:
         histograms: The recorded latencies of each producer.

@@ -17,13 +17,14 @@ from runners.pools.ray_crew import unpacked
 from runners.pools.ray_seats import reason
 from runners.runner import WatchDecision
 
-_ASKED: Final = 50
-"""How many times the other clock is asked, which takes about 0.1 s.
+_CLOCK_READINGS: Final = 50
+"""Number of readings of the other host's clock, which take about 0.1 s together.
 
-The error is part of each end-to-end latency, so it is worth more questions than the common start of several producers.
+The error of the clock offset is part of each end-to-end latency. So we read the clock more often than for the common
+start of several producers.
 """
 _PATIENCE_S: Final = 60.0
-"""The longest time without a message. Consumers may take so long to start, and then send one each second."""
+"""The longest time without a message. Consumers may take this long to start. Later they send a message each second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class RayConsumerHost(ConsumerHost):
         actor: Ray's handle of the worker that runs the consumers.
         name: Name of that worker.
         run: Number of the run, by which it can be stopped.
-        patience_s: If it sends no message for this many seconds, it counts as lost.
+        patience_s: A worker that sends no message for this many seconds counts as lost.
     """
 
     actor: Any
@@ -66,7 +67,7 @@ class RayConsumerHost(ConsumerHost):
     def offset(self) -> Offset | None:
         if self._asked(self.actor.clock_id) == clock_id():
             return None
-        return offset_of(lambda: float(self._asked(self.actor.monotonic)), time.monotonic, _ASKED)
+        return offset_of(lambda: float(self._asked(self.actor.monotonic)), time.monotonic, _CLOCK_READINGS)
 
     def _messages(self, load: TopicConsumption) -> Iterator[Any]:
         import ray

@@ -37,7 +37,7 @@ _ATTEMPTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class StartedWorker:
-    """What the process that runs the study knows about a Ray worker that has started.
+    """A Ray worker that has started, as the process that runs the study sees it.
 
     Attributes:
         actor: Ray's handle of the worker.
@@ -218,41 +218,41 @@ class Worker:
             Each window when it ends, and at last the producer's report.
             Windows and report are pickled and compressed; `unpacked` decodes them.
         """
-        told: queue.SimpleQueue[Window | WorkerReport] = queue.SimpleQueue()
+        messages: queue.SimpleQueue[Window | WorkerReport] = queue.SimpleQueue()
 
         def work() -> None:
-            told.put(produce(runner, config, workload, told.put, lambda: self._stopped_run == run))
+            messages.put(produce(runner, config, workload, messages.put, lambda: self._stopped_run == run))
 
         threading.Thread(target=work, name=f"tuner-run-{run}", daemon=True).start()
         message: Window | WorkerReport | None = None
         while not isinstance(message, WorkerReport):
-            message = told.get()
+            message = messages.get()
             yield packed(message)
 
     def consume(self, run: int, load: TopicConsumption) -> Iterator[bytes]:
         """Run the consumers of a job. The number `run` identifies this run in a later call of `stop`.
 
         Yields:
-            None when all consumers read, then each window when it ends, and at last what was measured, or the error
+            None when all consumers have begun to read, then each window when it ends, and last the result or the error
             that prevented it. `unpacked` decodes them.
         """
-        told: queue.SimpleQueue[ReadWindow | Consumption | BaseException | None] = queue.SimpleQueue()
+        messages: queue.SimpleQueue[ReadWindow | Consumption | BaseException | None] = queue.SimpleQueue()
 
         def watch(window: ReadWindow) -> WatchDecision:
-            told.put(window)
+            messages.put(window)
             return WatchDecision.STOP if self._stopped_run == run else WatchDecision.GO_ON
 
         def work() -> None:
             try:
-                seen = load.run(watch, lambda _: told.put(None))
-                told.put(replace(seen, warnings=(*seen.warnings, *priority_warnings())))
+                seen = load.run(watch, lambda _: messages.put(None))
+                messages.put(replace(seen, warnings=(*seen.warnings, *priority_warnings())))
             except BaseException as error:  # noqa: BLE001 - raised again in the worker that waits for the consumers
-                told.put(error)
+                messages.put(error)
 
         threading.Thread(target=work, name=f"tuner-consumers-{run}", daemon=True).start()
         message: ReadWindow | Consumption | BaseException | None = None
         while not isinstance(message, Consumption | BaseException):
-            message = told.get()
+            message = messages.get()
             yield packed(message)
 
 

@@ -6,8 +6,8 @@ actor ends with this process, however the process ends. The workers of a job run
 on its own node if there are enough nodes. All workers of a job begin at the same moment of our clock. If a node leaves,
 the job that used the node is repeated once on the remaining nodes.
 
-Ray itself is told to repeat no job and to restart no worker. A process can have only one pool at a time. Results arrive
-as a stream of small compressed messages, so nothing stays in Ray's object store.
+Ray itself is configured to repeat no job and to restart no worker. A process can have only one pool at a time. Results
+arrive as a stream of small compressed messages, so nothing stays in Ray's object store.
 """
 
 import contextlib
@@ -248,7 +248,7 @@ class _Slot:
     """The workers for one job at a time, and the job that they run.
 
     Attributes:
-        crew: The workers.
+        crew: The Ray workers of this slot.
         streams: Streams of messages from the running producers, by the producer's number.
         silent_s: For how many seconds each producer has sent no message, by the producer's number.
         underway: The running job; None if the workers are free.

@@ -1,7 +1,7 @@
 """Reserves cores for workers on the nodes of a Ray cluster.
 
 The cores for the workers of a job are reserved together, in the requested zones, and on different nodes if possible. A
-list of zones has one for each worker, and None where the worker may run on any node.
+list of zones has one entry per worker: its zone, or None if the worker may run on any node.
 """
 
 import time
@@ -57,8 +57,8 @@ def fit(nodes: Sequence[RayNode], zone: str | None) -> list[RayNode]:
     return [node for node in nodes if node.cpus >= 1 and (zone is None or resource_of(zone) in node.zones)]
 
 
-def missing(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None:
-    """Return the part of a message that names the requested zones (groups of nodes) without any core.
+def missing_zones(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None:
+    """Return the part of a message that names the requested zones (groups of nodes) in which no node offers a core.
 
     The result is None if every requested zone has a node that offers a core.
     """
@@ -73,13 +73,13 @@ def missing(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None
     return None
 
 
-def apart(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> bool:
+def one_node_each(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> bool:
     """Return whether each worker of a job can have a node of its own."""
     enough = all(len(fit(nodes, zone)) >= wanted for zone, wanted in Counter(zones).items())
     return enough and len({node.id for zone in set(zones) for node in fit(nodes, zone)}) >= len(zones)
 
 
-def crowd(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str:
+def crowding_warning(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str:
     """Return the warning that the workers of a job have to share nodes."""
     hosts = sorted({node.host for zone in set(zones) for node in fit(nodes, zone)})
     return (
@@ -94,7 +94,7 @@ class Seats:
 
     Attributes:
         ray: The module `ray`, connected.
-        cluster: The cluster.
+        cluster: Address and settings of the Ray cluster.
         tell: Called with a sentence if we have to wait for nodes or cores, or if workers share nodes.
         job_modules: The modules that each node must be able to import, as the jobs need them.
     """
@@ -119,7 +119,7 @@ class Seats:
             RayUnfit: A zone has no node, or a node has other versions or can't reach the Kafka cluster.
         """
         deadline = time.monotonic() + self.cluster.wait_s if deadline is None else deadline
-        while lack := missing(nodes := RayNode.all_of(self.ray), zones) or self._checked_for(nodes, zones):
+        while lack := missing_zones(nodes := RayNode.all_of(self.ray), zones) or self._checked_for(nodes, zones):
             self._wait_or_refuse(lack, deadline)
         return nodes
 
@@ -148,7 +148,7 @@ class Seats:
         """Check the software of each node on which a worker may run, once for each node.
 
         Returns:
-            None if all of them fit; a part of a message if one has left meanwhile.
+            None if all these nodes fit; a part of a message if a node has left meanwhile.
         """
         wanted = (node for zone in dict.fromkeys(zones) for node in fit(nodes, zone))
         new = {node.id: node for node in wanted if node.id not in self._checked}
@@ -190,7 +190,7 @@ class Seats:
         return answers
 
     def _try_to_reserve(self, nodes: Sequence[RayNode], zones: Sequence[str | None], deadline: float) -> Any | None:
-        strict = apart(nodes, zones)
+        strict = one_node_each(nodes, zones)
         bundles = [{"CPU": 1.0} | ({} if zone is None else {resource_of(zone): _TINY}) for zone in zones]
         group = self.ray.util.placement_group(bundles, strategy="STRICT_SPREAD" if strict else "SPREAD")
         # Each wait is short, because signals are not handled during a wait.
@@ -199,7 +199,7 @@ class Seats:
                 self.release(group)
                 return None
         if not strict:
-            self._tell_once(crowd(nodes, zones))
+            self._tell_once(crowding_warning(nodes, zones))
         return group
 
     def _no_room(self, zones: Sequence[str | None]) -> str:

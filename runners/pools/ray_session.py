@@ -58,7 +58,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
     """Start Ray on this host with room for `workers` workers, and stop it at the end.
 
     There may be more workers than cores. Ray listens only on loopback addresses and accepts only clients that have our
-    token. The caller's RAY_ variables don't count here: they could turn both off.
+    token. The caller's RAY_ variables are ignored, because they could turn off both protections.
 
     Args:
         home: Our folder for the token file, which only its owner can read.
@@ -71,7 +71,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
         GeneratorError: Ray did not start.
     """
     with temporary_folder(_RECORD_KIND, "kt-ray-", _short_folder()) as place:
-        # Ray lets every user write to its folder, so this is one inside ours, which only we may enter.
+        # Ray lets every user write to its folder. So its folder lies inside ours, which only we may enter.
         inner = place / "r"
         inner.mkdir()
         folder = str(inner)
@@ -148,16 +148,16 @@ def hold(ray: Any, target: str, on_wait: Say) -> Any:
         ray.get_runtime_context().get_node_id(), soft=False
     )
     guard = ray.remote(_Guard).options(name=name, num_cpus=0, max_restarts=0, scheduling_strategy=here)
-    told = False
+    waited = False
     while True:
         with contextlib.suppress(ValueError):  # the name is taken
             held = guard.remote(whoami())
             ray.get(held.holder.remote())
             return held
-        if not told:
+        if not waited:
             with contextlib.suppress(ValueError, ray.exceptions.RayError):  # the holder has ended meanwhile
                 on_wait(ray.get(ray.get_actor(name).holder.remote()))
-                told = True
+                waited = True
         time.sleep(_POLL_S)
 
 

@@ -57,7 +57,7 @@ class SimulatedNoise:
         latency_run_ratio: float | None,
         latency_window_ratio: float | None,
     ) -> "SimulatedNoise":
-        """Return the noise. For None, windows become as noisy as runs, and latencies become as noisy as rates."""
+        """Return the noise; None for windows means the noise of runs, None for latencies means the noise of rates."""
         window = run_ratio if window_ratio is None else window_ratio
         return cls(
             run_ratio,

@@ -1,7 +1,7 @@
-"""Reads from a socket, and tells when the bytes arrived in the kernel.
+"""Reads bytes from a socket, and returns when they arrived in the kernel.
 
-Waking up and reading takes this process tens of microseconds, and much more if all cores are busy. The bytes leave in
-time nevertheless, because their delay counts from the moment of their arrival. Source: SO_TIMESTAMPNS in socket(7).
+Waking up and reading takes this process tens of microseconds, and much more if all cores are busy. The bytes still
+leave in time, because their delay counts from the moment of their arrival. Source: SO_TIMESTAMPNS in socket(7).
 """
 
 import socket
@@ -10,9 +10,9 @@ import time
 from typing import Final
 
 OLDEST_NS: Final = 5_000_000
-"""How long ago bytes count as having arrived at most when they are read.
+"""Bytes count as having arrived at most this long before they are read.
 
-If this process wakes up late by less, the link has sent meanwhile, and no bandwidth is lost.
+If this process wakes up late by less than this, the link has sent meanwhile, and no bandwidth is lost.
 """
 _SO_TIMESTAMPNS: Final = 35
 _TIMESTAMP: Final = struct.Struct("qq")
@@ -21,7 +21,7 @@ _NS_PER_S: Final = 1_000_000_000
 
 
 def note_arrivals(source: socket.socket) -> None:
-    """Have the kernel note when bytes arrive at a socket."""
+    """Let the kernel record when bytes arrive at a socket."""
     source.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
 
 

@@ -5,8 +5,8 @@ A chunk that arrives at a moment t passes the link's bandwidth after the chunks 
     sent    = max(t, sent of the chunk before) + bytes / bandwidth
     leaves  = sent + delay
 
-So the delay does not limit the throughput: the line holds all bytes that are on their way. No socket and no clock is
-used here.
+So the delay does not limit the throughput: the line holds all bytes that are on their way. This module uses no socket
+and no clock.
 """
 
 from collections import deque
@@ -17,16 +17,16 @@ from runners.zones.link import LinkDirection
 SLICE_S: Final = 0.00025
 """How long the link sends one chunk. A chunk leaves as a whole, so shorter ones are smoother and cost more CPU time."""
 AHEAD_NS: Final = 1_000_000
-"""How far in advance chunks are taken that the bandwidth lets pass later.
+"""The line takes a chunk up to this long before the link can send it.
 
-If this process wakes up late by less, the link has bytes to send without a gap.
+If this process wakes up late by less than this, the link has bytes to send without a gap.
 """
 PACKET_BYTES: Final = 1_460
-"""The smallest limit for a chunk: the payload of one packet in an Ethernet. Only below 6 MB/s does it matter."""
+"""The smallest limit for a chunk: the payload of one Ethernet packet. It matters only below 6 MB/s."""
 CHUNK_BYTES: Final = 256 * 1024
-"""The limit for a chunk without a limit of bandwidth."""
+"""The limit for a chunk if the bandwidth has no limit."""
 LINE_BYTES: Final = 256 * 1024 * 1024
-"""How many bytes a direction holds before it takes no more. Then the senders have to wait."""
+"""The most bytes that a direction holds. When it is full, the senders have to wait."""
 
 Owner = TypeVar("Owner")
 
@@ -60,8 +60,8 @@ class DelayLine(Generic[Owner]):
 
         Args:
             arrived_ns: When the chunk arrived, by any monotonic clock.
-            owner: What it belongs to.
-            data: The bytes. None marks the end of what the owner sends, which takes the same time.
+            owner: The owner of the chunk, such as a connection.
+            data: The bytes. None marks the end of the owner's bytes, and takes the same time on the link.
         """
         if data is not None:
             self.held_bytes += len(data)
@@ -97,5 +97,5 @@ class DelayLine(Generic[Owner]):
         return leaves_ns if data is not None and len(data) == self.chunk_bytes else leaves_ns - lead_ns
 
     def takes_ns(self) -> int | None:
-        """Return from when on the line takes a chunk; None if bytes must be accepted by their receivers first."""
+        """Return when the line can take the next chunk; None if receivers must accept bytes first."""
         return int(self._free_ns) - AHEAD_NS if self.held_bytes < LINE_BYTES else None

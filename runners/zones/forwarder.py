@@ -18,7 +18,7 @@ from runners.zones.streams import STREAM_BYTES, Flow, Stream
 from runners.zones.timer import Timer
 
 MAX_LEAD_NS: Final = 100_000
-"""How much earlier than a chunk leaves the timer may be set, because waking up takes that long."""
+"""Upper limit on how much earlier than a chunk leaves the timer is set, because waking up takes time."""
 _LEAD_SHARE: Final = 16
 _CHECK_S: Final = 0.2
 _EVENTS: Final = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
@@ -39,7 +39,7 @@ class Forwarder:
         Args:
             listeners: Listening sockets that do not block.
             host: The host to forward to.
-            link: The link.
+            link: Delay and bandwidth of each direction.
 
         Raises:
             OSError: The kernel gives no timer.
@@ -119,7 +119,7 @@ class Forwarder:
             stream.waiting.append(stream)
 
     def _read(self, now_ns: int) -> None:
-        """Read a chunk from each stream that has some, as far as the link takes them."""
+        """Read a chunk from each stream that has bytes to read, as long as the link takes chunks."""
         for flow in self._flows:
             waiting, takes_ns = flow.waiting, flow.line.takes_ns
             for _ in range(len(waiting)):
@@ -149,7 +149,7 @@ class Forwarder:
         stream.held_bytes += len(data)
         stream.line.take(arrived_ns, stream, data)
         if len(data) == wanted or stream.ending:
-            self._queue(stream)  # otherwise everything was read, and `epoll` tells when there is more
+            self._queue(stream)  # otherwise everything was read, and `epoll` reports when there is more
 
     def _release(self, now_ns: int) -> None:
         """Send the chunks that leave the link now."""
@@ -179,7 +179,7 @@ class Forwarder:
                     return
                 sent = stream.target.send(data)
             except BlockingIOError:
-                return  # `epoll` tells when it accepts more
+                return  # `epoll` reports when it accepts more
             except OSError:
                 self._close(stream)
                 return

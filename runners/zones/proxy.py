@@ -23,7 +23,7 @@ from runners.zones.link import Link
 
 _BACKLOG: Final = 128
 _LINE_BYTES: Final = 4096
-"""How much a pipe keeps in one piece. Source: PIPE_BUF, pipe(7)."""
+"""The longest write to a pipe that arrives in one piece. Source: PIPE_BUF, pipe(7)."""
 
 
 def main() -> int:
@@ -45,7 +45,8 @@ def main() -> int:
         if os.getppid() != owner:
             return False
         try:
-            # A line comes in one piece: the owner waits for the answer to the one before, and a pipe keeps it whole.
+            # A line comes in one piece: the owner waits for the answer to the line before, and a pipe does not split a
+            # short line.
             orders = os.read(sys.stdin.fileno(), _LINE_BYTES)
         except BlockingIOError:
             return True

@@ -1,4 +1,4 @@
-"""What the forwarder knows of a connection in one direction, and of one direction of the link."""
+"""The forwarder's state of one direction of a connection (`Stream`) and of the link (`Flow`)."""
 
 import socket
 from collections import deque
@@ -8,12 +8,12 @@ from runners.zones.delay_line import AHEAD_NS, DelayLine
 from runners.zones.link import LinkDirection
 
 STREAM_BYTES: Final = 64 * 1024 * 1024
-"""How many bytes of one connection and direction are held, before no more are read from the connection.
+"""The limit on the bytes that one direction of a connection holds. Above it, no more bytes are read.
 
 This limits one connection to 335 MB/s at a delay of 200 ms.
 """
 QUEUE_S: Final = 0.01
-"""How long a limited direction takes to send what waits before it in the kernel. A larger buffer would add latency."""
+"""The size of the kernel's buffer before the link, in seconds of sending. A larger buffer would add latency."""
 MIN_QUEUE_BYTES: Final = 128 * 1024
 
 
@@ -28,7 +28,7 @@ class Stream:
         queued: Whether the stream is in the queue of streams that may have bytes to read.
         full: Whether reading waits until the target has accepted bytes.
         ending: Whether the source has ended or failed, so that it must be read to its end.
-        read, ended: Whether the end was read, and whether the target was told.
+        read, ended: Whether the end was read, and whether it was passed on to the target.
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
 """The domains of knobs: a range of numbers, a list of numbers, or a list of words.
 
-A domain is the set of values that a knob may have. A chooser, such as an Optuna trial, picks one of these values
-when the domain asks for it. The domain can also tell which answer of a chooser leads to a given value. Two choosers
-are defined here: `RangeEnds` picks the ends of ranges, and `Odometer` goes through the points of a grid.
+A domain is the set of values that a knob may have. A chooser, such as an Optuna trial, picks one of these values when
+the domain asks for it. The domain can also compute which answer of a chooser leads to a given value. Two choosers are
+defined here: `RangeEnds` picks the ends of ranges, and `Odometer` goes through the points of a grid.
 """
 
 import math
@@ -18,7 +18,7 @@ _SLACK: Final = 1e-9
 class Chooser(Protocol):
     """The source of a knob's value: an Optuna trial, a point of a grid, a random generator, or a recorded answer.
 
-    The bounds `low` and `high` are allowed values too. The same knob is always asked for with the same method and, for
+    The bounds `low` and `high` are allowed values too. For the same knob, always the same method is called and, for
     `choice`, with the same choices. The bounds of a number may differ from config to config.
     """
 
@@ -114,7 +114,7 @@ class Range:
         return self.text_of(answer)
 
     def text_of(self, answer: float) -> str:
-        """Return the value that an answer of a chooser stands for, as text."""
+        """Convert a chooser's answer to the value that it stands for, as text."""
         slack = _SLACK * abs(answer)
         if self.special is not None and not self.low - slack <= answer <= self.high + slack:
             return _number(self.special)
@@ -263,9 +263,9 @@ class RangeEnds:
 class Odometer:
     """A chooser that goes through all combinations of grid points, like the wheels of an odometer.
 
-    Every parameter has a wheel, and the last wheel turns fastest. Some parameters are asked for only in some
-    combinations, such as the level of a codec. They have a wheel only in these combinations, so that no combination
-    is repeated because of a parameter that is not asked for.
+    Every parameter has a wheel, and the last wheel turns fastest. Some parameters, such as the level of a codec, are
+    needed only in some combinations. They have a wheel only in these combinations, so that no combination is repeated
+    because of a parameter that it does not need.
     """
 
     def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None = None) -> None:

@@ -25,7 +25,7 @@ class Effective:
         catalogue: Catalogue,
         derived: Callable[["Effective", str], str | None],
     ) -> None:
-        """Take the given values, and what is known of the client's defaults.
+        """Take the given values, and the client's defaults.
 
         Args:
             given: The config's given values: canonical values by canonical name.

@@ -1,4 +1,4 @@
-"""What a knob is: a property of the producer that is worth searching, with its range; and what a starting point is.
+"""The types `Knob` (a producer property that is worth searching, with its range) and `StartingPoint`.
 
 The knobs of each client are in its folder.
 """

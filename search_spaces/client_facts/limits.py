@@ -1,4 +1,4 @@
-"""What limits the size of records and batches: by the client, by its queue, and by the topic.
+"""The limits on the sizes of records and batches, which the client, its queue and the topic set.
 
 The limits of each client are in its folder.
 """
@@ -13,7 +13,7 @@ from search_spaces.errors import RuleBroken
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """How large records and batches of a client may be.
+    """The limits of a client on the sizes of records and batches.
 
     Attributes:
         largest_message: The property that limits the size of a record.

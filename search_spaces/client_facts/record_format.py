@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
-"""How the records of a batch can be compressed."""
+"""The codecs of a batch; `none` stands for no compression."""
 BATCH_HEADER_BYTES: Final = 61
 # The fields that always take one byte: the attributes and the header count, and the timestamp delta if the records of a
 # batch are created within 63 ms.

@@ -50,7 +50,7 @@ class RuleOutcome(StrEnum):
     REFUSED = "refused"
     """The client does not start, or can't send."""
     IGNORED = "ignored"
-    """The client starts, but a value does nothing, or something else than it says."""
+    """The client starts, but a value has no effect, or another effect than its text says."""
     UNMEASURED = "unmeasured"
     """The client does what the config says, but the load generator can't."""
 
@@ -67,7 +67,7 @@ class Rule:
         broken: Returns the values that break the rule, as text; None if the rule is kept.
         idle: The property that has no effect in a config that breaks the rule, and may be left out; "" if the config
             does not work at all, or does something else.
-        outcome: What comes of a config that breaks the rule.
+        outcome: What happens to a config that breaks the rule.
     """
 
     name: str

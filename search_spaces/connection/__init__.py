@@ -1,1 +1,1 @@
-"""How to reach a cluster and how to log in, for both clients."""
+"""Connection properties: how to reach a cluster and how to log in, for both clients."""

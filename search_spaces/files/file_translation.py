@@ -1,6 +1,6 @@
 """Translation of a producer's properties file for the other client, property by property.
 
-`search_spaces.translation` translates the config. This module shows what it did.
+`search_spaces.translation` translates the config. This module lists each property with its translation.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class TranslatedProperty:
         twin: The twin's name; "" if there is none.
         twin_value: The twin's value in force in the translation, as people write it.
         written: Whether the translation sets the twin.
-        note: What is special about the row; "" if nothing is.
+        note: A remark about the row; "" for none.
     """
 
     name: str
@@ -48,10 +48,11 @@ class FileTranslation:
     """A producer's properties file, translated for the other client. The translation is not measured.
 
     Attributes:
-        source: What the file says.
+        source: The config of the file.
         target: The translation. Its guarantee is at least that of `source`.
-        rows: The properties of the file, and then those that only the translation writes out.
-        notes: What was set aside, and differences between the clients that matter here, one sentence each.
+        rows: The properties of the file, followed by the properties that only the translation sets.
+        notes: One sentence for each property that was set aside, and for each difference between the clients that
+            matters here.
     """
 
     source: ProducerConfig
@@ -71,7 +72,7 @@ class FileTranslation:
 
     @property
     def guarantees(self) -> tuple[Guarantee, Guarantee]:
-        """What the file promises, and what its translation promises."""
+        """The guarantee of the file, and the guarantee of its translation."""
         return Guarantee.of(self.source), Guarantee.of(self.target)
 
 
@@ -81,9 +82,9 @@ def translate_file(
     """Translate a producer's properties file for the other client.
 
     Args:
-        path: The file.
+        path: Path of the properties file.
         written_for: The client that the file is for. With `FileClient.AUTO`, its properties or `target` must show it.
-        target: The client to translate for; None for the one that the file is not for.
+        target: The client to translate for; None: the client that the file is not for.
         version: The release of the Java client, such as "3.6.2" or "3.6"; None for the newest one that is known.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What to write into a producer's file so that the producer runs with another config."""
+"""Computes the properties to paste into a producer's file so that the producer runs with another config."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
     that was left out when the file was read.
 
     Args:
-        config: The config that the producer shall have.
+        config: The config that the producer should have.
         file: The properties of the file: canonical values by canonical name.
         everything: Whether to return all properties of the config, also those that have the client's default.
     """

@@ -36,8 +36,8 @@ class ProducerFile:
 
     Attributes:
         values: Producer properties of that client: canonical names and values.
-        notes: Sentences for the user: what was set aside, and what was translated. They hold no value that was set
-            aside, which may be a secret.
+        notes: Sentences for the user: which properties were set aside, and what was translated. They do not show the
+            values of properties that were set aside, because a value may be a secret.
         client: The client that is measured.
         transaction_timeout_ms: The timeout of transactions; None if the producer of the file is not transactional.
     """
@@ -58,7 +58,7 @@ class ProducerFile:
         return ProducerConfig.parse(self.values, self.client)
 
     def check_floor(self, name: str, floor: Guarantee | None) -> None:
-        """Check that a weakest guarantee that the user asks for suits the producer of the file.
+        """Check that the weakest guarantee that the user requires suits the producer of the file.
 
         Args:
             name: The name of the guarantee.
@@ -86,7 +86,7 @@ def read_producer_file(
     translation promises at least what the file promises.
 
     Args:
-        path: The file.
+        path: Path of the properties file.
         written_for: The client that the file is for. With `FileClient.AUTO`, this shows in properties that only one of
             the clients has. A file without such a property is for the client that is measured.
         client: The client that is measured; None for librdkafka.

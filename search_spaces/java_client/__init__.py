@@ -1,1 +1,1 @@
-"""What is known of the Java client: its properties, roles, rules, knobs and limits, by version."""
+"""The facts about the Java client: its properties, roles, rules, knobs and limits, by version."""

@@ -20,7 +20,7 @@ BUFFER: Final = "buffer.memory"
 # The most bytes that a record's fixed fields can take. Source: MAX_RECORD_OVERHEAD of DefaultRecord in kafka-clients.
 _MOST_RECORD_BYTES: Final = 21
 QUEUED_RECORD_BYTES: Final = 150
-"""What the client keeps on the heap for a record that waits: its callback, its future and an entry of its batch."""
+"""Bytes of heap for a record that waits, besides its data: its callback, its future and an entry of its batch."""
 MOST_HEAP_BYTES: Final = 4 << 30
 """The largest heap that a measurement gives the client.
 
@@ -28,7 +28,7 @@ In it, a `buffer.memory` of 256 MiB can be full of records of 10 B, whose object
 collector has room.
 """
 _HEAP_ROOM_BYTES: Final = 256 << 20
-"""What the process needs besides the records that wait: the pool of payload, classes, and room for the collector."""
+"""Bytes of heap besides the waiting records: the payload pool, classes, and room for the garbage collector."""
 _LEAST_FRAMING_BYTES: Final = 7
 """The least that a record takes in a batch besides key and value. Source: record format v2."""
 

@@ -17,8 +17,8 @@ from search_spaces.java_client.versions import Minor
 from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property, major_and_minor
 from search_spaces.properties.roles import Role
 
-# What the client's own list does not say.
-_ANY_CASE: Final = "metadata.recovery.strategy"  # of the words of all other properties, the client compares the case
+# Facts that the client's own list of properties lacks.
+_ANY_CASE: Final = "metadata.recovery.strategy"  # for all other properties, the client compares the case of the words
 _LONGEST_LINGER_MS: Final = 2**31 - 1  # KafkaProducer.lingerMs lowers longer ones without a word
 _MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 

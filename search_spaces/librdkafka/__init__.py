@@ -1,1 +1,1 @@
-"""What is known of librdkafka: its properties, roles, rules, knobs and limits."""
+"""The facts about librdkafka: its properties, roles, rules, knobs and limits."""

@@ -1,4 +1,4 @@
-"""How the values of librdkafka's knobs depend on each other."""
+"""The dependencies between the values of librdkafka's knobs."""
 
 from functools import lru_cache
 from typing import Final

@@ -1,1 +1,1 @@
-"""What is wrong with a producer's properties file, and what its lines mean, for either client."""
+"""Checks the lines of a producer's properties file for errors, and explains what they mean, for either client."""

@@ -1,4 +1,4 @@
-"""Values of a producer's properties file that contradict each other, or that do nothing because of other values."""
+"""Finds values in a producer's properties file that contradict each other or have no effect beside other values."""
 
 from search_spaces.client_facts.rules import RuleOutcome
 from search_spaces.lint.entries import Entries
@@ -6,12 +6,12 @@ from search_spaces.lint.findings import About, LintFinding, LintLevel
 
 
 def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
-    """Apply the client's rules to the entries, also those of transactional producers.
+    """Apply the client's rules to the entries, including the rules of transactional producers.
 
     Rules about values that the client does not take, and rules of the load generator, are left out.
 
     Returns:
-        The entries without those that do nothing, and the findings.
+        The entries without those that have no effect, and the findings.
     """
     findings = []
     for rule in (*entries.client.rules, *entries.client.transaction_rules):

@@ -1,4 +1,4 @@
-"""Lines of a producer's properties file that state a default, and defaults that differ between versions."""
+"""Finds lines of a producer's properties file that state a default, and defaults that differ between versions."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
     for name, seen in changes.items():
         if name not in client.catalogue or name in entries.invalid or name in entries.values:
             continue
-        # A default that the client derives from other values of the file is not the one that versions differ in.
+        # If the client derives another default from the file's values, the differences between versions do not matter.
         if entries.in_force.text(name) == entries.in_force.stated(name):
             sentence = f"another version has another default: {seen}; set it if an upgrade must not change it"
             yield entries.finding(LintLevel.HINT, About.VERSION, name, sentence)

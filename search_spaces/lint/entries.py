@@ -1,4 +1,4 @@
-"""Reads the entries of a producer's properties file as a client reads them, and keeps what is wrong with them."""
+"""Reads the entries of a producer's properties file as a client reads them, and collects their errors."""
 
 import difflib
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ class Entries:
     """The entries of a file, as a client reads them.
 
     Attributes:
-        client: The client.
+        client: The client that the properties belong to.
         values: The values of the properties that tune the producer: canonical values by canonical name.
         spellings: The names that the file uses for these properties, by canonical name.
         invalid: The canonical names of properties whose values the client does not take.
         set_aside: The names of properties that do not tune the producer.
         transactions: The properties of transactions, with canonical values; empty if the producer is not transactional.
-        findings: What is wrong with single entries.
+        findings: The findings about single entries.
     """
 
     client: Client

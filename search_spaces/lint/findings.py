@@ -8,14 +8,14 @@ from search_spaces.configs.guarantee import Guarantee
 
 
 class LintLevel(StrEnum):
-    """How bad a finding is."""
+    """How severe a finding is."""
 
     ERROR = "error"
     """The client refuses the file or can't send with it, or the line is a misspelling."""
     WARNING = "warning"
     """The client works, but does not do what the line suggests."""
     HINT = "hint"
-    """Nothing is wrong, but it is good to know."""
+    """Nothing is wrong, but the user should know it."""
 
 
 class About(StrEnum):
@@ -46,8 +46,8 @@ class LintFinding:
     """One finding about one property.
 
     Attributes:
-        level: How bad it is.
-        about: What it is about.
+        level: How severe the finding is.
+        about: The subject of the finding.
         key: The property's name as the file spells it.
         value: Its value as people write it; None if it must not be shown.
         sentence: The finding in one sentence.
@@ -73,10 +73,10 @@ class LintReport:
 
     Attributes:
         client: The client and version that the file was read for.
-        assumed: Whether the client was assumed, because neither the user nor the file says which one it is.
+        assumed: Whether the client was assumed, because neither the user nor the file names it.
         guarantee: What the producer promises; None if the file has errors.
         findings: The findings, the worst first.
-        set_aside: The names of properties that were not looked into, because they do not tune the producer.
+        set_aside: The names of properties that were not checked, because they do not tune the producer.
     """
 
     client: Client

@@ -1,4 +1,4 @@
-"""What the producer of a properties file promises, and which of its lines give a promise up."""
+"""Finds what the producer of a properties file guarantees, and which lines weaken the guarantee."""
 
 from collections.abc import Iterator
 from typing import Final

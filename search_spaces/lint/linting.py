@@ -1,4 +1,4 @@
-"""Checks a producer's properties file for a client. Nothing is measured, and no cluster is asked."""
+"""Checks a producer's properties file for a client. Measures nothing and contacts no cluster."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,9 +25,9 @@ def lint_file(
     """Check a producer's properties file.
 
     Args:
-        path: The file.
-        client: The client that the file is for, as `client_in_version` takes it. None: the one that its properties
-            show; if they show none, librdkafka.
+        path: Path of the properties file.
+        client: The client that the file is for, as `client_in_version` takes it. None: the client that its properties
+            show, or librdkafka if they show none.
         version: The client's version, such as "3.6.2" or "3.6"; None for the newest one that is known.
         load: The records that the producer sends; None if that is not known.
 

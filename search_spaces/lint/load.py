@@ -167,8 +167,8 @@ def _queued(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: fl
     name = _first(holds)
     lasts = time_text(holds[name] / rate)
     sentence = (
-        f"the queue holds {_records(holds[name], load)}, enough for {lasts} without an answer of a broker at "
-        f"{rate_text(rate)}; then {entries.client.limits.when_full}"
+        f"the queue holds {_records(holds[name], load)}, enough for {lasts} at {rate_text(rate)} if no broker "
+        f"responds; then {entries.client.limits.when_full}"
     )
     return _of(entries, name, sentence)
 

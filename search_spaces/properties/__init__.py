@@ -1,1 +1,1 @@
-"""Properties of producers and consumers: what a client says of each, its role, and how its values are read."""
+"""Properties of producers and consumers: their types, ranges and defaults, their roles, and how values are parsed."""

@@ -32,9 +32,9 @@ class Property:
         description: The first sentence of the client's own description.
         role: Who sets the property: the measured config, the connection, or the load generator.
         reason: Why the property has its role, worded as advice to a user who put it in the wrong place.
-        java: Whether the Java client reads the value, and not librdkafka. The two read text differently.
+        java: Whether it is a property of the Java client, not of librdkafka. The two clients parse text differently.
         any_case: Whether the client ignores the case of the words in `choices`.
-        lowers: Whether the client also takes larger numbers than `high`, and lowers them to `high` without a word.
+        lowers: Whether the client also takes larger numbers than `high`, and lowers them to `high` without an error.
 
     Source: `scripts/make_librdkafka_catalogue.py` and `scripts/make_java_catalogue.py`, which ask the clients
     themselves.
@@ -71,7 +71,7 @@ class Catalogue:
     Attributes:
         client: The client as messages name it, such as "librdkafka".
         version: The client version that the catalogue describes, such as "2.16.0".
-        hints: What to use in place of properties of other clients, by their names.
+        hints: For names of other clients' properties, what to use instead.
     """
 
     client: str
@@ -150,7 +150,7 @@ class DefaultChange:
     after: str
 
     def seen_from(self, version: str) -> str:
-        """Return in words what the default is in other versions than this one."""
+        """Return in words which default the other versions have, as seen from this version."""
         if major_and_minor(version) < major_and_minor(self.since):
             return f"it is {shown_value(self.name, self.after)} from {self.since} on"
         return f"it was {shown_value(self.name, self.before)} before {self.since}"

@@ -1,4 +1,4 @@
-"""How the clients read the text of a value: which texts they take, and what these mean.
+"""Parses the text of a property's value as the clients do.
 
 `canonical_value` returns the canonical text of a property's value, and refuses a value that the client would misread.
 librdkafka parses numbers like C and stops at the first character that it does not understand: it reads
@@ -153,7 +153,7 @@ def _takes(entry: Property) -> str:
 
 
 def lowered(entry: Property, value: str) -> str:
-    """Return the text of the number that the client uses instead of a larger one; any other text as it is.
+    """Return the highest number as text if the value exceeds it and the client lowers it; otherwise the value as it is.
 
     Source: `KafkaProducer.lingerMs` of kafka-clients.
     """
@@ -167,7 +167,7 @@ class CanonicalValues:
     """Canonical values by canonical name, of properties that may be given under several names.
 
     Attributes:
-        values: The values.
+        values: Canonical values by canonical name.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from search_spaces.properties.catalogue import INT_MAX
 from search_spaces.properties.roles import TRANSACTION_TIMEOUT
 from search_spaces.translation.levels import librdkafka_level
 
-# Properties of the producer that change nothing which librdkafka could do the same way.
+# Producer properties for which librdkafka has nothing that does the same.
 _WITHOUT_TWIN: Final = frozenset(
     {
         "metadata.max.idle.ms",

@@ -1,1 +1,1 @@
-"""What the tests of several packages share: studies, trials, servers, runners, and ways to run commands and to wait."""
+"""Helpers for the tests of several packages: studies, trials, servers, runners, running commands, and waiting."""

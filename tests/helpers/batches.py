@@ -14,7 +14,7 @@ RECORD_BYTES = 100
 
 
 def batch(**changes: object) -> RecordBatch:
-    """A batch of one record of 100 B that was created at 1,000 ms, of a producer without an id."""
+    """Return a batch with one record of 100 B that was created at 1,000 ms, of a producer without an id."""
     made = RecordBatch(
         base_offset=0,
         last_offset=0,
@@ -39,12 +39,12 @@ def batch_of(
     ratio: float = 1.0,
     producer_id: int | None = None,
 ) -> RecordBatch:
-    """A batch of records.
+    """Return a batch of the given records.
 
     Args:
-        records: When each was created, in milliseconds, and its size.
+        records: For each record, when it was created, in milliseconds, and its size in bytes.
         codec: How it is compressed.
-        ratio: To which share of their size the records are compressed.
+        ratio: The compressed size of the records, divided by their plain size.
         producer_id: The id of its producer.
     """
     size = sum(size for _, size in records)
@@ -62,7 +62,7 @@ def batch_of(
 
 
 def arrivals(count: int, mean_ms: float, seed: int = 0, sizes: Sequence[int] = (200, 1_000)) -> list[tuple[float, int]]:
-    """Records that come independently of each other: when each is created, in milliseconds, and its size."""
+    """Return records that are created at random times: for each, its time in milliseconds and its size in bytes."""
     drawn, now_ms, records = random.Random(seed), 1_000_000.0, []
     for _ in range(count):
         now_ms += drawn.expovariate(1 / mean_ms)
@@ -71,7 +71,7 @@ def arrivals(count: int, mean_ms: float, seed: int = 0, sizes: Sequence[int] = (
 
 
 def batched(records: Iterable[tuple[float, int]], linger_ms: float, batch_bytes: int) -> list[list[tuple[float, int]]]:
-    """Records in batches, as a producer makes them that is never slowed down."""
+    """Divide records into batches, as a producer does that is never slowed down."""
     batches: list[list[tuple[float, int]]] = []
     for at_ms, size in records:
         last = batches[-1] if batches else None
@@ -84,7 +84,7 @@ def batched(records: Iterable[tuple[float, int]], linger_ms: float, batch_bytes:
 
 
 def stored(*offsets: tuple[int, int], name: str = "orders", recent: int | None = None) -> StoredTopic:
-    """A topic with a partition for each pair of the first offset and the offset after the last record."""
+    """Return a topic with one partition for each pair of the first offset and the offset after the last record."""
     partitions = [
         StoredPartition(number, BROKER, begin, end, end - begin if recent is None else recent)
         for number, (begin, end) in enumerate(offsets)
@@ -93,7 +93,7 @@ def stored(*offsets: tuple[int, int], name: str = "orders", recent: int | None =
 
 
 def sample_of(*stretches: Sequence[RecordBatch], merged: Merged | None = None, name: str = "orders") -> BatchSample:
-    """A sample with a partition for each of these stretches. The first one has what longer waits would bring."""
+    """Return a sample with a partition for each sequence of batches; the first partition has `merged`."""
     found = {
         number: BatchSequence(tuple(batches), (merged if merged and not number else None) or Merged())
         for number, batches in enumerate(stretches)

@@ -1,4 +1,4 @@
-"""Whether the campaign's tests run in their long form: more kills, more combinations."""
+"""Decides whether the campaign's tests run in their long form, with more kills and more combinations."""
 
 import os
 from typing import Final

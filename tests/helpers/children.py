@@ -97,12 +97,12 @@ def running_owner() -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
 
 def main() -> None:
     """Run forever, and write the child's process id with the first window."""
-    told: list[int] = []
+    pids: list[int] = []
 
     def watch(_: Window) -> WatchDecision:
-        if not told:
-            told.append(child_of(psutil.Process()).pid)
-            os.write(1, f"{told[0]}\n".encode())
+        if not pids:
+            pids.append(child_of(psutil.Process()).pid)
+            os.write(1, f"{pids[0]}\n".encode())
         return WatchDecision.GO_ON
 
     Isolated(Endless()).run(CONFIG, WORKLOAD, watch)

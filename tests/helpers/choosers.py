@@ -60,7 +60,7 @@ class Replay:
 
 
 class Recorder:
-    """A chooser that passes questions on and records with which method and bounds each name was asked for."""
+    """A chooser that forwards each call to another chooser, and records the method and the bounds for each name."""
 
     def __init__(self, chooser: Chooser) -> None:
         self.chooser = chooser

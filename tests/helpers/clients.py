@@ -1,4 +1,4 @@
-"""The clients that studies are killed and interrupted with, and the processes that hold them."""
+"""The clients of the studies that tests kill and interrupt, and the processes in which these clients run."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -16,7 +16,7 @@ _BROKER: Final = "kafka.Kafka"
 
 
 def with_word(word: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Return those of some processes that run, and whose command line contains a word."""
+    """Return the processes that are running and whose command line contains a word."""
     found = []
     for process in processes:
         try:
@@ -28,12 +28,12 @@ def with_word(word: str, processes: Iterable[psutil.Process]) -> list[psutil.Pro
 
 
 def holders(client: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Return those of some processes that hold a client."""
+    """Return the processes in which a client runs."""
     return with_word(_HOLDER[client], processes)
 
 
 def brokers_in(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Return those of some processes that are brokers."""
+    """Return the processes that are brokers."""
     return with_word(_BROKER, processes)
 
 

@@ -42,7 +42,7 @@ def arguments(*words: str) -> list[str]:
 
 
 def tuner(*words: str, timeout_s: float = _TIMEOUT_S) -> Ended:
-    """Run `tuner` with these arguments to its end, and kill it after this time."""
+    """Run `tuner` with these arguments, and wait until it ends; kill it after `timeout_s`."""
     with tempfile.TemporaryDirectory(prefix="tuner-output-") as folder, _ONE_AT_A_TIME:
         out, err = Path(folder, "out"), Path(folder, "err")
         out.touch()

@@ -10,7 +10,7 @@ from typing import Self
 
 
 class CuttingProxy:
-    """Forwards connections from its own port. It cuts one when its client sends certain words, or all when asked.
+    """Forwards connections. It cuts a connection whose client sends certain words, or all of them when `cut` is called.
 
     Args:
         to_port: The port of the server. It may be changed when the server has moved.

@@ -26,7 +26,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 
 
 def counts(**changes: Any) -> Counts:
-    """A thousand records, all of them acknowledged and stored."""
+    """Return the counts of a thousand records, all of them acknowledged and stored."""
     good: dict[str, Any] = {
         "handed_over": 1_000,
         "acknowledged": 1_000,
@@ -42,7 +42,7 @@ def counts(**changes: Any) -> Counts:
 
 
 def activity(**changes: Any) -> ClientActivity:
-    """The activity of a client with an empty queue."""
+    """Return the activity of a client with an empty queue."""
     good: dict[str, Any] = {
         "queue_full_ratio": 0.0,
         "queue_growth_ratio": 0.0,
@@ -60,7 +60,7 @@ def activity(**changes: Any) -> ClientActivity:
 
 
 def end_to_end(**changes: Any) -> EndToEnd:
-    """What one consumer has seen of 40 records, which it had after 1 to 40 ms."""
+    """Return the result of one consumer that received 40 records after 1 to 40 ms."""
     good: dict[str, Any] = {
         "latency": Histogram.of(np.arange(1, 41) * 1_000),
         "fetch": Histogram.of(np.arange(1, 41) * 100),
@@ -79,7 +79,7 @@ def end_to_end(**changes: Any) -> EndToEnd:
 
 
 def measurement(**changes: Any) -> Measurement:
-    """A measurement of a thousand records of 100 B in two seconds, with latencies from 1 to 1,000 ms."""
+    """Return a measurement of a thousand records of 100 B in two seconds, with latencies from 1 to 1,000 ms."""
     good: dict[str, Any] = {
         "config": ProducerConfig.parse({}),
         "workload": Workload(RecordSizes.fixed(100)),
@@ -100,7 +100,7 @@ def measurement(**changes: Any) -> Measurement:
 
 
 def window(**changes: Any) -> Window:
-    """A window of a second with 500 records."""
+    """Return a window of a second with 500 records."""
     good: dict[str, Any] = {
         "number": 0,
         "phase": WindowKind.MEASURED,
@@ -117,7 +117,7 @@ def window(**changes: Any) -> Window:
 
 
 def report(**changes: Any) -> StatisticsReport:
-    """A report of a client that has done nothing yet."""
+    """Return a report of a client that has done nothing yet."""
     nothing: dict[str, Any] = {
         "at_ns": 0,
         "queued_records": 0,
@@ -135,7 +135,7 @@ def report(**changes: Any) -> StatisticsReport:
 
 
 def reading(**changes: Any) -> HostReading:
-    """A reading with all counters at their start."""
+    """Return a reading with all counters at their start."""
     start: dict[str, Any] = {
         "at_s": 0.0,
         "own_threads": {},
@@ -152,7 +152,7 @@ def reading(**changes: Any) -> HostReading:
 
 
 def load_result(**changes: Any) -> LibrdkafkaResult:
-    """The result of a load of two seconds with a thousand records, all of them transmitted."""
+    """Return the result of a load of two seconds with a thousand records, all of them transmitted."""
     good: dict[str, Any] = {
         "duration_s": 2.0,
         "records": 1_000,

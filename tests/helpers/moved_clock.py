@@ -10,8 +10,9 @@ class MovedClock:
     Attributes:
         at_ns: The current time.
         step_ns: Time that passes whenever the time is read.
-        oversleep_ns: Time by which each sleep ends too late.
-        pauses: Ascending pairs of a moment and the moment to which the time then jumps, like a process that got no CPU.
+        oversleep_ns: How much later than requested each sleep ends.
+        pauses: Ascending pairs of a time and the later time to which the clock then jumps, as if the process got no
+            CPU.
     """
 
     at_ns: int = 0

@@ -1,4 +1,4 @@
-"""Free ports for tests, which nobody else is given between the draw and the use."""
+"""Free ports for tests, which no other process gets before the test uses them."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""Where the repository is, and what tests of several packages read from it."""
+"""The paths of the repository and of the files that tests of several packages read from it."""
 
 from pathlib import Path
 from typing import Final

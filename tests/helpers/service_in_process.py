@@ -1,4 +1,4 @@
-"""The web application of a service in the test's own process, without a server. Nothing works through its queue."""
+"""The web application of a service in the test's own process, without a server and without workers for its queue."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class Service:
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "state": {},
         }  # fmt: skip
         parts = [(body[:100], True), (body[100:], False)]
-        told: list[dict[str, Any]] = []
+        sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
             if not parts:
@@ -47,11 +47,11 @@ class Service:
             return {"type": "http.request", "body": part, "more_body": more}
 
         async def send(message: Any) -> None:
-            told.append(message)
+            sent.append(message)
 
         await self.app(scope, receive, send)
-        found = {name.decode().lower(): value.decode() for name, value in told[0]["headers"]}
-        return Response(told[0]["status"], found, b"".join(each.get("body", b"") for each in told[1:]))
+        found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+        return Response(sent[0]["status"], found, b"".join(each.get("body", b"") for each in sent[1:]))
 
 
 @contextmanager

@@ -180,10 +180,10 @@ def ended(served: Serving, name: str, *states: str) -> str:
 
 
 def _address(process: "subprocess.Popen[str]", log: Path, before: int) -> str:
-    def told() -> str | None:
+    def logged_address() -> str | None:
         assert process.poll() is None, log.read_text()[before:]
         found = re.search(r"serving at (https?://\S+);", log.read_text()[before:])
         return found[1] if found else None
 
-    address: str = eventually(told, START_S)
+    address: str = eventually(logged_address, START_S)
     return address

@@ -71,7 +71,7 @@ rounds: 2
 
 
 class ToldOfExperiment:
-    """A reporter that keeps what it is told."""
+    """A reporter that keeps all sentences and measurements."""
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.said: list[str] = []

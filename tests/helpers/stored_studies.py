@@ -86,7 +86,7 @@ def write_study(
     """Write a study's folder.
 
     Args:
-        folder: The folder.
+        folder: The folder to write; its name is the name of the study.
         trials: Trials per record size, including the baseline's; confirmation trials are added to these.
         record_sizes: The record sizes that were searched.
         rounds: Confirmation rounds; 0 for none.

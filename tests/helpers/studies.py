@@ -1,4 +1,4 @@
-"""Small studies, runners for them, and a `Reporter` that remembers."""
+"""Small studies, runners for them, and a `Reporter` that keeps the sentences and trials that it receives."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -126,8 +126,8 @@ class Stopping(Told):
 
 def state_told(folder: Path) -> StudyState | None:
     """Return the state that the driver of a study reported last; None if it reported nothing."""
-    told = read_progress(folder)
-    return None if told is None else told.state
+    progress = read_progress(folder)
+    return None if progress is None else progress.state
 
 
 def on_record(folder: Path) -> list[Trial]:

@@ -87,10 +87,10 @@ def confirming(
 def plan_of(
     trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]] | None = None, **changes: Any
 ) -> ConfirmationPlan:
-    """Return the plan of a confirmation, without repeat measurements, that these trials were made for.
+    """Return the plan of the confirmation that these trials belong to, without repeat measurements.
 
     Args:
-        trials: Trials, some of which are of the confirmation.
+        trials: Trials, of which some belong to the confirmation.
         goals: The winner of each goal; by default the first confirmed config is the winner of all goals.
         changes: Other fields of the plan.
     """

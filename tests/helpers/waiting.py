@@ -12,9 +12,9 @@ def eventually(what: Callable[[], Any], timeout_s: float = PATIENCE_S, *, otherw
     """Call a function until its result is true, and return the result.
 
     Args:
-        what: The function.
+        what: The function to call.
         timeout_s: How long to wait.
-        otherwise: What the error says if nothing came in time.
+        otherwise: The text of the error if no result was true in time.
 
     Raises:
         AssertionError: No result was true in time.

@@ -24,11 +24,11 @@ class Watching(SilentReporter):
 
     Attributes:
         folder: The study's folder.
-        told: What it read, in order.
+        seen: The progress reports that it read, in order.
     """
 
     folder: Path
-    told: list[Progress] = field(default_factory=list)
+    seen: list[Progress] = field(default_factory=list)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
         self._look()
@@ -39,7 +39,7 @@ class Watching(SilentReporter):
     def _look(self) -> None:
         progress = read_progress(self.folder)
         assert progress is not None
-        self.told.append(progress)
+        self.seen.append(progress)
 
 
 class FullMirror:
@@ -64,4 +64,4 @@ def watched_run(folder: Path) -> list[Progress]:
     confirm = replace(spec.confirm, nominees=2, nominee_repeats=1, undo_rounds=1)
     watching = Watching(folder)
     measure_study(replace(spec, confirm=confirm), "", folder, watching, FullMirror())
-    return watching.told
+    return watching.seen

@@ -2,6 +2,7 @@
 
 from dataclasses import astuple, replace
 from itertools import pairwise
+from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.latency import mean_ms, percentile_ms
+from benchmarks.problems.table import MeasuredTable, java_grid, small_records_java_grid
 from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.performance import Performance, perform, perform_all, performance
 from runners.performance_model.settings import Settings
@@ -170,18 +172,51 @@ def test_a_level_that_stands_for_the_default_in_java_costs_what_the_default_cost
     assert Settings.of(config, load()).level is None
 
 
-def java_gives(rate: float | None, size: int = 100, partitions: int = 3, **properties: Value) -> Performance:
+JAVA_HOST = replace(EMBEDDED, wake_s=0.3e-3)
+"""A host with the wait that the Java client's batches had with linger.ms=0: 60 to 74 records of 100 B at 203,658/s."""
+
+
+def java_gives(
+    rate: float | None,
+    size: int = 100,
+    partitions: int = 3,
+    cluster: ClusterConstants = EMBEDDED,
+    **properties: Value,
+) -> Performance:
     config = ProducerConfig.parse({name.replace("_", "."): value for name, value in properties.items()}, java())
-    return performance(EMBEDDED, config, replace(load(size, rate), partitions=partitions))
+    return performance(cluster, config, replace(load(size, rate), partitions=partitions))
 
 
-def test_two_of_three_batches_of_the_java_client_are_full_at_a_rate() -> None:
+def test_a_request_of_the_java_client_takes_a_batch_along_before_it_is_full() -> None:
     """Source: `embedded_100_bytes_java.csv`: 98 to 103 records of 148 in batches of 16 KiB, with linger.ms=2 to 100.
 
-    With one partition, the client never leaves a batch behind.
+    With one partition, there is no other batch to take along.
     """
-    assert 97 <= java_gives(203_243, batch_size=16_384, linger_ms=20).batch_records <= 104
+    assert 97 <= java_gives(203_243, cluster=JAVA_HOST, batch_size=16_384, linger_ms=20).batch_records <= 104
     assert java_gives(203_243, partitions=1, batch_size=16_384, linger_ms=20).batch_records > 140
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4", "snappy", "zstd"])
+@pytest.mark.parametrize("batch_bytes", [16_384, 131_072])
+@pytest.mark.parametrize("table", [small_records_java_grid(), java_grid()], ids=["100 B", "1 kB"])
+def test_the_java_clients_batches_that_end_by_size_are_as_large_as_measured(
+    table: MeasuredTable, batch_bytes: int, codec: str
+) -> None:
+    """In small batches, a codec makes no room: the client forgets how well it compresses, again and again."""
+    asked = {"batch.size": str(batch_bytes), "compression.type": codec}
+    rows = [row for row in table.rows if asked.items() <= dict(row.config.pairs).items() and row.config.linger_ms >= 10]
+    measured = [row.metrics["paced_batch_records"] for row in rows]
+    model = [performance(JAVA_HOST, row.config, table.load_of(row)).batch_records for row in rows]
+    assert fmean(model) == pytest.approx(fmean(measured), rel=0.2)
+
+
+def test_a_large_batch_of_the_java_client_becomes_larger_while_the_client_learns_how_well_it_compresses() -> None:
+    config = ProducerConfig.parse({"batch.size": 1_000_000, "linger.ms": 100, "compression.type": "lz4"}, java())
+    short, long = (
+        performance(JAVA_HOST, config, replace(load(100, 200_000), warmup_s=warmup_s, measured_s=1.0)).batch_records
+        for warmup_s in (0.5, 60.0)
+    )
+    assert short < 0.8 * long
 
 
 def test_the_java_client_compresses_in_the_applications_thread() -> None:

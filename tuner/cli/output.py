@@ -54,8 +54,8 @@ def check_output(file: Path | None, *, force: bool = False) -> None:
             raise typer.BadParameter(f"an output must be a file, but {file} is a folder; name a file in it")
         if found is not None and not force and not _is_ours(file, found.st_size):
             raise typer.BadParameter(
-                f"an existing file is replaced only if the tuner wrote it, but {file} does not look like that; name "
-                "another file, or add --force"
+                f"an existing file is replaced only if the tuner wrote it, but {file} was not written by the tuner; "
+                "name another file, or add --force"
             )
         with tempfile.TemporaryFile(dir=_place(file).parent):
             pass

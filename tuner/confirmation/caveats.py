@@ -117,7 +117,7 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
             continue
         name = OUTCOME_METRICS[metric].title.partition(",")[0]
         if log(gain.low) > stall_allowance([metric], gain.rounds) and gain.rounds < _TELL_RATES_FROM:
-            yield f"{name}: {gain.rounds} rounds are too few to tell how often stalls come; some may have been missed"
+            yield f"{name}: {gain.rounds} rounds are too few to show how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
                 f"{name}: the interval stays above 1 even with one more stall, but {gain.rounds} rounds can miss "

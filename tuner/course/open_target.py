@@ -132,7 +132,7 @@ def open_target(
         others: Further clients that are measured, too.
 
     Raises:
-        TargetError: The cluster does not answer, or refuses us.
+        TargetError: The cluster does not answer, or refuses the tuner.
         EmbeddedBrokerError: The broker could not be started on this machine, or the Java client could not be fetched.
     """
     client = client or librdkafka()
@@ -161,7 +161,7 @@ def lock_key(target: Target) -> str:
     because a cluster can have several addresses.
 
     Raises:
-        TargetError: The cluster does not answer, or refuses us.
+        TargetError: The cluster does not answer, or refuses the tuner.
     """
     if target.bootstrap is None:
         return "brokers on this host"

@@ -48,7 +48,7 @@ class TrialKeeper:
 
         Raises:
             SafetyStop: We stopped to protect the cluster.
-            TargetRefused: The cluster refuses us.
+            TargetRefused: The cluster refuses the tuner.
             WorkloadRefused: The load can't be measured. In the search, this does not stop the run.
             TooManyFailures: Too many trials in a row have failed.
         """

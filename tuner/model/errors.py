@@ -8,7 +8,7 @@ StudyError
 ├── RecordDamaged       the results store can't be read, or is of a newer release (exit 1)
 ├── RecordUnwritable    the results can't be written, as on a full disk          (exit 1)
 ├── StorageMisnamed     the storage's address is not valid                       (exit 2)
-├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
+├── StorageUnreachable  the storage's server does not answer, or refuses the tuner (exit 1)
 ├── NoFeasibleConfig    no measured config keeps the constraints                 (exit 5)
 │   └── NothingMeasured no baseline has been measured yet                        (exit 1)
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
@@ -52,7 +52,7 @@ class StorageMisnamed(StudyError):
 
 
 class StorageUnreachable(StudyError):
-    """The storage's server does not answer, or refuses us. The study can be resumed later."""
+    """The storage's server does not answer, or refuses the tuner. The study can be resumed later."""
 
 
 class RecordDamaged(StudyError):
@@ -115,13 +115,13 @@ class ExitCode(IntEnum):
     """Exit codes of `tuner`, the same for every command."""
 
     DONE = 0
-    """The command did what it was asked to do."""
+    """The command succeeded."""
     FAILED = 1
     """The command failed for a reason that has no exit code of its own."""
     USAGE = 2
     """The input is wrong: the command line, the study file, or a property. The message says what to change."""
     TARGET = 3
-    """The cluster can't be reached, or it refuses us."""
+    """The cluster can't be reached, or it refuses the tuner."""
     SAFETY = 4
     """A safety limit stopped the study: too many bytes in a trial, or too little free space on a disk."""
     NO_FEASIBLE_CONFIG = 5

@@ -50,5 +50,5 @@ class ProblemKind(StrEnum):
 
 
 def exit_code_of_problem(kind: str) -> ExitCode:
-    """Return the exit code for a kind of problem, which may also be that of a proxy or of a newer service."""
+    """Return the exit code for a kind of problem; 1 for an unknown kind, such as that of a proxy or a newer service."""
     return next((each.exit_code for each in ProblemKind if each == kind), ExitCode.FAILED)

@@ -14,9 +14,9 @@ from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
 from runners.inspection.record_batch import UNCOMPRESSED
 from runners.inspection.topic_traffic import TopicTraffic
 from runners.performance_model.constants import CODECS
+from runners.performance_model.full_batches import ESTIMATION_FACTOR
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import ESTIMATION_FACTOR
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_overhead_bytes
@@ -65,7 +65,7 @@ class Advice:
     Attributes:
         load: What one producer sends, as the estimates assume it.
         producers: How many such producers there are.
-        today: The estimate for the settings of today, as far as the batches tell them.
+        today: The estimate for the settings of today, as far as the batches show them.
         others: The estimates for other settings.
         measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
         uncovered: Why the measurements that calibrate the model do not cover these producers or all of these settings;
@@ -176,7 +176,7 @@ def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:
 
 
 def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
-    """Return the settings of today as far as the batches tell them, and otherwise the defaults of the Java client.
+    """Return the settings of today as far as the batches show them, and otherwise the defaults of the Java client.
 
     If only limits of linger.ms are known, it is the value between them for which the model expects the batches that
     were found.

@@ -26,7 +26,8 @@ from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.correction import Correction, corrections, without_outliers
-from tuner.prediction.observations import BATCHES, CONSUMERS, CPU, Observation
+from tuner.prediction.metrics import FACTORED, FACTORED_SD_LOG, FITTED
+from tuner.prediction.observations import Observation
 
 PRIOR_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
     {
@@ -79,24 +80,6 @@ _CPU_CORRELATION: Final = 0.5
 
 Source: chosen with the tables of `benchmarks.prediction`.
 """
-NOISE_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
-    {
-        "records_per_s": 0.06,
-        "wire_bytes_per_value_byte": 0.02,
-        BATCHES: 0.10,
-        "latency_p50_ms": 0.3,
-        "latency_p99_ms": 0.8,
-    }
-)
-"""How far measurements lie from a good model, as the standard deviation of their logarithm, by metric.
-
-Those of the latencies are larger than that, so that a latency that the model can't describe hardly changes the costs
-from which a throughput follows.
-"""
-FACTORED: Final = (*CPU, *CONSUMERS)
-"""Metrics for which the model's value is multiplied by one factor, instead of fitting its constants."""
-_FACTORED_NOISE_SD_LOG: Final = 0.2
-"""How far these lie from the model's value times its factor, as the standard deviation of their logarithm."""
 STEP: Final = 1e-4
 """By how much a logarithm is raised to find a slope."""
 _MOST_EVALUATIONS: Final = 60
@@ -130,8 +113,8 @@ class Calibration:
 
     @cached_property
     def perturbed(self) -> tuple[ClusterConstants, ...]:
-        """The constants with one of them changed at a time: the logarithm of each name in turn, raised by `STEP`."""
-        return tuple(with_shifted_logs(self.constants, self.names, step) for step in STEP * np.eye(len(self.names)))
+        """The constants with one of them raised at a time, as `raised_in_turn` does."""
+        return tuple(raised_in_turn(self.constants, self.names))
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -152,7 +135,8 @@ def similar_host(bootstrap: str | None) -> ClusterConstants:
 def uncalibrated(start: ClusterConstants) -> Calibration:
     """Return the constants of a host without any measurement, with the uncertainty that this has."""
     names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
-    return Calibration(start, names, prior_covariance(names), NOISE_SD_LOG, ())
+    scatter = {name: each.model_sd_log for name, each in FITTED.items()}
+    return Calibration(start, names, prior_covariance(names), scatter, ())
 
 
 def prior_covariance(names: Sequence[str]) -> NDArray[np.float64]:
@@ -200,7 +184,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         residuals, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
     constants = with_shifted_logs(start, names, found.x)
-    here, *beside = data.deviations([constants, *(with_shifted_logs(constants, names, step) for step in steps)])
+    here, *beside = data.deviations([constants, *raised_in_turn(constants, names)])
     jacobian = np.column_stack([(there - here) / STEP for there in beside])
     known = jacobian.T @ jacobian + np.linalg.inv(prior)
     bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
@@ -219,7 +203,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         if ratios:
             middle = float(np.median(ratios))
             factors[name] = exp(middle)
-            scatter[name] = _FACTORED_NOISE_SD_LOG * _typical((np.array(ratios) - middle) / _FACTORED_NOISE_SD_LOG)
+            scatter[name] = FACTORED_SD_LOG * _typical((np.array(ratios) - middle) / FACTORED_SD_LOG)
     return Calibration(constants, names, bare * wider, scatter, tuple(observations), factors)
 
 
@@ -247,7 +231,7 @@ class _Data:
             (place, name, log(value))
             for place, each in enumerate(observations)
             for name, value in each.values.items()
-            if name in NOISE_SD_LOG
+            if name in FITTED
         ]
         places, metrics, logs = zip(*values, strict=True)
         return cls(
@@ -255,7 +239,7 @@ class _Data:
             np.array(places),
             np.array(metrics),
             np.array(logs),
-            {name: NOISE_SD_LOG[name] for name in dict.fromkeys(metrics)},
+            {name: FITTED[name].model_sd_log for name in dict.fromkeys(metrics)},
         )
 
     def deviations(self, constants: Sequence[ClusterConstants]) -> NDArray[np.float64]:
@@ -288,6 +272,11 @@ def with_shifted_logs(constants: ClusterConstants, names: Sequence[str], logs: N
     """
     changed = {name: getattr(constants, name) * exp(each) for name, each in zip(names, logs, strict=True)}
     return replace(constants, **changed)
+
+
+def raised_in_turn(constants: ClusterConstants, names: Sequence[str], step: float = STEP) -> list[ClusterConstants]:
+    """Return the constants with one of them changed at a time: the logarithm of each name in turn, raised by `step`."""
+    return [with_shifted_logs(constants, names, each) for each in step * np.eye(len(names))]
 
 
 def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,10 +4,9 @@ The model is wrong by about the same factor for similar configs. A Gaussian proc
 configs, and predicts it for others. For a config that resembles none of them, the factor is 1: no correction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -16,38 +15,16 @@ from runners.performance_model.constants import CODECS, ClusterConstants
 from runners.performance_model.performance import perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.observations import BATCHES, Observation
+from tuner.prediction.metrics import FITTED
+from tuner.prediction.observations import Observation
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 
-NOISE: Final[Mapping[str, float]] = MappingProxyType(
-    {
-        "records_per_s": 0.08,
-        "wire_bytes_per_value_byte": 0.005,
-        "latency_p50_ms": 0.2,
-        "latency_p99_ms": 0.5,
-        BATCHES: 0.06,
-    }
-)
-"""How far repeated measurements of a config differ, as the standard deviation of their logarithm, by metric.
-
-The fit adapts them to the measurements. Source: the residuals of a Gaussian process on `benchmarks/problems/data`.
-"""
-_AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
-    {
-        "records_per_s": 0.12,
-        "wire_bytes_per_value_byte": 0.015,
-        "latency_p50_ms": 0.15,
-        "latency_p99_ms": 0.3,
-        BATCHES: 0.3,
-    }
-)
-"""How much the factors of different configs differ, as the standard deviation of their logarithm. Source: the same."""
 _LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 9, 0.6])
 """The length scale of each setting in the Gaussian process, in units of the setting's usual range.
 
-Source: as for `NOISE`, for linger.ms, batch.size, requests in flight (the first three) and the codec (the last). The
-others do not vary within a table, so they are assumed.
+Those of linger.ms, batch.size, requests in flight (the first three) and the codec (the last) come from the residuals of
+a Gaussian process on `benchmarks/problems/data`. The others do not vary within a table, so they are assumed.
 """
 _SPREAD: Final = 0.3
 """How uncertain noise, amplitudes and lengths are, as the standard deviation of their logarithms."""
@@ -89,7 +66,8 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     [told] = perform_all([constants], [(each.settings, each.workload) for each in observations])
     points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
     found = {}
-    for metric, noise in NOISE.items():
+    for metric, fitted in FITTED.items():
+        noise = fitted.repeat_sd_log
         places = [place for place, each in enumerate(observations) if metric in each.values]
         if not places:
             continue
@@ -99,7 +77,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             _GROUPS,
             damp_outliers(metric, logs),
             np.full(len(logs), noise),
-            Prior(0.0, noise, _AMPLITUDE[metric], _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
+            Prior(0.0, noise, fitted.error_sd_log, _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
         )
         found[metric] = Correction(process, noise * process.noise_ratio)
     return found
@@ -110,7 +88,8 @@ def damp_outliers(metric: str, logs: Array) -> Array:
 
     The bytes on the wire have none, because no stall changes them.
     """
-    return logs if metric == "wire_bytes_per_value_byte" else without_outliers(logs, NOISE[metric])
+    fitted = FITTED[metric]
+    return without_outliers(logs, fitted.repeat_sd_log) if fitted.stalls else logs
 
 
 def distances(points: Array, others: Array) -> Array:

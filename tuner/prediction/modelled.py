@@ -14,14 +14,13 @@ from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
 from runners.workload import Workload
-from tuner.prediction.calibration import NOISE_SD_LOG, STEP, Calibration, value_of, with_shifted_logs
-from tuner.prediction.observations import BATCHES, RATE_METRICS
+from tuner.prediction.calibration import STEP, Calibration, value_of, with_shifted_logs
+from tuner.prediction.metrics import BATCHES, FITTED, LATENCIES, WIRE
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
 """Predicted metrics that a study measures in another unit, with the name of the measured metric."""
-_UNMEASURED_NOISE_SD_LOG: Final[Mapping[str, float]] = {BATCHES: 0.3}
-"""How far measurements may lie from a metric that was not measured, if not 0.1. A study does not measure batches."""
-_WIRE: Final = "wire_bytes_per_value_byte"
+_UNFITTED_SD_LOG: Final = 0.1
+"""How far a measurement may lie from a metric to which the model is not fitted."""
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """A 95 % interval extends by this many standard deviations to each side."""
 _INDEX_EVERY_BYTES: Final = 4_096
@@ -94,7 +93,7 @@ class Modelled:
                 missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
                 value *= exp(missing)
             else:
-                usual = NOISE_SD_LOG.get(measured, _UNMEASURED_NOISE_SD_LOG.get(measured, 0.1))
+                usual = FITTED[measured].model_sd_log if measured in FITTED else _UNFITTED_SD_LOG
                 scatter = calibration.scatter.get(measured, usual)
             value *= calibration.factors.get(measured, 1.0)
             down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])
@@ -107,10 +106,10 @@ class Modelled:
     def stored_bytes_per_record(self) -> float:
         """How many bytes one record adds to a broker's disk, with its part of the batch header and the index files."""
         factor = 1.0
-        if _WIRE in self.calibration.corrections:
+        if WIRE in self.calibration.corrections:
             # Bytes on the wire are known for a load at full speed.
             full_load = replace(self.workload, rate_records_per_s=None)
-            factor = exp(self.calibration.corrections[_WIRE].at(self.settings, full_load)[0])
+            factor = exp(self.calibration.corrections[WIRE].at(self.settings, full_load)[0])
         value_bytes = self.told.batch_records * self.workload.record_sizes.mean_bytes
         batch_bytes = value_bytes * self.told.wire_bytes_per_value_byte * factor - REQUEST_HEADER_BYTES
         indexes = 1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch_bytes)
@@ -128,7 +127,7 @@ class Modelled:
             slopes = self._slopes(metric)
             sd = sqrt(float(slopes @ calibration.covariance @ slopes))
             found[metric] = QUANTILE * sd, QUANTILE * sd
-            if metric in RATE_METRICS and sd:
+            if metric in LATENCIES and sd:
                 steps[metric] = QUANTILE / sd * (calibration.covariance @ slopes)
         ends = [
             with_shifted_logs(calibration.constants, calibration.names, logs)

@@ -13,24 +13,11 @@ from tuner.model.errors import NothingToFit
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.row import Row
 from tuner.model.trial import Kind, State, Trial
+from tuner.prediction.metrics import BATCHES, CONSUMERS, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.study_load import study_producers, study_workload
 from tuner.results.study_results import StudyResults
 
-FULL_SPEED_METRICS: Final = ("records_per_s", "wire_bytes_per_value_byte")
-"""The metrics of a load as fast as the client takes it to which the model is fitted."""
-BATCHES: Final = "batch_records"
-"""A metric of both loads to which the model is fitted if it was measured: by experiments, and not by studies."""
-CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
-"""Metrics of a load at full speed that are predicted too: the model's value, multiplied by one factor.
-
-The model is not fitted to them, because its stages are threads, and a process has others, such as those that collect
-garbage.
-"""
-RATE_METRICS: Final = ("latency_p50_ms", "latency_p99_ms")
-"""The metrics of a load at a fixed rate to which the model is fitted."""
-CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
-"""Metrics of a load at a fixed rate that are predicted too if consumers read it. The model has no consumers."""
 _STEADY_HELD_RATIO: Final = 0.98
 """At a lower share of the fixed rate, the queue grows, and the latency says only how long the load went on.
 
@@ -102,7 +89,7 @@ def observations_from_trials(trials: Iterable[Trial], load: Workload, producers:
         if values := _means(repeats, (*FULL_SPEED_METRICS, BATCHES, *CPU)):
             found.append(Observation(config, saturating, values, producers))
         held = list(filter(_held, repeats))
-        if load.rate_records_per_s and (values := _means(held, (*RATE_METRICS, *CONSUMERS))):
+        if load.rate_records_per_s and (values := _means(held, (*LATENCIES, *CONSUMERS))):
             found.append(Observation(config, load, values, producers))
     return found
 
@@ -121,7 +108,7 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
     found = []
     for row in experiment.rows:
         saturating = row.row.workload.rate_records_per_s is None
-        metrics = (*FULL_SPEED_METRICS, BATCHES, *CPU) if saturating else (*RATE_METRICS, BATCHES)
+        metrics = (*FULL_SPEED_METRICS, BATCHES, *CPU) if saturating else (*LATENCIES, BATCHES)
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
         if not saturating:
             complete = [trial for trial in complete if _held(trial)]
@@ -140,7 +127,7 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
 
 def _has_fitted_metric(found: Iterable[Observation]) -> bool:
     """Return whether any observation has a metric to which the model is fitted."""
-    return any({*FULL_SPEED_METRICS, *RATE_METRICS} & each.values.keys() for each in found)
+    return any({*FULL_SPEED_METRICS, *LATENCIES} & each.values.keys() for each in found)
 
 
 def _held(trial: Trial) -> bool:

@@ -6,28 +6,21 @@ from typing import Final
 
 from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
+from runners.quantities import SECONDS_PER_DAY
 from runners.reporting import enumerated
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.prediction.calibration import FACTORED, Calibration
+from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import waits_for
+from tuner.prediction.metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE
 from tuner.prediction.modelled import Interval, Modelled
-from tuner.prediction.observations import CONSUMERS, RATE_METRICS, Observation
-from tuner.prediction.retention import SECONDS_PER_DAY
+from tuner.prediction.observations import Observation
 
-AT_FULL_SPEED: Final = (
-    "records_per_s",
-    "mb_per_s",
-    "batch_records",
-    "wire_bytes_per_value_byte",
-    "client_cpu_ms_per_mb",
-    "broker_cpu_ms_per_mb",
-)
+AT_FULL_SPEED: Final = ("records_per_s", "mb_per_s", BATCHES, WIRE, *CPU)
 """The metrics that are predicted for a load as fast as the client takes it, by name.
 
 CPU time is predicted only if it was measured.
 """
-LATENCIES: Final = RATE_METRICS
 AT_RATE: Final = (*LATENCIES, *CONSUMERS)
 """The metrics that are predicted for a load at a rate, by name; those of consumers only if they were measured."""
 MOST_EXTRAPOLATION: Final = 3.0
@@ -115,7 +108,7 @@ def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
 
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
     """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
-    metrics = ("batch_records", "wire_bytes_per_value_byte", "broker_cpu_cores", *LATENCIES)
+    metrics = (BATCHES, WIRE, "broker_cpu_cores", *LATENCIES)
     [modelled] = Modelled.of(calibration, Settings.of(config, workload), workload)
     return modelled.intervals(metrics)
 

@@ -28,9 +28,9 @@ from search_spaces.configs.record_size import check_record
 from search_spaces.errors import RuleBroken
 from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
-from tuner.prediction.calibration import NOISE_SD_LOG, PRIOR_SD_LOG, value_of, with_shifted_logs
+from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn, value_of
 from tuner.prediction.correction import distances, point
-from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS
+from tuner.prediction.metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
 
 PHASE_S: Final = (1.0, 2.5)
 """Seconds of the warm-up and of the measurement of each row."""
@@ -44,6 +44,7 @@ _TELLING_RATIO: Final = 1 / 3
 _WHOLE_MS: Final = "1"
 _DEFAULTS: Final = "defaults"
 _STEP: Final = 1e-3
+"""By how much a logarithm is raised to find a slope: enough for the whole number of records in a batch to change."""
 
 
 def candidates(client: Client) -> list[ProducerConfig]:
@@ -96,15 +97,14 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     The shape is (values, constants). A config that does not hold the rate has no values of the paced load.
     """
     rows = []
-    names = tuple(PRIOR_SD_LOG)
-    for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, RATE_METRICS)):
+    for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
         settings = Settings.of(config, each)
-        steps = [with_shifted_logs(start, names, step) for step in _STEP * np.eye(len(names))]
-        here, *there = (told for [told] in perform_all([start, *steps], [(settings, each)]))
+        constants = [start, *raised_in_turn(start, tuple(PRIOR_SD_LOG), _STEP)]
+        here, *there = (told for [told] in perform_all(constants, [(settings, each)]))
         if here.falling_behind_ratio:
             continue
         rows += [
-            [log(value_of(told, name) / value_of(here, name)) / _STEP / NOISE_SD_LOG[name] for told in there]
+            [log(value_of(told, name) / value_of(here, name)) / _STEP / FITTED[name].model_sd_log for told in there]
             for name in metrics
         ]
     return np.array(rows)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
+from runners.number_range import NumberRange
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
@@ -49,12 +50,12 @@ class Question:
         producers = self.producers if changes.producers is None else changes.producers
         if producers < 1:
             raise WorkloadRefused(f"the number of producers must be at least 1, but got {producers}")
-        for name, value, least, most in (
-            ("rate", changes.rate, 1, MOST_RATE_RECORDS_PER_S),
-            ("compressibility", changes.compressibility, 0, MOST_COMPRESSIBLE),
+        for name, value, allowed in (
+            ("rate", changes.rate, NumberRange(1, MOST_RATE_RECORDS_PER_S)),
+            ("compressibility", changes.compressibility, NumberRange(0, MOST_COMPRESSIBLE)),
         ):
-            if value is not None and not least <= value <= most:
-                raise WorkloadRefused(f"{least} <= {name} <= {most:,} must hold, but got {value:g}")
+            if value is not None and value not in allowed:
+                raise WorkloadRefused(f"{name} {allowed}, but got {value:g}")
         wanted: dict[str, Any] = {
             "record_sizes": None if changes.record_bytes is None else RecordSizes.parse(changes.record_bytes),
             "rate_records_per_s": changes.rate,

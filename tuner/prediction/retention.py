@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 from typing import TYPE_CHECKING, Final, Self
 
+from runners.quantities import SECONDS_PER_DAY
 from runners.workload import Workload
 
 if TYPE_CHECKING:  # it imports scipy, which the options of a command must not wait for
@@ -14,7 +15,6 @@ BROKERS: Final = "brokers"
 TYPED: Final = ("retention_days", "disk_gb", BROKERS)
 """The fields of a form: the topic's `retention.ms` in days, the size of each broker's disk, the number of brokers."""
 _MOST_TYPED: Final = 1e9
-SECONDS_PER_DAY: Final = 86_400.0
 _SEGMENT_BYTES: Final = 1 << 30
 """`segment.bytes`, by default. Kafka deletes whole segments, and never the one that it writes."""
 _LATE_DAYS: Final = 360.0 / SECONDS_PER_DAY

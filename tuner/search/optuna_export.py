@@ -33,7 +33,7 @@ def open_storage(url: str) -> BaseStorage:
 
     Raises:
         OptunaStorageUnusable: The URL is malformed, its database driver is missing, or its file can't be used.
-        StorageUnreachable: The database server does not answer, or refuses us.
+        StorageUnreachable: The database server does not answer, or refuses the tuner.
     """
     # Imported here because the import takes a fifth of a second; the package comes with Optuna.
     from sqlalchemy.engine import make_url

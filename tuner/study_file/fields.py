@@ -14,9 +14,10 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
 from runners.errors import WorkloadRefused
+from runners.number_range import NumberRange
+from runners.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from search_spaces.client import Client
-from tuner.model.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
 from tuner.model.target import ADDRESS_RULE, check_addresses
 from tuner.study_file.errors import did_you_mean, refused
 from tuner.study_file.strict_yaml import scalar
@@ -111,7 +112,7 @@ def seconds(low: float, high: float, *, above: bool = False) -> ValueReader:
                 raise refused(DURATION_RULE) from None
         if not _is_number(value):
             raise refused(DURATION_RULE)
-        return float(_number(value, low, high, above=above, unit=" seconds"))
+        return float(_number(value, low, high, above=above, unit="seconds"))
 
     return ValueReader(
         read, _or_text(_range_schema("number", low, high, above=above), "Seconds, or a text such as 30s, 5m, 2h")
@@ -241,7 +242,7 @@ def _size(value: object, low: int, high: int, rule: str = SIZE_RULE) -> int:
             raise refused(rule) from None
     if not _is_number(value):
         raise refused(rule)
-    return int(_number(value, low, high, whole=True, unit=" bytes"))
+    return int(_number(value, low, high, whole=True, unit="bytes"))
 
 
 def _flag(value: object, rule: str) -> bool:
@@ -272,14 +273,10 @@ def _number(
     Raises:
         Refused: The value is not a number, or is outside the range.
     """
-    ends = f"{'above' if above else 'from'} {low:,} {'to below' if below else 'to'} {high:,}{unit}"
-    rule = f"must be a {'whole ' if whole else ''}number {ends}"
+    allowed = NumberRange(low, high, whole=whole, above=above, below=below, unit=unit)
     meant = scalar(value) if isinstance(value, str) else value
-    if isinstance(meant, bool) or not isinstance(meant, int | float):
-        raise refused(rule)
-    inside = low <= meant <= high and not (above and meant == low) and not (below and meant == high)
-    if not inside or (whole and meant != int(meant)):
-        raise refused(rule)
+    if isinstance(meant, bool) or not isinstance(meant, int | float) or meant not in allowed:
+        raise refused(str(allowed))
     return meant
 
 

@@ -11,6 +11,11 @@ from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
 from tuner.study_file.fields import ValueReader
 
 _PRESET_NAMES: Final = [goal.value for goal in PRESETS]
+_METRICS_OF_GOALS: Final = {
+    "throughput": "mb_per_s or records_per_s",
+    "latency": "latency_p99_ms or another percentile",
+}
+"""The metrics that users mean if they write the name of a goal in the place of a metric."""
 _METRIC_RULE: Final = f"a metric must be one of {', '.join(OUTCOME_METRICS)}"
 _OBJECTIVES_RULE: Final = f"must be one of {', '.join(_PRESET_NAMES)}, or a list of metrics such as [mb_per_s]"
 _CONSTRAINT: Final = re.compile(
@@ -54,7 +59,7 @@ def goal_or_metrics() -> ValueReader:
         refusals = []
         for position, name in enumerate(names):
             if not isinstance(name, str) or name not in OUTCOME_METRICS:
-                refusals.append(Refusal(_METRIC_RULE, did_you_mean(name, OUTCOME_METRICS), within=(position,)))
+                refusals.append(Refusal(_METRIC_RULE, _meant_metric(name), within=(position,)))
             elif name in names[:position]:
                 refusals.append(Refusal("each objective must be listed only once", within=(position,)))
         if refusals:
@@ -67,6 +72,15 @@ def goal_or_metrics() -> ValueReader:
     )
 
 
+def _meant_metric(written: object) -> str:
+    """Return a question that names the metric that was probably meant, or an empty text if none is similar."""
+    word = written.strip().lower() if isinstance(written, str) else ""
+    if (meant := _METRICS_OF_GOALS.get(word)) is not None:
+        return f"did you mean {meant}?"
+    named = [name for name in OUTCOME_METRICS if word in name.split("_")]
+    return f"did you mean {named[0]}?" if named else did_you_mean(written, OUTCOME_METRICS)
+
+
 def constraint() -> ValueReader:
     """Return a reader that accepts one constraint, such as `latency_p99_ms <= 10`."""
 
@@ -75,9 +89,8 @@ def constraint() -> ValueReader:
         if match is None:
             raise refused(_CONSTRAINT_RULE, advice="give the limit in the unit that ends the metric's name, such as ms")
         if match["metric"] not in OUTCOME_METRICS:
-            named = [name for name in OUTCOME_METRICS if match["metric"] in name.split("_")]
-            near = f"did you mean {named[0]}?" if named else did_you_mean(match["metric"], OUTCOME_METRICS)
             rule = "a constraint must begin with a metric, such as latency_p99_ms <= 10"
+            near = _meant_metric(match["metric"])
             raise refused(rule, advice=f"{near} All metrics: docs/reference/study-file.md#metrics".strip())
         try:
             limit = float(match["limit"])

@@ -11,6 +11,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.scoring import Constraint
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
+from runners.quantities import SECONDS_PER_DAY
 from runners.workload import (
     MAX_RECORD_BYTES,
     MOST_CONSUMERS,
@@ -53,7 +54,6 @@ _CONFIRM: Final = ConfirmSpec()
 _TRACKING: Final = TrackingSpec()
 _SAFETY: Final = SafetySpec()
 
-_DAY_S: Final = 86_400
 _MOST_BYTES: Final = 10**18
 _LARGEST_SEED: Final = 2**32 - 1
 _NAME_RULE: Final = (
@@ -81,8 +81,8 @@ Zone = Annotated[
 ]
 Text = Annotated[str, fields.text()]
 Sizes = Annotated[RecordSizes, fields.record_sizes()]
-Duration = Annotated[float, fields.seconds(0, _DAY_S)]
-Measured = Annotated[float, fields.seconds(0, _DAY_S, above=True)]
+Duration = Annotated[float, fields.seconds(0, SECONDS_PER_DAY)]
+Measured = Annotated[float, fields.seconds(0, SECONDS_PER_DAY, above=True)]
 Bytes = Annotated[int, fields.size(1, _MOST_BYTES)]
 Seed = Annotated[int, fields.whole(0, _LARGEST_SEED)]
 Flag = Annotated[bool, fields.flag()]

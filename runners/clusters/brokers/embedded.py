@@ -196,8 +196,8 @@ class EmbeddedCluster:
         properties: Broker properties that override our defaults.
         connection: Client properties that the brokers require, if `properties` change their security.
         start_timeout_s: Seconds that the brokers may take until they answer. Time for downloads is not counted.
-        proxy: A proxy in front of the brokers. They tell clients to use its ports, and use other ports among
-            themselves.
+        proxy: A proxy in front of the brokers. The brokers advertise the proxy's ports to clients, and use other ports
+            among themselves.
     """
 
     brokers: int = 1

@@ -46,7 +46,8 @@ _UNTRUSTED = r"certificate verify failed|certificate could not be verified|unabl
 _WHICH_BROKER = re.compile(r"://(?P<host>[^/\s]+):(?P<port>\d+)/")
 
 # The user sees the first cause whose pattern matches a message. Failures at the end of a handshake come first, because
-# they tell the most. Source: rd_kafka_broker_fail, rd_kafka_transport_ssl_* and rd_kafka_sasl_* of librdkafka 2.16.
+# they are the most specific. Source: rd_kafka_broker_fail, rd_kafka_transport_ssl_* and rd_kafka_sasl_* of librdkafka
+# 2.16.
 _CAUSES = (
     _Cause(  # the number is a broker id: a broker has answered and has advertised this address
         r"/\d+: (Failed to resolve|Connect to .* failed|Connection setup timed out)",

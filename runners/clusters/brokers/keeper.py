@@ -6,7 +6,7 @@ the standard library and is run with `python -I -S`. It therefore starts in mill
 owner's working folder or import path.
 
 The standard input of this program is a pipe, and the owner holds the writing end. The kernel closes the pipe when the
-owner ends, even by SIGKILL. The end of file on the pipe tells the keeper to stop the brokers.
+owner ends, even by SIGKILL. At the end of file on the pipe, the keeper stops the brokers.
 
     keeper.py SPEC.json        SPEC: {"owned": true, "folders": ["..."], "record": "...",
                                       "brokers": [{"command": ["java", ...], "log": "..."}]}
@@ -14,7 +14,7 @@ owner ends, even by SIGKILL. The end of file on the pipe tells the keeper to sto
 If `owned` is false, there is no pipe and no owner: the keeper detaches itself and goes on until it gets SIGTERM. In
 both cases it writes one line to standard output: the process ids of the keeper and of the brokers, as JSON. Before it
 ends, it removes the folders and the record, which is the file that lists what has to be cleaned up. It ends with status
-0 if it was told to stop, and with status 3 if all brokers have ended by themselves.
+0 after a request to stop, and with status 3 if all brokers have ended by themselves.
 """
 
 import contextlib

@@ -12,8 +12,8 @@ LONGEST_OUTAGE_S: Final = 120.0
 """How long a measurement may go without a delivery after the kill.
 
 The other brokers notice after 9 s (`broker.session.timeout.ms`) that a broker is gone. Until then its partitions have
-no leader, and with acks=all the other partitions wait for its replicas, too. If `min.insync.replicas` are more than
-the replicas that are left, no record is acknowledged until the broker is back.
+no leader, and with acks=all the other partitions wait for its replicas, too. If fewer replicas are left than
+`min.insync.replicas`, no record is acknowledged until the broker is back.
 """
 
 

@@ -1,1 +1,1 @@
-"""Topics on a cluster: those that we create and delete, and what lies in those of the user."""
+"""Topics on a cluster: we create and delete our own topics, and read the offsets and records of the user's topics."""

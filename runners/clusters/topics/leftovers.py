@@ -17,7 +17,7 @@ class Leftover:
     """A topic whose name shows that this program created it.
 
     Attributes:
-        topic: Its name.
+        topic: Name of the topic.
         run_id: The id of the run that created it.
         state: `live` if that run is still going on, and `dead` if the process of that run has ended. `unknown` if
             another host started the run, or if the run's file in the state folder is lost.

@@ -35,7 +35,7 @@ class Topic:
     """A topic that records are sent to.
 
     Attributes:
-        name: Its name.
+        name: Name of the topic.
         partitions: The number of partitions.
         replication: The number of replicas of each partition.
         max_message_bytes: Largest record batch that it takes, in bytes.
@@ -164,7 +164,7 @@ class OwnedTopics:
         self._record.save()
         self._live.append(Topic(name, partitions, replication, owned=True))
         try:
-            self._admin.order(name, partitions, replication, wanted)
+            self._admin.begin_create(name, partitions, replication, wanted)
         except TargetRefused:
             self._forget(name)
             raise
@@ -173,7 +173,7 @@ class OwnedTopics:
                 self._forget(name)
             raise
         # The topic exists from here on. If a later request is refused, `close` deletes the topic, or its record stays.
-        self._admin.settle(name, partitions, _OWNED_NEEDS)
+        self._admin.await_created(name, partitions, _OWNED_NEEDS)
         topic = self._described(name, _OWNED_NEEDS, owned=True)
         self._live[-1] = topic
         return topic
@@ -280,7 +280,7 @@ class OwnedTopics:
         try:
             self.close()
         except RunnerError:
-            if error is None:  # otherwise the first error tells the user more than this one
+            if error is None:  # otherwise the user should see the first error
                 raise
 
     def _described(self, name: str, needs: Sequence[str], *, owned: bool = False) -> Topic:

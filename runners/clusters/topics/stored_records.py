@@ -1,4 +1,4 @@
-"""How many records a topic has, even if its replicas are behind what the leaders have acknowledged."""
+"""Counts the records of a topic, even if its replicas lag behind the records that the leaders have acknowledged."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -9,9 +9,9 @@ from runners.errors import RunnerError
 
 _POLL_S: Final = 0.1
 _STANDSTILL_S: Final = 35.0
-"""A number of records that has not grown for so long is final.
+"""If the number of records has not grown for so long, it is final.
 
-If a replica stops fetching, the number stands still until Kafka takes the replica out of the in-sync replicas, after
+If a replica stops fetching, the number does not grow until Kafka takes the replica out of the in-sync replicas, after
 `replica.lag.time.max.ms` (30 s by default).
 """
 _LONGEST_S: Final = 90.0
@@ -24,9 +24,9 @@ def stored_records(connection: Mapping[str, str], topic: str, partitions: int, *
 
     Args:
         connection: Properties to connect with.
-        topic: The topic.
+        topic: Name of the topic.
         partitions: The number of its partitions.
-        acknowledged: How many records the topic must have, as brokers acknowledged them; see `once_replicated`.
+        acknowledged: Number of records that the brokers have acknowledged; see `once_replicated`.
     """
     try:
         admin = TopicAdmin(connection)
@@ -36,15 +36,15 @@ def stored_records(connection: Mapping[str, str], topic: str, partitions: int, *
 
 
 def once_replicated(count: Callable[[], int], acknowledged: int, clock: Clock) -> int:
-    """Return the number of records of a topic as soon as there are `acknowledged` ones, or as it no longer grows.
+    """Wait until a topic has `acknowledged` records or its records no longer increase, and return their number.
 
-    Brokers tell the end offset up to which all in-sync replicas have the records. With acks=1 the leader acknowledges a
-    record before the replicas have it, so at full speed the end offsets may be seconds behind. Measured: three brokers
-    on two cores that took 1.4 GB in records of 100 kB had only 40 % of them in all replicas after the last
-    acknowledgement, and all of them 2.8 s later.
+    As the end offset, brokers return the offset up to which all in-sync replicas have the records. With acks=1 the
+    leader acknowledges a record before the replicas have it, so at full speed the end offsets may be seconds behind.
+    Measured: three brokers on two cores that took 1.4 GB in records of 100 kB had only 40 % of them in all replicas
+    after the last acknowledgement, and all of them 2.8 s later.
 
     Args:
-        count: Returns the number of records by the end offsets.
+        count: Returns the number of records, computed from the end offsets.
         acknowledged: The number to wait for.
         clock: The clock to wait on.
     """

@@ -1,4 +1,4 @@
-"""What lies in topics of the user's: their partitions, the brokers that lead them, and the offsets that can be read."""
+"""Reads the partitions of the user's topics: which brokers lead them, and which offsets can be read."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -8,7 +8,15 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, AdminRequest, Contact, answer_to, lacking
+from runners.clusters.contact import (
+    DESCRIBE,
+    READ,
+    REQUEST_TIMEOUT_S,
+    AdminRequest,
+    Contact,
+    answer_to,
+    unlisted_rights,
+)
 from runners.clusters.topics.topic_admin import patiently
 from runners.errors import WorkloadRefused
 
@@ -18,7 +26,7 @@ class BrokerAddress:
     """A broker, and where clients reach it.
 
     Attributes:
-        id: Its id.
+        id: The broker id.
         host: The host that it advertises.
         port: The port that it advertises.
     """
@@ -30,14 +38,14 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True)
 class StoredPartition:
-    """A partition of a topic, and what of it can be read.
+    """A partition of a topic, and the offsets that can be read.
 
     Attributes:
-        number: Its number.
+        number: Number of the partition, from 0.
         leader: The broker that leads it.
         begin: The first offset.
         end: The offset after the last record.
-        recent: The number of offsets since the time that was asked about; None if nobody asked.
+        recent: Number of offsets since `since_ms`; None if the caller gave no `since_ms`.
     """
 
     number: int
@@ -54,12 +62,12 @@ class StoredPartition:
 
 @dataclass(frozen=True, slots=True)
 class StoredTopic:
-    """A topic, and what of it can be read.
+    """A topic, and the offsets of its partitions that can be read.
 
     Attributes:
-        name: Its name.
+        name: Name of the topic.
         partitions: Its partitions, in ascending order of their numbers.
-        unknown: The numbers of partitions without a leader, or whose leader did not tell the offsets.
+        unknown: The numbers of the partitions that have no leader, or whose leader did not return the offsets.
         replication: Number of replicas of each partition.
     """
 
@@ -75,12 +83,12 @@ class StoredTopic:
 
     @property
     def recent(self) -> int:
-        """Number of offsets since the time that was asked about."""
+        """Number of offsets since `since_ms`, which the caller gave."""
         return sum(each.recent or 0 for each in self.partitions)
 
 
 class StoredTopics:
-    """Asks a cluster what lies in topics. This needs the right Describe on them, and leaves nothing on the cluster."""
+    """Reads which offsets the topics of a cluster have. This needs the right Describe, and changes nothing."""
 
     def __init__(self, connection: Mapping[str, str]) -> None:
         """Create the admin client that sends the requests.
@@ -91,12 +99,12 @@ class StoredTopics:
         self._contact = Contact(connection)
 
     def one(self, name: str, since_ms: int | None = None) -> StoredTopic:
-        """Return what lies in a topic that we want to read.
+        """Return the partitions and offsets of a topic that we want to read.
 
-        If a partition has no leader yet, this waits, because the topic may be new, or have lost a broker.
+        If a partition has no leader, this waits for one, because the topic may be new or may have just lost a broker.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             since_ms: The time from which records count as recent, in milliseconds since 1970; None if it does not
                 matter.
 
@@ -112,7 +120,7 @@ class StoredTopics:
                 if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
                 raise self._contact.refusal(described, AdminRequest(f"describe topic {name}", (READ,), name))
-            if missing := lacking(described, [READ]):
+            if missing := unlisted_rights(described, [READ]):
                 raise self._contact.missing_rights(missing, name)
             try:
                 return self._stored([described], since_ms, strictly=True)[0]
@@ -126,13 +134,13 @@ class StoredTopics:
         return topic
 
     def readable(self, since_ms: int) -> tuple[list[StoredTopic], list[str]]:
-        """Return what lies in all topics that we may read, apart from the cluster's internal ones.
+        """Return the partitions and offsets of all topics that we may read, without the cluster's internal topics.
 
         Args:
             since_ms: The time from which records count as recent, in milliseconds since 1970.
 
         Returns:
-            The topics, and the names of those that we may see but not read.
+            The topics, and the names of the topics that we may see but not read.
 
         Raises:
             BrokerLost: The cluster did not answer.
@@ -144,7 +152,7 @@ class StoredTopics:
         found = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
         described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
-        refused = [each.name for each in described if lacking(each, [READ])]
+        refused = [each.name for each in described if unlisted_rights(each, [READ])]
         return self._stored([each for each in described if each.name not in refused], since_ms), refused
 
     def _described(self, names: Sequence[str]) -> dict[str, Any]:
@@ -152,7 +160,7 @@ class StoredTopics:
         return {name: _outcome(future) for name, future in self._contact.describe(names).items()}
 
     def _stored(self, described: Sequence[Any], since_ms: int | None, *, strictly: bool = False) -> list[StoredTopic]:
-        """Return what lies in topics that were described.
+        """Return the partitions and offsets of the described topics.
 
         Args:
             described: The descriptions of the topics.

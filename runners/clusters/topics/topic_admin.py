@@ -19,7 +19,7 @@ from runners.clusters.contact import (
     AdminRequest,
     Contact,
     answer_to,
-    lacking,
+    unlisted_rights,
 )
 from runners.errors import BrokerLost, TargetRefused
 
@@ -37,7 +37,7 @@ _LEADER_MOVES = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 _NO_LEADERS = (*_LEADER_MOVES, KafkaError._NOENT)
-"""The same for a topic that was just created: librdkafka also says `_NOENT` ("No leaders found")."""
+"""The same codes and `_NOENT` ("No leaders found"), which librdkafka returns for a topic that was just created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class TopicAdmin:
         """Create a topic and wait until all its replicas are in sync.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             partitions: The number of partitions.
             replication: The number of replicas of each partition.
             configs: Topic configs.
@@ -101,11 +101,11 @@ class TopicAdmin:
             WorkloadRefused: The cluster can't create such a topic.
             BrokerLost: The cluster did not answer, or the replicas were not in sync in time.
         """
-        self.order(name, partitions, replication, configs)
-        self.settle(name, partitions)
+        self.begin_create(name, partitions, replication, configs)
+        self.await_created(name, partitions)
 
-    def order(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
-        """Create a topic as `create` does, but don't wait until its replicas are in sync."""
+    def begin_create(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
+        """Create a topic without waiting for its replicas; `await_created` waits until they are in sync."""
         new = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(configs))
         what = f"topic {name} with {partitions} partitions and replication {replication}"
         futures = self._admin.create_topics(
@@ -113,11 +113,11 @@ class TopicAdmin:
         )
         self._result(futures[name], AdminRequest(f"create {what}", (CREATE,), name))
 
-    def settle(self, name: str, partitions: int, needs: Sequence[str] = ()) -> None:
-        """Wait until all replicas of a topic that `order` has created are in sync.
+    def await_created(self, name: str, partitions: int, needs: Sequence[str] = ()) -> None:
+        """Wait until all replicas of a topic that `begin_create` has created are in sync.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             partitions: The number of partitions.
             needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
 
@@ -142,7 +142,7 @@ class TopicAdmin:
         """Return the partitions and the replication of a topic, or None if the topic does not exist.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
 
         Raises:
@@ -154,7 +154,7 @@ class TopicAdmin:
         description = self._result(future, request, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
-        if missing := lacking(description, needs):
+        if missing := unlisted_rights(description, needs):
             raise self._contact.missing_rights(missing, name)
         partitions = description.partitions
         in_sync = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
@@ -164,7 +164,7 @@ class TopicAdmin:
         """Return the configs that apply to a topic, or an empty mapping if this user has no right to read them.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             needed: Whether to raise an error, instead of returning an empty mapping, if this user has no right to read
                 the configs.
 
@@ -226,9 +226,9 @@ class TopicAdmin:
         Retention does not change end offsets.
 
         Args:
-            name: Its name.
+            name: Name of the topic.
             partitions: The number of its partitions.
-            not_yet: The error codes that mean that the cluster can't tell the offsets yet; see `patiently`.
+            not_yet: The error codes that mean that the cluster can't return the offsets yet; see `patiently`.
 
         Raises:
             TargetRefused: We have no right to read the offsets.
@@ -272,7 +272,7 @@ def patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEA
     Args:
         ask: Sends the request. Its argument lists the error codes that mean "not yet", for which it returns None. In
             the last call, after the time limit, the list is empty, so that these codes are errors too.
-        not_yet: These error codes.
+        not_yet: The error codes that mean "not yet".
     """
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
     while time.monotonic() < deadline:

@@ -22,7 +22,7 @@ class ReadRecord:
     """A record as it lies in the topic.
 
     Attributes:
-        partition: Its partition.
+        partition: Number of the partition that holds the record.
         key: Its key; None if it has none.
         value: Its value; None for a tombstone, which deletes a key.
         timestamp_ms: Its timestamp in milliseconds since 1970; None if it has none.
@@ -35,12 +35,12 @@ class ReadRecord:
 
 
 def newest_records(connection: Mapping[str, str], topic: StoredTopic, records: int) -> Iterator[ReadRecord]:
-    """Yield about as many of the newest records as asked for, an equal number from each partition that has some.
+    """Yield about `records` of the newest records of a topic, equally many from each partition with records.
 
     Args:
         connection: Client properties under librdkafka's names.
-        topic: The topic of the user's, and what of it can be read.
-        records: The number of records.
+        topic: The user's topic, with the offsets that can be read.
+        records: About how many records to yield.
 
     Raises:
         TargetRefused: We have no right to read the topic.

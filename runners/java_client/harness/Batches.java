@@ -10,11 +10,11 @@ import org.apache.kafka.clients.producer.internals.FutureRecordMetadata;
 import org.apache.kafka.clients.producer.internals.ProduceRequestResult;
 
 /**
- * Notes when the client began the batch that a record went into.
+ * Finds out when the client began the batch that holds a record.
  *
- * <p>The client's queue time is that of a batch, from its first record on. The other records of the batch come later.
- * By how much, no public method tells, so this reads private fields: a record's place in its batch, its timestamp, and
- * the partition of the batch. The tests do so with the oldest and the newest release that we support.
+ * <p>The client measures the queue time of a batch, which begins with its first record. The other records come later.
+ * No public method returns how much later, so this class reads private fields: a record's place in its batch, its
+ * timestamp, and the partition of the batch. The tests read them in the oldest and the newest release that we support.
  */
 final class Batches {
     private static final MethodHandle PLACE = getter(int.class, "batchIndex", "relativeOffset");
@@ -28,7 +28,7 @@ final class Batches {
         this.millis = millis;
     }
 
-    /** Notes the time if this record is the first of a batch: the timestamp that the client gave it, in milliseconds. */
+    /** Stores the timestamp that the client gave this record, in milliseconds, if it is the first of a batch. */
     void sent(Future<RecordMetadata> sent) {
         if (sent instanceof FutureRecordMetadata known && placeOf(known) == 0) {
             int partition = partitionOf(known);

@@ -8,10 +8,10 @@ import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
 
 /**
- * Reads what the client reports about itself.
+ * Reads the client's own metrics.
  *
- * <p>The samples of its averages are made to last as long as the producer, so an average covers everything since the
- * producer began. From two readings, and from the counts that belong to the averages, follows the mean in between.
+ * <p>The client is configured so that an average covers the whole time since the producer began. The mean of the time
+ * between two readings is computed from the two averages and their counts.
  */
 final class ClientMetrics {
     private static final String[] NAMES = {

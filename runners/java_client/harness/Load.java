@@ -15,7 +15,7 @@ import org.apache.kafka.common.KafkaException;
 /**
  * One run: opens a producer, sends one record, then the load, window by window, and waits for the last deliveries.
  *
- * <p>The other process hears of the counters ten times a second, and of each window when it ends.
+ * <p>The other process gets the counters ten times a second, and each window when it ends.
  */
 final class Load extends Thread {
     private static final long PROGRESS_NS = 100_000_000;
@@ -126,7 +126,7 @@ final class Load extends Thread {
     /**
      * Sends one record and waits for its delivery, so that missing rights show before the load begins.
      *
-     * <p>Returns whether the load may send so much.
+     * <p>Returns false if this record alone exceeds the limit on the bytes of the load.
      */
     private boolean prime(ProducerRecord<byte[], byte[]> first) {
         if (pool.bytes(0) > asked.maxBytes()) {
@@ -190,7 +190,7 @@ final class Load extends Thread {
         return primed + counted(sending -> sending.handedOver.get());
     }
 
-    /** Tells the counters, until the run is over or the sender is in trouble. */
+    /** Sends the counters to the other process until the run is over or the sender has failed. */
     private void report() {
         while (!over) {
             LockSupport.parkNanos(PROGRESS_NS);

@@ -3,11 +3,11 @@ package harness;
 import java.time.Instant;
 
 /**
- * Tells how much of a millisecond the client's clock leaves out.
+ * Measures the fraction of a millisecond that the client's clock leaves out.
  *
- * <p>The client's metrics are differences of System.currentTimeMillis. If what they measure begins or ends at the same
- * place of each millisecond, as with a rate of 500/s or at the end of linger.ms, they are wrong by up to a millisecond
- * on average. The mean fractions at both ends correct that.
+ * <p>The client's metrics are differences of System.currentTimeMillis. If the measured times always begin or end at the
+ * same place within a millisecond, as with a rate of 500/s or at the end of linger.ms, the metrics are wrong by up to a
+ * millisecond on average. The mean fractions at both ends correct this error.
  */
 final class Millis {
     private static final long NS_PER_MS = 1_000_000;

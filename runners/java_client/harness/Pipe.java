@@ -63,7 +63,7 @@ public final class Pipe {
                 out.flush();
             }
         } catch (IOException closed) {
-            // Nobody is left to measure for.
+            // The other process has ended, so nobody needs the measurement.
             Runtime.getRuntime().halt(1);
         }
     }

@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * What one run has to do.
+ * The settings of one run.
  *
  * <p>Times are on the clock of System.nanoTime. With a rate of 0, records are sent as fast as the client accepts them.
  */

@@ -21,7 +21,7 @@ import org.apache.kafka.common.config.ConfigException;
  * The load of one consumer: reads some partitions from given offsets, and counts every record.
  *
  * <p>It assigns the partitions itself, so that no group is left on the cluster. The client's code runs in this thread,
- * inside of poll. The other process hears of the counters ten times a second, and of each window when it ends.
+ * inside of poll. The other process gets the counters ten times a second, and each window when it ends.
  */
 final class Reading extends Thread {
     private static final long PROGRESS_NS = 100_000_000;
@@ -45,7 +45,7 @@ final class Reading extends Thread {
     private long nextProgressNs;
     private final Longs arrivals = new Longs();
 
-    /** How far a partition was read. */
+    /** The position of the consumer in a partition. */
     private static final class Place {
         private long following;
         private final long end;
@@ -86,7 +86,7 @@ final class Reading extends Thread {
         }
     }
 
-    /** Opens a consumer at the offsets that a command gives. Returns null, and says why, if that fails. */
+    /** Opens a consumer at the offsets in a command. If that fails, sends the reason and returns null. */
     static Reading open(JsonNode command, Pipe pipe) {
         Properties properties = Plan.properties(command);
         Load.allowTokens(properties);
@@ -118,7 +118,7 @@ final class Reading extends Thread {
         }
     }
 
-    /** Begins to read at a moment on the clock of System.nanoTime. */
+    /** Begins to read at the given time of System.nanoTime. */
     void begin(JsonNode command) {
         startNs = command.get("start_ns").longValue();
         endsNs = Plan.endsNs(command);
@@ -227,7 +227,7 @@ final class Reading extends Thread {
         }
     }
 
-    /** Passes offsets without a record: markers of transactions, and those that compaction has emptied. */
+    /** Skips offsets without a record: transaction markers, and offsets that compaction has removed. */
     private void passGaps() {
         for (Map.Entry<TopicPartition, Place> each : places.entrySet()) {
             Place place = each.getValue();

@@ -5,8 +5,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 /**
  * When each record of a fixed rate is due, in nanoseconds after the start; see the Python module runners.load.pacing.
  *
- * <p>With bursts, each period begins with one. The first half of a period's records leave in it, at peak times the mean
- * rate, and the others evenly until the next period.
+ * <p>With bursts, each period begins with a burst. The first half of the period's records leave during the burst, at
+ * peak times the mean rate. The second half leave evenly between the burst and the next period.
  */
 record Schedule(double rate, double peak, double periodS, double originS) {
     private static final double NS_PER_S = 1e9;
@@ -35,7 +35,7 @@ record Schedule(double rate, double peak, double periodS, double originS) {
         return (long) Math.ceil((originS + whole + shifted) * NS_PER_S);
     }
 
-    /** Returns the time at which a constant rate would have sent what the bursts have sent at a time after the origin. */
+    /** Converts a send time with bursts to the send time at a constant rate, both in seconds after the origin. */
     private double even(double sinceOriginS) {
         double half = periodS / 2;
         double burst = periodS / (2 * peak);

@@ -16,10 +16,10 @@ import org.apache.kafka.clients.producer.RecordMetadata;
  * <p>Other threads read the counters, which only this thread writes.
  */
 final class Sender extends Thread {
-    /** How long a paced sender waits at least between two looks at the clock. One wake-up per record costs a core. */
+    /** The shortest wait between two readings of the clock at a fixed rate. One wake-up per record costs a core. */
     private static final long TICK_NS = 250_000;
 
-    /** At saturation, the clock is read once for so many records. */
+    /** At saturation, the clock is read once for this many records. */
     private static final int RECORDS_PER_LOOK = 16;
 
     private final KafkaProducer<byte[], byte[]> producer;
@@ -41,7 +41,7 @@ final class Sender extends Thread {
     /** The number of records that the client was given. */
     final AtomicLong handedOver = new AtomicLong();
 
-    /** The size of their keys and values. */
+    /** The size of the keys and values of these records, in bytes. */
     final AtomicLong bytes = new AtomicLong();
 
     /** The number of records whose latency is recorded, how long their calls took, and the age of their batches. */
@@ -50,7 +50,7 @@ final class Sender extends Thread {
     final AtomicLong inSendNs = new AtomicLong();
     final AtomicLong batchAgeNs = new AtomicLong();
 
-    /** Why this thread sends no more; null while all is well. */
+    /** Why this thread stopped sending before the end; null if it did not. */
     volatile Trouble trouble;
 
     Sender(
@@ -76,7 +76,7 @@ final class Sender extends Thread {
         gap = nextGap();
     }
 
-    /** Why a sender has ended before its time: a kind for the other process, and a text for people. */
+    /** Why a sender stopped before the end: a kind for the other process, and a text for people. */
     record Trouble(String kind, String because) {}
 
     void end() {
@@ -178,7 +178,7 @@ final class Sender extends Thread {
         }
     }
 
-    /** Sends a record whose latency is recorded, and notes how long the call took and how old its batch is. */
+    /** Sends a record whose latency is recorded, and stores how long the call took and how old its batch is. */
     private void sendTimed(long intendedNs) {
         gap = nextGap();
         long before = System.nanoTime();

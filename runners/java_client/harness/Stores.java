@@ -11,7 +11,7 @@ import java.security.cert.Certificate;
 import java.util.Base64;
 import java.util.Collections;
 
-/** Reads Java's key stores, so that clients that know only PEM can use what is in them. */
+/** Converts the content of Java's key stores to PEM text, for clients that read only PEM. */
 final class Stores {
     private static final Base64.Encoder LINES = Base64.getMimeEncoder(64, new byte[] {'\n'});
 

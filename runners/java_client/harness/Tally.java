@@ -18,7 +18,7 @@ import org.apache.kafka.common.errors.RecordTooLargeException;
  */
 final class Tally {
     private static final String NETWORK_THREAD = "kafka-producer-network-thread";
-    /** A longer time without a callback means that the client has turned to the next response. */
+    /** After a longer time without a callback, the next callback belongs to the next response. */
     private static final long BETWEEN_RESPONSES_NS = 100_000;
 
     private static final VarHandle ACKNOWLEDGED;
@@ -125,7 +125,7 @@ final class Tally {
         return (long) ACKNOWLEDGED.getOpaque(this);
     }
 
-    /** Counts on from another tally, whose records are all done. */
+    /** Takes over the counts of another tally, whose records are all done. */
     void continueFrom(Tally other) {
         acknowledged = other.acknowledged;
         timed = other.timed;

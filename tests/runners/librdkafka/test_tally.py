@@ -96,18 +96,18 @@ def test_failures_are_counted_by_name_and_as_done() -> None:
 def test_only_the_newest_error_messages_are_kept() -> None:
     tally = Tally()
     for number in range(10_000):
-        tally.say(f"error {number}")
+        tally.add_complaint(f"error {number}")
     assert len(tally.errors) < 1_000
     assert tally.complaints()[-1] == "error 9999"
 
 
 def test_complaints_are_the_errors_since_the_last_acknowledgement() -> None:
     tally = Tally()
-    tally.say("before")
+    tally.add_complaint("before")
     tally.delivered(1)
     assert tally.complaints() == []
-    tally.say("first")
-    tally.say("second")
+    tally.add_complaint("first")
+    tally.add_complaint("second")
     assert tally.complaints() == ["first", "second"]
     tally.fail("_MSG_TIMED_OUT")
     assert tally.complaints() == ["first", "second"]

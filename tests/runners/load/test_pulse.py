@@ -7,7 +7,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.errors import LoadPaused
-from runners.load.pulse import LONGEST_GAP_S, Counted, Pulse, boot_time_ns, count, demand_s
+from runners.load.pulse import LONGEST_GAP_S, KernelTimes, Pulse, boot_time_ns, demand_s, kernel_times
 
 CORES = 2
 
@@ -17,7 +17,7 @@ class Host:
 
     def __init__(self) -> None:
         self.at_ns = NS_PER_S
-        self.counted = Counted({1: 0.0, 2: 0.0}, 0.0, CORES)
+        self.counted = KernelTimes({1: 0.0, 2: 0.0}, 0.0, CORES)
         self.demand_s = 0.0
         self.pulse = Pulse(lambda: self.at_ns, lambda: self.counted, lambda: self.demand_s)
 
@@ -90,9 +90,9 @@ def test_a_virtual_machine_that_was_stopped_counts_no_cores() -> None:
 
 
 def test_the_counters_of_this_host_grow() -> None:
-    before, began, demanded_s = count(), boot_time_ns(), demand_s()
+    before, began, demanded_s = kernel_times(), boot_time_ns(), demand_s()
     sum(range(10_000_000))
-    after = count()
+    after = kernel_times()
     assert after.cores_s > before.cores_s
     both = before.waited_s.keys() & after.waited_s.keys()  # other threads of this process may end in between
     assert threading.get_native_id() in both

@@ -99,7 +99,7 @@ def test_no_delivery_is_missed_if_no_record_waits() -> None:
 def test_brokers_reported_down_have_a_few_seconds_to_come_back(sentence: str) -> None:
     watched = Watched()
     watched.after(0)
-    watched.tally.say(sentence)
+    watched.tally.add_complaint(sentence)
     watched.after(3.0)
     with pytest.raises(BrokerLost, match=f"no deliveries came for 3 s.*{sentence}"):
         watched.after(0.1)
@@ -108,9 +108,9 @@ def test_brokers_reported_down_have_a_few_seconds_to_come_back(sentence: str) ->
 def test_waiting_for_linger_ms_is_no_outage() -> None:
     clock, tally = MovedClock(at_ns=NS_PER_S, step_ns=0), Tally()
     config = ProducerConfig.parse({"linger.ms": 5_000})
-    dog = Watchdog.over(RunningCluster("existing", {}), DEFAULT_LIMITS, config, clock)
+    dog = Watchdog.for_run(RunningCluster("existing", {}), DEFAULT_LIMITS, config, clock)
     dog.look(tally, 1)
-    tally.say("_TRANSPORT: connect to the first of two addresses refused")
+    tally.add_complaint("_TRANSPORT: connect to the first of two addresses refused")
     clock.at_ns += 4 * NS_PER_S
     dog.look(tally, 1)
     clock.at_ns += 5 * NS_PER_S
@@ -120,7 +120,7 @@ def test_waiting_for_linger_ms_is_no_outage() -> None:
 
 def test_a_complaint_from_before_the_last_delivery_is_forgotten() -> None:
     watched = Watched()
-    watched.tally.say(DOWN)
+    watched.tally.add_complaint(DOWN)
     watched.tally.delivered(1)
     watched.after(0)
     watched.after(PATIENCE_S)
@@ -129,7 +129,7 @@ def test_a_complaint_from_before_the_last_delivery_is_forgotten() -> None:
 def test_timeouts_are_no_sign_of_life_while_brokers_are_down() -> None:
     watched = Watched()
     watched.after(0)
-    watched.tally.say(DOWN)
+    watched.tally.add_complaint(DOWN)
     watched.tally.fail("_MSG_TIMED_OUT", 100)
     watched.after(3.0)
     watched.tally.fail("_MSG_TIMED_OUT", 100)
@@ -141,7 +141,7 @@ def test_a_complaint_right_after_the_last_delivery_counts() -> None:
     watched = Watched()
     watched.after(0)
     watched.tally.delivered(1)
-    watched.tally.say(DOWN)
+    watched.tally.add_complaint(DOWN)
     watched.after(0.2)
     with pytest.raises(BrokerLost, match=DOWN):
         watched.after(3.1)

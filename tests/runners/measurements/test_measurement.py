@@ -25,7 +25,7 @@ def test_unknown_counts_are_not_compared() -> None:
         ({"acknowledged": 990, "failed": {"_MSG_TIMED_OUT": 10}, "stored": 990, "transmitted": 990}, "10 .*_MSG_TIMED"),
         ({"handed_over": 1_005}, "^5 records handed over were neither acknowledged nor given up"),
         ({"stored": 995}, "^LOSS: 5 acknowledged records are not in the topic"),
-        ({"stored": 995, "acks": 0}, "^5 records were lost on the way: acks=0 asks for no answer"),
+        ({"stored": 995, "acks": 0}, "^5 records were lost on the way: with acks=0 the broker sends no response"),
         ({"stored": 1_200, "retries": 2}, "^200 records are duplicates: .* without enable.idempotence"),
         ({"stored": 1_200, "retries": 2, "idempotent": True}, "200 records that were never acknowledged"),
         ({"stored": 1_001}, "1 records that were never acknowledged: stored, but reported as failed"),

@@ -5,7 +5,7 @@ import pytest
 from runners.errors import RayUnfit
 from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.ray_cluster import RayCluster
-from runners.pools.ray_seats import RayNode, apart, crowd, fit, missing
+from runners.pools.ray_seats import RayNode, crowding_warning, fit, missing_zones, one_node_each
 
 HEAD = RayNode("h", "head", 0.0)
 A1 = RayNode("1", "node-a1", 2.0, frozenset({"zone:a"}))
@@ -27,17 +27,17 @@ def test_consumers_have_a_worker_of_their_own_only_in_a_zone_of_their_own() -> N
 def test_a_node_without_cores_takes_no_producer() -> None:
     assert fit([HEAD, A1, B], None) == [A1, B]
     assert fit([HEAD, A1, B], "b") == [B]
-    assert missing([HEAD], [None]) == "no core (num_cpus) is offered by its 1 node"
-    assert missing([HEAD, A1], [None]) is None
+    assert missing_zones([HEAD], [None]) == "no core (num_cpus) is offered by its 1 node"
+    assert missing_zones([HEAD, A1], [None]) is None
 
 
 def test_each_zone_must_have_a_node() -> None:
-    assert missing([A1, A2, B], ["a", "b"]) is None
-    assert missing([A1, A2, B], ["b", "c", "d"]) == (
+    assert missing_zones([A1, A2, B], ["a", "b"]) is None
+    assert missing_zones([A1, A2, B], ["b", "c", "d"]) == (
         "no node with cores offers zone:c or zone:d; its nodes offer zone:a (2 nodes), zone:b (1 node)"
     )
     without_cores = RayNode("5", "x", 0.0, frozenset({"zone:c"}))
-    assert missing([without_cores], ["c"]) == "no node with cores offers zone:c; its nodes offer no zone"
+    assert missing_zones([without_cores], ["c"]) == "no node with cores offers zone:c; its nodes offer no zone"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_each_zone_must_have_a_node() -> None:
 def test_producers_run_on_separate_nodes_if_there_are_enough(
     nodes: list[RayNode], zones: tuple[str, ...], producers: int, enough: bool
 ) -> None:
-    assert apart(nodes, Placement(zones).zones_of_workers(producers)) is enough
+    assert one_node_each(nodes, Placement(zones).zones_of_workers(producers)) is enough
 
 
 def test_the_warning_names_shared_nodes() -> None:
-    assert crowd([HEAD, A1, A2, B], ["a", "a", "a"]) == (
+    assert crowding_warning([HEAD, A1, A2, B], ["a", "a", "a"]) == (
         "3 workers share 2 nodes of the Ray cluster (node-a1, node-a2), because it has no other suitable nodes: "
         "their clients compete for cores"
     )

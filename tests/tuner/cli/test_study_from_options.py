@@ -160,12 +160,13 @@ def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
 
 def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
     asked = StudyFromOptions(
-        record_bytes="500", bootstrap="a:1", like="orders", partitions=6, replication=3, compressibility=0.7,
+        record_bytes="500", bootstrap="a:1", partitions=6, replication=3, compressibility=0.7,
         key_bytes=8, rate=2000.0, hours=8.0, max_bytes=10**12, rounds=4, max_rounds=9, undo_rounds=0,
         spread_over=7200.0, seconds=4.0, warmup=1.0, new_broker=NewBroker.NEVER, executor=Executor.LOCAL,
     )  # fmt: skip
     spec, text = asked.study()
-    assert (spec.targets[0].like, spec.executor) == ("orders", Executor.LOCAL)
+    assert spec.executor is Executor.LOCAL
+    assert described(bootstrap="a:1", like="orders").targets[0].like == "orders"
     load = spec.workload
     assert (load.partitions, load.replication, load.compressibility_ratio, load.key_bytes) == (6, 3, 0.7, 8)
     assert load.rate_records_per_s == 2000
@@ -193,6 +194,11 @@ def test_a_maximum_below_the_usual_rounds_lowers_the_minimum() -> None:
         ({"seconds": 0.0}, "--seconds: "),
         ({"repeats": 2}, "--repeats: only method grid repeats its configs"),
         ({"brokers": 3, "bootstrap": "a:1"}, "--brokers: brokers is for brokers that the tuner starts"),
+        (
+            {"topic": "a", "bootstrap": "a:1", "partitions": 3, "replication": 1},
+            "--topic can't be given with --partitions and --replication: ",
+        ),
+        ({"like": "a", "bootstrap": "a:1", "partitions": 6}, "--like can't be given with --partitions: "),
         ({"knob": ["linger.ms=0..x"]}, "--knob linger.ms.high: must be a decimal number"),
         ({"knob": ["linger.ms=5..1"]}, "--knob linger.ms=5..1: the range must begin with the smaller number"),
         (

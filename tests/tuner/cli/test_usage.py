@@ -30,8 +30,8 @@ WRONG = [
     (["--record-bytes", "0"], "record size"),
     (["--record-bytes", "10:1,10:2"], "names 10 twice"),
     (["--record-bytes", "2000000"], "message.max.bytes"),
-    (["--seconds", "0"], "0 < --seconds <= 86400 must hold, but got 0"),
-    (["--peak", "0.5", "--rate", "100"], "1 <= --peak <= 100 must hold"),
+    (["--seconds", "0"], "--seconds must be a number above 0 to 86,400 seconds, but got 0"),
+    (["--peak", "0.5", "--rate", "100"], "--peak must be a number from 1 to 100, but got 0.5"),
     (
         ["--different-keys", "5"],
         "--key-bytes must be enough for --different-keys, but keys of 0 bytes can't be 5 different keys",
@@ -39,9 +39,16 @@ WRONG = [
     (["--compressibility", "1"], "--compressibility"),
     (["--load", "paced"], "--rate"),
     (["--load", "saturate", "--rate", "5"], "--rate"),
-    (["--rate", "-5"], "--rate"),
+    (["--rate", "-5"], "--rate must be a number above 0 to 100,000,000, but got -5"),
     (["--topic", "orders"], "--bootstrap"),
     (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
+    (
+        ["--bootstrap", "127.0.0.1:9", "--topic", "a", "--partitions", "3"],
+        "--topic can't be given with --partitions: the partitions and the replication are those of the topic that "
+        "--topic names; leave --topic or --partitions out",
+    ),
+    (["--bootstrap", "127.0.0.1:9", "--like", "a", "--replication", "1"], "--like can't be given with --replication"),
+    (["--partitions", "0"], "--partitions must be a whole number from 1 to 10,000, but got 0"),
     (["--max-bytes", "5 parsecs"], "size"),
     (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),
     (["--container", "apache/kafka:4.1.0", "--brokers", "3"], "a container runs one broker"),

@@ -162,7 +162,7 @@ def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constra
 def test_few_rounds_name_no_rate_of_stalls(rounds: int) -> None:
     found = confirmed([(150.0, 0.5, 1.0)] * rounds, [(100.0, 10.0 + 0.01 * n, 1.0) for n in range(rounds)])
     assert found.caveats == (
-        f"latency p99: {rounds} rounds are too few to tell how often stalls come; some may have been missed",
+        f"latency p99: {rounds} rounds are too few to show how often stalls come; some may have been missed",
     )
 
 

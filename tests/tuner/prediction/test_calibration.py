@@ -17,9 +17,10 @@ from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import NOISE_SD_LOG, calibrate, value_of
+from tuner.prediction.calibration import calibrate, uncalibrated, value_of
+from tuner.prediction.metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.modelled import Interval
-from tuner.prediction.observations import BATCHES, FULL_SPEED_METRICS, RATE_METRICS, Observation
+from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import predict, reasons_not_covered
 from tuner.prediction.probes import calibration_file, candidates, chosen_probes
 
@@ -39,7 +40,7 @@ OTHER_HOST: Final = replace(
 def told_by(cluster: ClusterConstants, config: ProducerConfig, workload: Workload) -> Observation:
     """Return what a load would measure on a cluster without noise."""
     told = performance(cluster, config, workload)
-    metrics = FULL_SPEED_METRICS if workload.rate_records_per_s is None else RATE_METRICS
+    metrics = FULL_SPEED_METRICS if workload.rate_records_per_s is None else LATENCIES
     return Observation(config, workload, {name: value_of(told, name) for name in metrics})
 
 
@@ -180,7 +181,7 @@ def test_latencies_near_the_throughput_stay_possible() -> None:
     config = configs(16_384)[0]
     capacity = predict(calibration, config, LOAD).values["records_per_s"].value
     told = predict(calibration, config, replace(LOAD, rate_records_per_s=0.99 * capacity)).values
-    for metric in RATE_METRICS:
+    for metric in LATENCIES:
         assert told[metric].low > 0.1, "an empty request takes longer"
         assert told[metric].high < 10_000, "the client's queue is sent in a fraction of a second"
 
@@ -249,7 +250,7 @@ def test_probes_differ_in_what_matters(client: Client) -> None:
 
 
 def test_each_metric_that_is_fitted_has_a_scatter() -> None:
-    assert set(NOISE_SD_LOG) == {*FULL_SPEED_METRICS, BATCHES, *RATE_METRICS}
+    assert set(uncalibrated(EMBEDDED).scatter) == {*FULL_SPEED_METRICS, BATCHES, *LATENCIES}
 
 
 def test_a_cluster_of_the_user_may_have_replicas() -> None:

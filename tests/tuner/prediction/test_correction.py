@@ -16,8 +16,9 @@ from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.correction import NOISE, corrections
-from tuner.prediction.observations import BATCHES, FULL_SPEED_METRICS, RATE_METRICS, Observation
+from tuner.prediction.correction import corrections
+from tuner.prediction.metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
+from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import predict
 from tuner.prediction.probes import chosen_probes
 
@@ -61,7 +62,8 @@ def test_far_from_all_measurements_nothing_is_known() -> None:
 
 def test_only_measured_metrics_have_factors() -> None:
     assert set(corrections(SEEN, EMBEDDED)) == {"records_per_s"}
-    assert set(NOISE) == {*FULL_SPEED_METRICS, BATCHES, *RATE_METRICS}
+    both = [replace(SEEN[0], values=dict.fromkeys((*FULL_SPEED_METRICS, BATCHES, *LATENCIES, *CPU), 1.0))]
+    assert set(corrections(both, EMBEDDED)) == {*FULL_SPEED_METRICS, BATCHES, *LATENCIES}
 
 
 def test_real_measurements_are_predicted_better_with_it() -> None:

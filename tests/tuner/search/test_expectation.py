@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.problems.searched import Problem, problem_of
-from benchmarks.searches.course import told
+from benchmarks.searches.course import noisy_trial
 from objectives.scoring import Objective
 from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.settings import Settings
@@ -43,7 +43,7 @@ def trials_of(problem: Problem, count: int) -> list[Trial]:
     rows = Candidates(knobs.axes, knobs.allowed).anywhere(count - 1, np.random.default_rng(1))
     configs = [problem.defaults, *(config_at(knobs, row) for row in rows)]
     return [
-        told(problem, number, Kind.BASELINE if not number else Kind.SEARCH, Proposal(config, number), seed=0)
+        noisy_trial(problem, number, Kind.BASELINE if not number else Kind.SEARCH, Proposal(config, number), seed=0)
         for number, config in enumerate(configs)
     ]
 
@@ -111,7 +111,7 @@ def test_what_no_trial_has_shown_stays_uncertain() -> None:
     lingers_ms = ["5", "10", "20", "40"]
     configs = [problem.defaults.updated({"linger.ms": linger_ms}) for linger_ms in lingers_ms]
     for number, config in enumerate(configs * 2):
-        expected.learn(told(problem, number, Kind.SEARCH, Proposal(config, number), seed=0))
+        expected.learn(noisy_trial(problem, number, Kind.SEARCH, Proposal(config, number), seed=0))
     short, long = (problem.defaults.updated({"linger.ms": linger_ms}) for linger_ms in ("0.1", "15"))
     likeliest, *others = expected.log_ratios(np.stack([row_of(knobs, config) for config in (short, long)]))
     of_short, of_long = np.sqrt(np.sum([(other - likeliest)[:, 1] ** 2 for other in others], axis=0))

@@ -103,8 +103,8 @@ def bench(
             rich_help_panel=_WORKLOAD,
         ),
     ] = 1.0,
-    partitions: Annotated[int, workload_options.partitions(_WORKLOAD)] = 3,
-    replication: Annotated[int, workload_options.replication(_WORKLOAD)] = 1,
+    partitions: Annotated[int | None, workload_options.partitions(_WORKLOAD, "3")] = None,
+    replication: Annotated[int | None, workload_options.replication(_WORKLOAD, "1")] = None,
     consumers: Annotated[
         int,
         typer.Option(
@@ -173,6 +173,7 @@ def bench(
     """
     check_one_form(json=as_json, csv=as_csv)
     _check_needed(peak, rate, most_frequent_key, different_keys)
+    options.check_topic_options(topic, like, partitions, replication)
     chosen = client_of(client)
     measured = ProducerConfig.parse(options.config_values(config, pairs or [], chosen), chosen)
     with workload_options.named_by_option():
@@ -182,8 +183,8 @@ def bench(
             different_keys=different_keys,
             most_frequent_key_ratio=most_frequent_key,
             compressibility_ratio=compressibility,
-            partitions=partitions,
-            replication=replication,
+            partitions=3 if partitions is None else partitions,
+            replication=1 if replication is None else replication,
             warmup_s=warmup,
             measured_s=seconds,
             rate_records_per_s=_rate(load, rate),
@@ -199,7 +200,7 @@ def bench(
     )
     if generator == "python" and chosen.kind is ClientKind.JAVA:
         raise typer.BadParameter("--generator python measures librdkafka only; leave it or --client java out")
-    _check_target(target, replication)
+    _check_target(target, workload.replication)
     check_picture(png, force=force)
     alone = quiet or as_json or as_csv
     with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as opened:

@@ -63,7 +63,7 @@ def run(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="Address that clients are told to connect to. It must be given if --listen is 0.0.0.0.",
+            help="Address that the broker advertises to clients. It must be given if --listen is 0.0.0.0.",
             show_default="the same as --listen",
         ),
     ] = None,

@@ -20,7 +20,8 @@ from tuner.experiment_file import parse_experiment
 from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
-from tuner.prediction.observations import RATE_METRICS, Observation, observations_of_experiment
+from tuner.prediction.metrics import LATENCIES
+from tuner.prediction.observations import Observation, observations_of_experiment
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.calibration_view import calibration_json, calibration_lines
@@ -64,9 +65,9 @@ def calibrate(
 ) -> None:
     """Measure a few configs that calibrate the performance model, for tuner predict without a study.
 
-    The configs are chosen for what they tell about the cluster. Each is measured for some seconds as fast as the client
-    takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are kept as an
-    experiment, calibration-1, which `tuner predict` and `tuner experiment report` take.
+    The configs are chosen so that they determine the model's constants. Each is measured for some seconds as fast as
+    the client takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are
+    kept as an experiment, calibration-1, which `tuner predict` and `tuner experiment report` take.
 
     \b
     Examples:
@@ -110,7 +111,7 @@ def calibrate(
 
 def warning_of_unheld_rate(name: str, seen: Sequence[Observation], rate_records_per_s: float) -> str | None:
     """Return a warning if no config of a calibration held the rate, so that latencies can't be predicted."""
-    if any(set(RATE_METRICS) & set(each.values) for each in seen):
+    if any(set(LATENCIES) & set(each.values) for each in seen):
         return None
     return (
         f"no config held {rate_records_per_s:,.10g} records/s, so `tuner predict {name}` can't predict latencies; "

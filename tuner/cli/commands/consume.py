@@ -195,11 +195,13 @@ def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> N
 
 def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[str, str]:
     """Return the consumer properties that the user gave, after the client has checked them."""
-    properties = consumer_values(parse_pairs(pairs), client)
+    given = parse_pairs(pairs)
+    properties = consumer_values(given, client)
     if client.kind is ClientKind.JAVA:
         source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
     else:
-        check_properties(properties)
+        # An error names a property as the user typed it.
+        check_properties({name: properties[client.catalogue.find(name).name] for name in given})
     return properties
 
 

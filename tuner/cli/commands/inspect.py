@@ -85,7 +85,7 @@ def inspect(
 ) -> None:
     """Read some of a topic's newest record batches, and say how its producers batch and compress today.
 
-    Shows records and bytes per batch, linger.ms and batch.size as far as the batches tell them, codec, idempotence and
+    Shows records and bytes per batch, linger.ms and batch.size as far as the batches show them, codec, idempotence and
     transactions, and what larger batches and each codec would bring. It needs no producer and no config, and makes no
     load. No key and no value is stored or shown. Nothing is written to the cluster. This needs the right Read on the
     topic, which includes Describe.
@@ -208,7 +208,7 @@ def _inspect_all(
         if (found := inspection_of(sample)) is not None:
             inspections.append(found)
         else:
-            unread[sample.topic.name] = next(iter(sample.unread.values()), "no batch of it tells anything")
+            unread[sample.topic.name] = next(iter(sample.unread.values()), "none of its batches can be used")
     rows = rank_topics(inspections)
     if as_json:
         print_json(ranking_json(rows[:top], unread, received_bytes, _PERIOD_S))

@@ -43,8 +43,8 @@ def translate(
     """Translate a producer's properties file from librdkafka to the Java client, or back.
 
     The two clients have different defaults. If FILE leaves a property at its default, and the other client has another
-    default, the command writes the property out. So the translation promises at least what FILE promises about
-    lost, reordered and duplicate records. Addresses, logins and serializers are not translated.
+    default, the command writes the property out. So the translation gives at least the guarantee that FILE gives
+    about lost, reordered and duplicate records. Addresses, logins and serializers are not translated.
 
     The command writes the translated file to standard output. To standard error it writes the guarantee before and
     after, and a table with the counterpart of each property in the other client. With --output, the table goes to

@@ -47,10 +47,10 @@ def verify(
     is worse if the whole confidence interval of its ratio to the baseline, of at least 95 %, is on the worse side of 1.
 
     The exit code is also 99 if records were lost, if the fixed rate for the latency was not reached, or if a constraint
-    of --study is broken. It is 99 without any measurement if the file promises less than the baseline (or than the
-    durability of --study), or if the latencies can't be compared because one side uses acks=0.
+    of --study is broken. It is 99 without any measurement if the file gives a weaker guarantee than the baseline (or
+    than the durability of --study), or if the latencies can't be compared because one side uses acks=0.
 
-    The exit code is 98 if an interval is too wide to tell: it contains the threshold, and its upper end is more than
+    The exit code is 98 if an interval is too wide to decide: it contains the threshold, and its upper end is more than
     twice its lower end. The threshold is 1, or 1 - T with --tolerance-ratio T, or G with --min-gain G. With --min-gain,
     the code is 98 only if the interval contains 1 as well.
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from runners.java_client.key_stores import with_java_stores_read
+from runners.quantities import clock_time, duration_s, size_bytes
+from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.connection.connection_config import ConnectionConfig
@@ -15,7 +17,6 @@ from search_spaces.files.producer_file import read_producer_file
 from search_spaces.files.properties_file import named_file, parse_pairs, read_properties
 from tuner.model import spec
 from tuner.model.errors import RequestRefused
-from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import MOST_BROKERS, Target, check_addresses, without_login
 from tuner.present.console import say
 
@@ -301,6 +302,29 @@ def target_of(
             connection = ConnectionConfig.parse(with_java_stores_read(read_properties(command_config))).values
     connection.pop("bootstrap.servers", None)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
+
+
+def check_topic_options(topic: str | None, like: str | None, partitions: int | None, replication: int | None) -> None:
+    """Refuse `--partitions` and `--replication` beside `--topic` or `--like`, where they would have no effect.
+
+    Args:
+        topic: The value of `--topic`; None if it is not given, as for the others.
+        like: The value of `--like`.
+        partitions: The value of `--partitions`.
+        replication: The value of `--replication`.
+
+    Raises:
+        typer.BadParameter: Options exclude each other.
+    """
+    existing = next((f"--{name}" for name, value in (("topic", topic), ("like", like)) if value is not None), None)
+    given = [
+        f"--{name}" for name, value in (("partitions", partitions), ("replication", replication)) if value is not None
+    ]
+    if existing is not None and given:
+        raise typer.BadParameter(
+            f"{existing} can't be given with {enumerated(given)}: the partitions and the replication are those of the "
+            f"topic that {existing} names; leave {existing} or {enumerated(given)} out"
+        )
 
 
 def link_of(delay: str | None, bandwidth: str | None) -> Link | None:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from runners.quantities import duration_s
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
 from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
-from tuner.model.quantities import duration_s
 from tuner.prediction.changes import LOAD_SETTINGS, Changes
 from tuner.prediction.retention import Retention
 

@@ -226,6 +226,7 @@ class StudyFromOptions(StudyOptions):
         Args:
             target: The beginning of the study's name if the user gave no name.
         """
+        options.check_topic_options(self.topic, self.like, self.partitions, self.replication)
         sizes = sizes_in(self.record_bytes or "100,1000")
         made = "-".join(map(str, (target, *sizes)))
         name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]

@@ -36,8 +36,8 @@ class StudyOptions:
     name: Annotated[
         str | None,
         typer.Option(
-            help="Name of the study, which is also the name of its folder. By default it is made of the target and the "
-            "record sizes.",
+            help="Name of the study, which is also the name of its folder. By default it is built from the target and "
+            "the record sizes.",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -210,7 +210,8 @@ class StudyOptions:
         typer.Option(
             "--racing/--no-racing",
             help="Whether a trial is stopped early if it will probably not reach the front or keep a constraint (95 % "
-            "intervals). With --no-racing, only a trial is stopped that delivers less than 80 % of the fixed rate.",
+            "intervals). With --no-racing, only a trial that delivers less than 80 % of the fixed rate is stopped; in "
+            "a grid search, none.",
             show_default="--racing, but not in a grid search",
             rich_help_panel=options.HOW_LONG_PANEL,
         ),

@@ -57,7 +57,8 @@ def record_sizes(panel: Panel = None, default: Default = True) -> Any:
     """Return the option for a record size or a mix of sizes."""
     return typer.Option(
         metavar="N|N:W,...",
-        help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
+        help="Bytes of a record's value, such as 1000 or 64KiB, or a mix of sizes with weights, such as "
+        "100:70,1000:30.",
         show_default=default,
         rich_help_panel=panel,
     )
@@ -77,14 +78,15 @@ def compressibility(panel: Panel, default: Default = True) -> Any:
     )
 
 
-def partitions(panel: Panel) -> Any:
+def partitions(panel: Panel, default: Default = True) -> Any:
     """Return the option for the partitions of the one topic that the command creates."""
-    return typer.Option(help="Partitions of the topic that is created.", rich_help_panel=panel)
+    return typer.Option(help="Partitions of the topic that is created.", show_default=default, rich_help_panel=panel)
 
 
-def replication(panel: Panel) -> Any:
+def replication(panel: Panel, default: Default = True) -> Any:
     """Return the option for the replicas of the one topic that the command creates."""
-    return typer.Option(help="Replicas of each partition of the created topic.", rich_help_panel=panel)
+    text = "Replicas of each partition of the created topic."
+    return typer.Option(help=text, show_default=default, rich_help_panel=panel)
 
 
 def seed(panel: Panel) -> Any:

@@ -17,8 +17,9 @@ measurements.
 
 The load of one config does not warm the broker for another codec or batch size, so each config has its own burn-in
 runs. Each record size has burn-in runs of its own, because it has its own baseline, rate and batches. The memory of
-the log is warm once it was written to (docs/evidence/trust.md, "What went wrong before"). The client is a new process
-in each trial, and each phase warms it up. We have not measured these causes one by one.
+the log is warm once it was written to (docs/evidence/trust.md, "What went wrong before"). Each phase of a trial begins
+with a new client and warms it up; the process that the client runs in is reused. We have not measured these causes one
+by one.
 """
 
 from collections.abc import Mapping, Sequence

@@ -136,7 +136,7 @@ def _purpose(step: Step, plan: ConfirmationPlan) -> str:
     """Return a phrase that tells the user why the next trials are measured."""
     match step.kind:
         case Kind.REPEAT:
-            return "measuring the best configs again, as the config that looks best may only have been lucky"
+            return "measuring the best configs again, as the config that seems best may only have been lucky"
         case Kind.CONFIRM:
             most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""
             given = "these configs" if plan.beside else "this config"

@@ -152,8 +152,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
     if record["sessions"]:
         yield f"rounds    {record['sessions']}"
     yield f"time      {_time_text(spec, record['seconds'])}"
-    least = duration(60 * math.ceil(record["seconds_at_least"] / 60))
-    yield f"shortest  {least} is possible, with {_shortest(spec)}"
+    yield f"shortest  {_at_least(record['seconds_at_least'])} is possible, with {_shortest(spec)}"
     written = record["bytes_at_most"]
     if written is None:
         yield "bytes     as many as time allows; set search.max_bytes to limit them"
@@ -252,11 +251,15 @@ def _spread_text(spec: StudySpec) -> str:
             f"{duration(own_s)} per record size, {duration(kept_s)} of them for at least {spec.confirm.rounds} rounds "
             f"that begin {apart} or more apart (confirm.spread_over: 0s turns it off)"
         )
-    least = duration(1.5 * estimate.least_spread_s(spec, each_s))
     return (
         "the rounds run one after another, so the gain holds only for that time: to spread them, a record size needs "
-        f"{least}, but has {duration(own_s)}"
+        f"{_at_least(1.5 * estimate.least_spread_s(spec, each_s))}, but has {duration(60 * math.floor(own_s / 60))}"
     )
+
+
+def _at_least(seconds: float) -> str:
+    """Return the least duration that is enough, in whole minutes."""
+    return duration(60 * math.ceil(seconds / 60))
 
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:

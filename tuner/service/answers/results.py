@@ -33,7 +33,7 @@ def status(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[s
 
 
 def trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
-    """Return one page of a study's trials, in the order in which they ended."""
+    """Return one page of a study's trials: at most `limit` of them, beginning after the sequence number `after`."""
     after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
     found = store.trials(after, limit)
     # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
@@ -55,7 +55,7 @@ def trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[s
 
 
 def trials_table(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
-    """Return all trials of a study at once, as CSV or as a JSON table."""
+    """Return the table of all trials of a study, as CSV or JSON."""
     # Imported here, because it imports pandas.
     from tuner.present.trial_tables.frames import trials_csv, trials_frame, trials_json
 

@@ -194,7 +194,7 @@ EXPLANATION: Final[dict[str, Any]] = {
     },
 }
 PREDICTION: Final[dict[str, Any]] = {
-    "description": "What the recommended config would do, and what the asked one would do.",
+    "description": "What the recommended config would do, and what the changed one would do.",
     "content": {
         "application/json": {
             "schema": {"type": "object"},

@@ -15,7 +15,7 @@ from tuner.service.submission import text_of_body, text_of_json
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
 _RECORD_BYTES: Final[Any] = Query(
     max_length=500,
-    description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
+    description="Record size, such as `1000` or `64KiB`, or a mix of sizes with weights, such as `100:70,1000:30`.",
     examples=["1000"],
 )
 RecordSize = Annotated[str, _RECORD_BYTES]

@@ -17,7 +17,7 @@ from tuner.service.http.studies import NAME_PATTERN, Studies
 
 
 class RecommendationAsked(BaseModel):
-    """Which recommendation is meant. The constraints have the names of the fields of `Conditions`."""
+    """The query parameters of a request for a recommendation. Those that limit it are fields of `Conditions`, too."""
 
     record_bytes: RecordBytes = None
     goal: Annotated[

@@ -44,7 +44,7 @@ def test_a_new_topic_is_settled_when_all_its_partitions_have_leaders(
     admin, cluster = object.__new__(TopicAdmin), NewTopic(code, 3)
     monkeypatch.setattr(TopicAdmin, "shape", lambda *_: TopicShape(2, 1, in_sync=True))
     admin._admin = cluster  # type: ignore[assignment]
-    admin.settle("orders", 2)
+    admin.await_created("orders", 2)
     assert cluster.left < 0
     assert admin.end_offsets("orders", 2) == (10, 11)
 

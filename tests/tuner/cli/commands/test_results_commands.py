@@ -133,6 +133,7 @@ def test_front_as_text_and_json(run: Run, tmp_path: Path) -> None:
     assert (record["schema_version"], record["kind"]) == (2, "fronts")
     assert [each["record_bytes"] for each in record["fronts"]] == ["100", "1000"]
     assert run("front", "overnight", "--record-bytes", "7").exit_code == 2
+    assert run("front", "overnight", "--record-bytes", "1kB").stdout == text
 
 
 def test_front_and_recommend_show_the_same_numbers_of_the_rounds(run: Run, tmp_path: Path) -> None:

@@ -139,6 +139,10 @@ def test_plan_says_how_much_of_the_time_the_rounds_on_a_users_cluster_get(tmp_pa
         "the rounds run one after another, so the gain holds only for that time: to spread them, a record"
     )
     assert planned(12, "confirm: {spread_over: 0s}")[1] == ""
+    needed, _, has = told.partition(" needs ")[2].partition(", but has ")
+    (least_h, least_min), _ = (re.findall(r"\d+", text) for text in (needed, has))
+    _, told = planned(2 * (int(least_h) * 60 + int(least_min) - 0.4) / 60)
+    assert needed not in told.partition(", but has ")[2], "what is needed is rounded up, and what there is down"
 
 
 def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.model.quantities import clock_time, duration_s, size_bytes
+from runners.quantities import clock_time, duration_s, size_bytes
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,35 @@
+"""The range of a number, and the rule that messages show for it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """The numbers that a setting may have. As text, this is the rule: `must be a whole number from 1 to 64`.
+
+    Attributes:
+        low: The smallest number, or with `above` the one that it must be above.
+        high: The largest number, or with `below` the one that it must be below.
+        whole: Whether the number must be whole.
+        above: Whether `low` itself is excluded.
+        below: Whether `high` itself is excluded.
+        unit: The unit of the numbers, such as `seconds`; empty for none.
+    """
+
+    low: float
+    high: float
+    whole: bool = False
+    above: bool = False
+    below: bool = False
+    unit: str = ""
+
+    def __contains__(self, number: float) -> bool:
+        """Return whether the setting may have this number."""
+        if not self.low <= number <= self.high or (self.whole and number != int(number)):
+            return False
+        return not (self.above and number == self.low) and not (self.below and number == self.high)
+
+    def __str__(self) -> str:
+        """Return the rule in words."""
+        ends = f"{'above' if self.above else 'from'} {self.low:,} {'to below' if self.below else 'to'} {self.high:,}"
+        return f"must be a {'whole ' if self.whole else ''}number {ends}{self.unit and f' {self.unit}'}"
