@@ -11,7 +11,7 @@ _BYTES: Final = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10*
     "GiB": 2**30,
     "TiB": 2**40,
 }
-SECONDS_PER_DAY: Final = 86_400.0
+SECONDS_PER_DAY: Final = 86_400
 _SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": SECONDS_PER_DAY}
 _QUANTITY: Final = re.compile(r"(?P<number>\d{1,18}(\.\d{1,18})?)\s*(?P<unit>[A-Za-z]*)", re.ASCII)
 _CLOCK: Final = re.compile(r"((?P<day>\d{4}-\d\d-\d\d) )?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)", re.ASCII)
