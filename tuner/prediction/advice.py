@@ -111,7 +111,7 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     now = _today(found, calibration, load)
     wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
     wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
-    told = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
+    estimates = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
     seen = calibration.observations
     configs = [ProducerConfig.parse(settings, java()) for settings in (now, *wanted)] if seen else []
     reasons = [reason for config in configs for reason in reasons_not_covered(seen, config, load, producers)]
@@ -119,7 +119,7 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     uncounted = traffic.several_producers and producers == 1
     crowded = _crowded(calibration, now, load, producers)
     measured = traffic.records_per_batch.mean
-    return Advice(load, producers, told[0], tuple(told[1:]), measured, uncovered, uncounted, crowded)
+    return Advice(load, producers, estimates[0], tuple(estimates[1:]), measured, uncovered, uncounted, crowded)
 
 
 def _value_bytes(traffic: TopicTraffic) -> int:
@@ -218,18 +218,18 @@ def _estimate(
     calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int
 ) -> SettingsEstimate:
     config = ProducerConfig.parse(settings, java())
-    told = estimate(calibration, config, load)
+    estimates = estimate(calibration, config, load)
     behind = perform(calibration.constants, Settings.of(config, load), load).falling_behind_ratio > 0
     rate = (load.rate_records_per_s or 0.0) * producers
-    mb_per_s = rate * load.record_sizes.mean_bytes * told["wire_bytes_per_value_byte"].value / 1e6
-    cpu = told["broker_cpu_cores"]
+    mb_per_s = rate * load.record_sizes.mean_bytes * estimates["wire_bytes_per_value_byte"].value / 1e6
+    cpu = estimates["broker_cpu_cores"]
     return SettingsEstimate(
         dict(settings),
-        told["batch_records"],
-        rate / told["batch_records"].value,
+        estimates["batch_records"],
+        rate / estimates["batch_records"].value,
         mb_per_s,
         Interval(*(each * producers for each in (cpu.value, cpu.low, cpu.high))),
-        told["latency_p50_ms"],
-        told["latency_p99_ms"],
+        estimates["latency_p50_ms"],
+        estimates["latency_p99_ms"],
         behind,
     )

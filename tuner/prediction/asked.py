@@ -68,7 +68,7 @@ class Asked:
         """The setting that varies; None for a single prediction."""
         return None if self.sweep is None else self.sweep.setting
 
-    def told(self, calibration: Calibration) -> dict[str, Prediction | str]:
+    def predictions(self, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the predictions by heading, or why there is none: for each value of the sweep, or side by side.
 
         Args:

@@ -193,11 +193,11 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
     wider = max(1.0, _typical(typical) ** 2)
     factors = {}
-    [told] = perform_all([constants], data.loads)
+    [modelled] = perform_all([constants], data.loads)
     for name in FACTORED:
         ratios = [
             log(each.values[name] / value_of(one, name))
-            for each, one in zip(observations, told, strict=True)
+            for each, one in zip(observations, modelled, strict=True)
             if name in each.values
         ]
         if ratios:
@@ -248,17 +248,17 @@ class _Data:
         Returns:
             By how many of the expected standard deviations the model is above each value, shape (constants, values).
         """
-        told = perform_all(constants, self.loads)
+        modelled = perform_all(constants, self.loads)
         values = list(zip(self.places, self.metrics, strict=True))
-        model = [[log(value_of(each[place], name)) for place, name in values] for each in told]
+        model = [[log(value_of(each[place], name)) for place, name in values] for each in modelled]
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
         return found
 
 
-def value_of(told: Performance, metric: str) -> float:
+def value_of(performance: Performance, metric: str) -> float:
     """Return a metric of the model's performance, by the metric's name."""
-    value: float = getattr(told, metric)
+    value: float = getattr(performance, metric)
     return value
 
 

@@ -63,7 +63,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         constants: The constants that were fitted to it.
     """
     settings = [each.settings for each in observations]
-    [told] = perform_all([constants], [(each.settings, each.workload) for each in observations])
+    [modelled] = perform_all([constants], [(each.settings, each.workload) for each in observations])
     points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
     found = {}
     for metric, fitted in FITTED.items():
@@ -71,7 +71,9 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         places = [place for place, each in enumerate(observations) if metric in each.values]
         if not places:
             continue
-        logs = np.array([log(observations[place].values[metric] / getattr(told[place], metric)) for place in places])
+        logs = np.array(
+            [log(observations[place].values[metric] / getattr(modelled[place], metric)) for place in places]
+        )
         process = GaussianProcess.fitted(
             np.stack([points[place] for place in places]),
             _GROUPS,

@@ -85,7 +85,7 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
             values |= paced.intervals(_known(calibration, AT_RATE))
         bytes_per_s = min(rate, capacity) * paced.stored_bytes_per_record * workload.replication
         stored = bytes_per_s * SECONDS_PER_DAY / 1e9
-    return Prediction(config, workload, producers, values, full.told.bound_by, stored, falls_behind, no_latency)
+    return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
 
 
 def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
@@ -100,7 +100,7 @@ def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
         return "none with acks=0"
     if seen and not any(set(LATENCIES) & set(each.values) for each in seen):
         return "not measured at a rate that was held"
-    if paced.told.falling_behind_ratio > 0:
+    if paced.performance.falling_behind_ratio > 0:
         # The corrected throughput is above the rate, but the model without the correction can't hold the rate.
         return "too near the throughput"
     return ""

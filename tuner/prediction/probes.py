@@ -100,11 +100,11 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
         settings = Settings.of(config, each)
         constants = [start, *raised_in_turn(start, tuple(PRIOR_SD_LOG), _STEP)]
-        here, *there = (told for [told] in perform_all(constants, [(settings, each)]))
+        here, *there = (modelled for [modelled] in perform_all(constants, [(settings, each)]))
         if here.falling_behind_ratio:
             continue
         rows += [
-            [log(value_of(told, name) / value_of(here, name)) / _STEP / FITTED[name].model_sd_log for told in there]
+            [log(value_of(raised, name) / value_of(here, name)) / _STEP / FITTED[name].model_sd_log for raised in there]
             for name in metrics
         ]
     return np.array(rows)

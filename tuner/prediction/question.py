@@ -145,5 +145,5 @@ def side_by_side(source: Source, asked: Question, calibration: Calibration) -> d
     beginning = Question.of(source)
     # Users choose the names of rows, so one may be called like the heading of the other column.
     named = source.named if source.named != ASKED else f"{source.named} (row)"
-    told = {named: beginning.answer(source, calibration)}
-    return told if asked == beginning else {**told, ASKED: asked.answer(source, calibration)}
+    predictions = {named: beginning.answer(source, calibration)}
+    return predictions if asked == beginning else {**predictions, ASKED: asked.answer(source, calibration)}
