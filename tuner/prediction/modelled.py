@@ -38,7 +38,7 @@ class Interval:
 
     Attributes:
         value: The value.
-        low: Lower end of the interval. It is computed for 95 %, and about 9 of 10 single measurements lie in it.
+        low: Lower end of the interval. The interval is computed for 95 %; about 9 of 10 single measurements lie in it.
         high: Upper end of the interval.
     """
 
@@ -60,7 +60,7 @@ class Modelled:
         settings: The client's settings.
         workload: The load.
         performance: What the model computes with the fitted constants.
-        raised: The same with each of the constants raised in turn, by `STEP` in its logarithm.
+        raised: The same for each fitted constant, with its logarithm raised by `STEP`.
     """
 
     calibration: Calibration
@@ -71,7 +71,7 @@ class Modelled:
 
     @classmethod
     def of(cls, calibration: Calibration, settings: Settings, *workloads: Workload) -> list[Self]:
-        """Compute the model for a client's settings under each of some loads."""
+        """Compute the model for a client's settings under each load."""
         constants = [calibration.constants, *calibration.perturbed]
         performances = perform_all(constants, [(settings, each) for each in workloads])
         return [
@@ -104,7 +104,7 @@ class Modelled:
 
     @property
     def stored_bytes_per_record(self) -> float:
-        """How many bytes one record adds to a broker's disk, with its part of the batch header and the index files."""
+        """How many bytes one record adds to a broker's disk, with its share of the batch header and the index files."""
         factor = 1.0
         if WIRE in self.calibration.corrections:
             # Bytes on the wire are known for a load at full speed.
@@ -118,8 +118,8 @@ class Modelled:
     def _deviations(self, metrics: Sequence[str]) -> dict[str, tuple[float, float]]:
         """Return by how much the logarithms of metrics may be lower and higher, because the constants are uncertain.
 
-        Near the throughput, a latency is far from linear in the constants. So it is computed with the constants that
-        make it low and high, instead of from its slopes.
+        If the rate is near the throughput, a latency is far from linear in the constants. So its slopes are not used:
+        the latency is computed again with the constants that make it low, and with those that make it high.
         """
         calibration = self.calibration
         found, steps = {}, {}
@@ -141,7 +141,7 @@ class Modelled:
         return found
 
     def _slopes(self, metric: str) -> NDArray[np.float64]:
-        """Return the slopes of a metric's logarithm, by the logarithm of each constant, shape (constants,)."""
+        """Return the slopes of a metric's logarithm over the logarithm of each constant, shape (constants,)."""
         here = value_of(self.performance, metric)
         return np.array([log(value_of(each, metric) / here) / STEP for each in self.raised])
 

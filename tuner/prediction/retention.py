@@ -86,8 +86,8 @@ class Retention:
         """Return what a user has typed into a form, whose fields are `TYPED`; None if nothing was typed.
 
         Args:
-            texts: What was typed into each field. The number of brokers alone asks nothing, because a user who types
-                it first is not done.
+            texts: What was typed into each field. A number of brokers alone is no question yet, because a user may
+                type it first.
 
         Raises:
             ValueError: A text is not a number, or its value is too small.
@@ -133,7 +133,7 @@ class Retention:
     def kept_gb(self, prediction: "Prediction") -> float | None:
         """Return the most gigabytes that a broker keeps; None if records are never deleted, or without a rate.
 
-        Each replica keeps up to a segment more than its retention limit, and what is written until Kafka deletes it.
+        Each replica keeps up to a segment more than its retention limit, and what is written until the deletion.
         """
         days = self.kept_days(prediction)
         if days is None:

@@ -125,7 +125,7 @@ def prediction_json(
     *,
     setting: str | None = None,
 ) -> dict[str, Any]:
-    """Return predictions as JSON types. One that can't be told has the reason in place of its metrics.
+    """Return predictions as JSON types. If there is no prediction, the reason stands in place of its metrics.
 
     Args:
         source: The study or experiment.
