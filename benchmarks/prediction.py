@@ -220,28 +220,28 @@ def _errors(
         load, values = each.workload, each.values
         here = predict(calibration, config, load).values
         batches = estimate(calibration, config, load)[BATCHES]
-        told: dict[str, tuple[float, float]] = {}
+        compared: dict[str, tuple[float, float]] = {}
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
-            told[_shown("records_per_s", mb_per_s)] = here["records_per_s"].value, values["records_per_s"]
+            compared[_shown("records_per_s", mb_per_s)] = here["records_per_s"].value, values["records_per_s"]
             wire = here[FULL_SPEED_METRICS[1]].value
             if FULL_SPEED_METRICS[1] in values:
-                told[WIRE] = wire, values[FULL_SPEED_METRICS[1]]
+                compared[WIRE] = wire, values[FULL_SPEED_METRICS[1]]
                 if config.compression == "none":
-                    told[PAYLOAD] = 1 / wire, 1 / values[FULL_SPEED_METRICS[1]]
+                    compared[PAYLOAD] = 1 / wire, 1 / values[FULL_SPEED_METRICS[1]]
         else:
-            told |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
+            compared |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
             missed = len({*LATENCIES} & values.keys() - here.keys())
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
                 [modelled] = Modelled.of(calibration, Settings.of(config, load), load)
-                told[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
+                compared[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
         if BATCHES in values:
-            told[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
-        for name, (predicted, measured) in told.items():
+            compared[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
+        for name, (predicted, measured) in compared.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
-        if LATENCIES[0] in told:
+        if LATENCIES[0] in compared:
             full_speed = rest[config][0].values["records_per_s"]
             waits = not config.values or config.linger_ms >= _STICKY_LINGER_MS
             steady = waits and (load.rate_records_per_s or full_speed) <= _STEADY_RATIO * full_speed
@@ -264,9 +264,9 @@ def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Err
     for metric, found in calibration.corrections.items():
         inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]
-        told = [perform(calibration.constants, each.settings, each.workload) for each in measured]
+        modelled = [perform(calibration.constants, each.settings, each.workload) for each in measured]
         logs = np.array(
-            [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, told, strict=True)]
+            [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, modelled, strict=True)]
         )
         # The process has learnt from the values without outliers, and is judged by the values as they are.
         off = found.process.weights / np.diag(inverse) + logs - damp_outliers(metric, logs)
@@ -299,22 +299,22 @@ def _by_the_paper(
     errors = _Errors(r_squared=model.r_squared)
     for config, each in ((config, each) for config, found in rest.items() for each in found):
         packet, values, load = packets[config], each.values, each.workload
-        told: dict[str, tuple[float, float]] = {}
+        compared: dict[str, tuple[float, float]] = {}
         if BATCHES in values:
-            told[RECORDS_IN_BATCH] = packet.batch_records, values[BATCHES]
+            compared[RECORDS_IN_BATCH] = packet.batch_records, values[BATCHES]
         if "stored_bytes_per_record" in values:
-            told[STORED] = (
+            compared[STORED] = (
                 model.stored_bytes(packet, 1.0) / model.records_per_s(packet),
                 values["stored_bytes_per_record"],
             )
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
-            told[_shown("records_per_s", mb_per_s)] = model.records_per_s(packet), values["records_per_s"]
+            compared[_shown("records_per_s", mb_per_s)] = model.records_per_s(packet), values["records_per_s"]
             if FULL_SPEED_METRICS[1] in values:
-                told[WIRE] = 1 / packet.payload_ratio, values[FULL_SPEED_METRICS[1]]
+                compared[WIRE] = 1 / packet.payload_ratio, values[FULL_SPEED_METRICS[1]]
                 if config.compression == "none":
-                    told[PAYLOAD] = packet.payload_ratio, 1 / values[FULL_SPEED_METRICS[1]]
-        for name, (predicted, measured) in told.items():
+                    compared[PAYLOAD] = packet.payload_ratio, 1 / values[FULL_SPEED_METRICS[1]]
+        for name, (predicted, measured) in compared.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
     return errors
 

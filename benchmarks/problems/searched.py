@@ -222,16 +222,16 @@ class SimulatedProblem:
         true, _ = self._outcome(config)
         chance = np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=4)
         speed, slow, held, usually_slow = np.exp(chance * self.noise_ratio)
-        told = {
+        metrics = {
             "delivered_ratio": 1.0,
             "held_rate_ratio": min(1.0, true["room_ratio"] * float(held)),
             "latency_p99_ms": true["latency_p99_ms"] * float(slow),
             "latency_p50_ms": true["latency_p50_ms"] * float(usually_slow),
         }
-        if told["held_rate_ratio"] >= HOPELESS_RATIO:
-            told["mb_per_s"] = true["mb_per_s"] * float(speed)
-            told["records_per_s"] = told["mb_per_s"] * 1e6 / self.size.mean_bytes
-        return told
+        if metrics["held_rate_ratio"] >= HOPELESS_RATIO:
+            metrics["mb_per_s"] = true["mb_per_s"] * float(speed)
+            metrics["records_per_s"] = metrics["mb_per_s"] * 1e6 / self.size.mean_bytes
+        return metrics
 
     def best_volume(self) -> float:
         """Return the area under the known front."""
@@ -323,13 +323,13 @@ class TableProblem:
         """
         true = self._true(config)
         speed, slow = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=2) * self.noise_ratio)
-        told = {name: true[name] for name in ("delivered_ratio", "held_rate_ratio")}
-        told |= {name: true[name] for name in ("latency_p50_ms", _P99)}
-        told[self.latency] *= float(slow)
-        if told["held_rate_ratio"] >= HOPELESS_RATIO:
-            told["mb_per_s"] = true["mb_per_s"] * float(speed)
-            told["records_per_s"] = told["mb_per_s"] * 1e6 / self.size.mean_bytes
-        return told
+        metrics = {name: true[name] for name in ("delivered_ratio", "held_rate_ratio")}
+        metrics |= {name: true[name] for name in ("latency_p50_ms", _P99)}
+        metrics[self.latency] *= float(slow)
+        if metrics["held_rate_ratio"] >= HOPELESS_RATIO:
+            metrics["mb_per_s"] = true["mb_per_s"] * float(speed)
+            metrics["records_per_s"] = metrics["mb_per_s"] * 1e6 / self.size.mean_bytes
+        return metrics
 
     def best_volume(self) -> float:
         """Return the area under the front of the whole table."""

@@ -1,4 +1,4 @@
-"""The numbers of several objects as arrays, with which the performance model computes all of them at once."""
+"""Puts the numbers of several objects into arrays, so that the performance model computes all objects at once."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -13,7 +13,7 @@ _NUMBERS: Final = (float, int, bool)
 
 
 class Columns:
-    """Several objects of one dataclass: each of its numbers is an array here. A flag is 0 or 1.
+    """Several objects of one dataclass. Each numeric field is an array with a number per object. A flag is 0 or 1.
 
     Args:
         rows: The objects.

@@ -42,9 +42,9 @@ class ClusterConstants:
         network_bytes_per_s: Throughput of the network.
         disk_bytes_per_s: Throughput of the broker's disk.
         socket_bytes: Bytes that the two sockets of a connection can hold together.
-        wake_s: Time from the moment at which a batch may be sent to that at which the client's idle thread sends it. In
-            this time further records arrive, so that some records share a batch even with linger.ms=0. Source: our
-            grids, where batches were open for 0.1 to 0.3 ms longer than linger.ms.
+        wake_s: Time that the client's idle thread takes to wake and send a batch that may be sent. Further records
+            arrive in this time, so some records share a batch even with linger.ms=0. Source: our grids, where batches
+            were open for 0.1 to 0.3 ms longer than linger.ms.
         cache_bytes: A queue larger than this is read from memory, not from the processor's cache.
         cache_ratio: Extra cost of a byte that is read from memory, as a ratio.
         large_bytes: In batches larger than this, a byte costs more, because the broker allocates and frees large

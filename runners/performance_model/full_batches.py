@@ -16,7 +16,7 @@ from runners.performance_model.smoothing import least_of
 from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES
 
 ESTIMATION_FACTOR: Final = 1.05
-"""By what the Java client multiplies the compressed size that it estimates, so that batches stay below their limit.
+"""The Java client multiplies its estimate of the compressed size by this, so that batches stay below their limit.
 
 Source: `MemoryRecordsBuilder.estimatedBytesWritten`.
 """
@@ -30,19 +30,21 @@ _FRAME_BYTES: Final = 15.0
 _TAKEN_RATIO: Final = 0.42
 """The share of the batches that a request takes along before they are full. Source: the log, without a codec."""
 _FEW_REQUESTS: Final = 6.0
-"""If a batch fills in the time of fewer requests, the client now and then sends a batch of a single record.
+"""If a batch fills in less time than this many requests take, the client sometimes sends a batch of one record.
 
 Source: with a codec, batches of 16 kB were as small as after such a batch, and batches of 128 kB were not.
 """
 _FEW_POWER: Final = 6.0
 _BY_SIZE_POWER: Final = 16.0
 _RARELY: Final = 10.0
-"""If so many times more records fit in a batch than come during `linger.ms`, batches practically never fill."""
+"""If a batch holds this many times the records that come during `linger.ms`, it practically never fills."""
 
 
 @dataclass(slots=True)
 class FullBatches:
-    """The full batches of each load. All arrays have the shape (1, loads), or that of what `Stages` passes.
+    """The full batches of each load.
+
+    The attributes have the shape (1, loads). The arrays that `Stages` passes may also have (clusters, loads).
 
     Attributes:
         settings: The client's settings.
@@ -96,13 +98,13 @@ class FullBatches:
     def records_at(self, rate: Array, request_s: Array, elapsed_s: Array) -> Array:
         """Return the number of records in a full batch at a rate that the client holds.
 
-        It is smaller than usual while the Java client has not learnt the usual ratio. It forgets this ratio with each
-        batch of a single record.
+        The number is smaller than usual until the Java client has learnt the usual ratio. The client forgets this ratio
+        with each batch of a single record.
 
         Args:
             rate: The rate of one producer, in records per second.
             request_s: Time between the moments at which the client's thread can send a request.
-            elapsed_s: For how long the producer has sent.
+            elapsed_s: Time since the producer began to send.
         """
         requests = self.usual_records() / (rate * request_s)
         forgets = self.takes_along / (1.0 + (requests / _FEW_REQUESTS) ** _FEW_POWER)

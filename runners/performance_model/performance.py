@@ -112,12 +112,15 @@ class Performance:
 
     @property
     def end_to_end_p99_ms(self) -> float:
-        """99th percentile of the time until a consumer has the record, also the producer's."""
+        """99th percentile of the time until a consumer has the record, which is also taken to be the producer's."""
         return self.latency_p99_ms
 
     @property
     def consumer_cpu_ms_per_mb(self) -> float:
-        """CPU time of a consumer for a million bytes of values: about the broker's, which opens the same batches."""
+        """CPU time of a consumer for a million bytes of values, in milliseconds.
+
+        It is taken to be the broker's, which opens the same batches.
+        """
         return self.broker_cpu_ms_per_mb
 
     @property
@@ -148,12 +151,12 @@ def perform(cluster: ClusterConstants, settings: Settings, workload: Workload) -
 def perform_all(
     clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
 ) -> list[list[Performance]]:
-    """Compute what `perform` does for every cluster with each of the settings and its workload.
+    """Compute the performance of each load on every cluster. A load is a client's settings and a workload.
 
-    This is much faster than one by one.
+    This is much faster than a call of `perform` for each of them.
 
     Returns:
-        A list for each cluster, with the performance for each of the settings.
+        A list for each cluster, with the performance of each load.
     """
     if not (clusters and loads):
         return [[] for _ in clusters]

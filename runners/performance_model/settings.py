@@ -1,4 +1,4 @@
-"""What the performance model takes into account of the producers, as plain numbers.
+"""The producers' settings that the performance model uses, as plain numbers.
 
 Code that searches the model for the best settings can vary these numbers without building a config.
 """
@@ -129,9 +129,10 @@ def _level_of_java(codec: str, text: str) -> int | None:
 def _read_java(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
-    It compresses in the thread that calls `send`. A request has the next batch of each partition of a broker, as far as
-    `max.request.size` allows. For records without a key, it stays on a partition until a batch ends after `batch.size`
-    bytes, or until twice as many were sent there. Source: `BuiltInPartitioner` and `RecordAccumulator` of Kafka 4.3.
+    It compresses in the thread that calls `send`. A request has the next batch of each of the broker's partitions, as
+    far as `max.request.size` allows. Records without a key go to one partition until a batch ends after `batch.size`
+    bytes, or until twice as many bytes were sent there. Source: `BuiltInPartitioner` and `RecordAccumulator` of Kafka
+    4.3.
     """
     client, codec, linger_ms = force.client, force.text("compression.type"), force.number("linger.ms")
     batch_bytes = client.limits.max_batch_bytes(force)

@@ -1,4 +1,4 @@
-"""Minimum and maximum, smoothed where both numbers are nearly equal, because clients change over gradually."""
+"""Minimum and maximum, smoothed where both numbers are nearly equal, because clients change gradually."""
 
 from typing import Final
 

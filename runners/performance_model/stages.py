@@ -28,13 +28,13 @@ _HALF_COMPRESSED_BYTES: Final = 150.0
 _IDEMPOTENT_RATIO: Final = 1.03
 _NAGLE_RATIO: Final = 0.5
 _MOST_WAITING: Final = 0.8
-"""The largest share of its time for which the client's thread serves other partitions while a batch waits for it."""
+"""While a batch waits for the client's thread, this thread is busy with other records for at most this share."""
 _NO_CODEC: Final = Codec(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadNumbers:
-    """What the performance model takes into account of a workload, as plain numbers.
+    """The properties of a workload that the performance model uses, as plain numbers.
 
     Attributes:
         value_bytes: Mean size of a value.
@@ -44,7 +44,7 @@ class WorkloadNumbers:
         partitions: Number of partitions of the topic.
         replication: Number of replicas of a partition.
         rate_records_per_s: The rate of all producers together; infinite if records are sent as fast as possible.
-        elapsed_s: For how long the producers have sent in the middle of the measured phase.
+        elapsed_s: Time from the start of the load to the middle of the measured phase.
     """
 
     value_bytes: float
@@ -78,8 +78,8 @@ class Costs:
 
     Each attribute has the shape (clusters, loads), as those of `Stages`.
 
-    With several producers, each has its own threads and its own connection, so records follow each other faster than
-    these times say. Only `host_s` and `slowest_s` are for the records of all producers together.
+    With several producers, each has its own threads and its own connection, so the time between two records is shorter
+    than these times. Only `host_s` and `slowest_s` are for the records of all producers together.
 
     Attributes:
         client_s: Time in the client's sending thread.
@@ -111,9 +111,9 @@ class Costs:
 class Stages:
     """The stages that records pass in the performance model, from the application's thread to the broker's disk.
 
-    The costs are those of every cluster under each load, as far as they depend neither on the rate nor on the number of
-    records in a batch. All arrays, also those that methods take and return, have the shape (clusters, loads), or one
-    that NumPy broadcasts to it.
+    The attributes are the costs of every cluster under each load that do not depend on the rate or the number of
+    records in a batch. The methods compute the others. All arrays, also those that methods take and return, have the
+    shape (clusters, loads), or one that NumPy broadcasts to it.
 
     Attributes:
         cluster: The clusters' constants, shape (clusters, 1).
@@ -169,7 +169,7 @@ class Stages:
 
     @classmethod
     def of(cls, clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]) -> Self:
-        """Compute the stages' costs for every cluster under each load: a workload that a client with settings sends."""
+        """Compute the costs for every cluster under each load. A load is a client's settings and a workload."""
         clients = [each for each, _ in loads]
         cluster, settings = Columns(clusters, (-1, 1)), Columns(clients, (1, -1))
         load = Columns([WorkloadNumbers.of(workload) for _, workload in loads], (1, -1))
@@ -359,7 +359,7 @@ def slowest_stages(stages: Stages, batch_records: Array, costs: Costs) -> NDArra
 
 @dataclass(frozen=True, slots=True)
 class _Compression:
-    """What the codecs of some clients' settings cost and remove; nothing without a codec.
+    """What the codec of each client's settings costs and removes; all are 0 without a codec.
 
     Attributes:
         compresses: Whether there is a codec, 0 or 1, shape (1, loads).

@@ -107,9 +107,9 @@ async def _complete(page: Page, name: str) -> None:
         wrong = study_file("typed").replace("trials: 4", "trails: 4").replace("[1000]", "[none]")
         await page.evaluate(f"document.forms.submit.elements.text.value = `{wrong}`; 1")
         await page.evaluate("document.querySelector('#submit button').click()")
-        await page.until("document.getElementById('told').textContent.includes('line')")
+        await page.until("document.getElementById('outcome').textContent.includes('line')")
     elif name == "service-what-if":
-        await page.until("document.querySelectorAll('#told tr').length > 5")
+        await page.until("document.querySelectorAll('#predictions tr').length > 5")
     elif name not in ("service-list", "service-failed"):
         await page.until(_DRAWN)
     pictures = "[...document.images].map((each) => { each.loading = 'eager'; return each.decode().catch(() => {}); })"

@@ -139,9 +139,8 @@ def test_the_list_of_studies_shows_a_study_that_is_submitted_later(served: Servi
 
 
 def test_a_moved_slider_changes_the_predictions_and_the_address(served: Serving, tmp_path: Path) -> None:
-    row = (
-        "[...document.querySelectorAll('#told tr')].find((each) => each.cells[0].textContent.startsWith('latency p50'))"
-    )
+    rows = "[...document.querySelectorAll('#predictions tr')]"
+    row = f"{rows}.find((each) => each.cells[0].textContent.startsWith('latency p50'))"
 
     values = "[...document.querySelectorAll('output')].map((each) => each.value)"
 
@@ -195,14 +194,14 @@ def test_the_fields_show_what_the_predictions_for_another_record_size_begin_from
 
 def test_the_form_shows_mistakes_by_line_and_submits_a_study(served: Serving, tmp_path: Path) -> None:
     fill = "document.forms.submit.elements.text.value = {}; document.querySelector('#submit button').click()"
-    told = "document.getElementById('told')?.textContent"
+    outcome = "document.getElementById('outcome')?.textContent"
 
     async def use() -> tuple[str, str, str]:
         async with opened(f"{served.url}/submit", tmp_path) as page:
             wrong = study_file("typed").replace("trials: 4", "trails: 4")
             await page.evaluate(fill.format(json.dumps(wrong)))
-            complaint = await page.until(f"{told}.includes('line') && {told}")
-            await page.evaluate("document.querySelector('#told button').click()")
+            complaint = await page.until(f"{outcome}.includes('line') && {outcome}")
+            await page.evaluate("document.querySelector('#outcome button').click()")
             selected = await page.evaluate("getSelection().toString()")
             await page.evaluate(fill.format(json.dumps(study_file("typed"))))
             return (

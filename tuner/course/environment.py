@@ -100,8 +100,8 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
             "study another name to start over, or --mix-environments to go on with trials that can't be compared well"
         )
     if changes:
-        told = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"
-        store.set_fact(MIXED, [*on_record.get(MIXED, []), told])
+        message = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"
+        store.set_fact(MIXED, [*on_record.get(MIXED, []), message])
 
 
 def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:

@@ -1,8 +1,8 @@
 """What other settings would do to the producers of a topic, estimated without any load.
 
-What is known comes from the topic's batches as they lie on the brokers: the size of records, how fast each producer
-sends, and what each codec leaves of their bytes. The performance model tells the rest: how batches grow with the wait,
-what the brokers' processors spend on them, and the latency.
+The topic's batches on the brokers show the size of records, how fast each producer sends, and how far each codec
+compresses the records. The performance model computes the rest: how batches grow with linger.ms, how much CPU they cost
+the brokers, and the latency.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from tuner.prediction.predicting import estimate, reasons_not_covered
 
 _TRIED: Final = 200
 _MOST_LINGER_MS: Final = 2**31 - 1
-"""The highest `linger.ms` that the Java client accepts. Records that come once a month seem to wait for longer."""
+"""The highest `linger.ms` that the Java client accepts. With one record a month, batches seem to wait for longer."""
 _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 """Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
 
@@ -38,11 +38,11 @@ class SettingsEstimate:
     """What the producers of a topic would do with some settings.
 
     Attributes:
-        settings: The settings as producer properties; those of today come first.
+        settings: The settings as producer properties.
         batch_records: Records in a batch.
         batches_per_s: Batches of all producers per second.
         mb_per_s: Megabytes that all producers send to the brokers per second.
-        broker_cpu_cores: Cores that are busy with them, on the brokers that lead the partitions.
+        broker_cpu_cores: Busy cores of the brokers that lead the partitions.
         latency_p50_ms: Median time from sending a record to its acknowledgement.
         latency_p99_ms: 99th percentile of that time.
         falls_behind: Whether the producers can't hold their rate with these settings, so that the latency grows.
@@ -68,11 +68,11 @@ class Advice:
         today: The estimate for the settings of today, as far as the batches show them.
         others: The estimates for other settings.
         measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
-        uncovered: Why the measurements that calibrate the model do not cover these producers or all of these settings;
-            nothing if they do, or without a calibration.
+        uncovered: Why the measurements that calibrate the model do not cover these producers or some of these settings,
+            in sentences. Empty if they cover them all, or without a calibration.
         uncounted: Whether there are several producers whose number is unknown. The estimates then take them for one.
-        crowded: Whether all producers together send more than the model's network and disk carry. It has one broker,
-            and the estimates are those of one producer, so they do not show this.
+        crowded: Whether all producers together send more than the model's network or disk can carry. The estimates do
+            not show this: they are computed for one producer, and the model has one broker.
     """
 
     load: Workload
@@ -111,7 +111,7 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     now = _today(found, calibration, load)
     wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
     wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
-    told = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
+    estimates = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
     seen = calibration.observations
     configs = [ProducerConfig.parse(settings, java()) for settings in (now, *wanted)] if seen else []
     reasons = [reason for config in configs for reason in reasons_not_covered(seen, config, load, producers)]
@@ -119,21 +119,22 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     uncounted = traffic.several_producers and producers == 1
     crowded = _crowded(calibration, now, load, producers)
     measured = traffic.records_per_batch.mean
-    return Advice(load, producers, told[0], tuple(told[1:]), measured, uncovered, uncounted, crowded)
+    return Advice(load, producers, estimates[0], tuple(estimates[1:]), measured, uncovered, uncounted, crowded)
 
 
 def _value_bytes(traffic: TopicTraffic) -> int:
-    """Return the mean size of a value: what records take without compression, less headers. Keys count as values."""
+    """Return the mean size of a value in bytes: an uncompressed record without its headers. Keys count as values."""
     record_bytes = (traffic.plain_bytes - BATCH_HEADER_BYTES * traffic.batches) / traffic.records
     return max(1, round(record_bytes - record_overhead_bytes(int(record_bytes))))
 
 
 def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) -> float:
-    """Return the rate of one producer, without the times in which it sends nothing; 0 if nothing was written recently.
+    """Return the rate of one producer while it sends, in records per second; 0 if nothing was written recently.
 
-    The batches tell the rate to the partitions that were read; the producer is taken to send as large a share of its
-    records to the others as were written there recently. If the batches have no times or are of several producers
-    without ids, or if no recent records were read, it is the mean rate, also over the times in which nothing is sent.
+    The batches show the rate to the partitions that were read. The rate to the other partitions is assumed to be in
+    proportion to their recent records. In three cases the rate is the mean over the whole period, including times in
+    which nothing is sent: the batches have no times, they come from several producers without ids, or no recent records
+    were read.
     """
     if not traffic.recent_records:
         return 0.0
@@ -145,7 +146,7 @@ def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) 
 
 
 def _compressible(traffic: TopicTraffic, codec: str) -> float:
-    """Return the share of a value that can be removed, from what the best codec removes of larger batches."""
+    """Return the share of a value that compression can remove. It follows from how far the best codec compresses."""
     known = CODECS.get(codec)
     if known is None or not traffic.merged.plain_bytes:
         return 0.0
@@ -163,10 +164,11 @@ def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Worklo
 
 
 def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:
-    """Return how far the model is from the batches that longer waits would make, as a difference of logarithms.
+    """Return how much the model's batches differ from the merged ones, as a difference of logarithms of their records.
 
-    Records with keys go to all partitions at once, so batches stay smaller. Nothing tells directly whether a topic's
-    records have keys.
+    Merged batches are those that a longer linger.ms would give. Records with keys go to all partitions at once, so
+    their batches are smaller. Nothing shows directly whether records have keys, so the caller takes the load that
+    differs less.
     """
     merged = found.traffic.merged
     if not merged.after:
@@ -178,8 +180,8 @@ def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:
 def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
     """Return the settings of today as far as the batches show them, and otherwise the defaults of the Java client.
 
-    If only limits of linger.ms are known, it is the value between them for which the model expects the batches that
-    were found.
+    If only a lowest and a highest linger.ms are known, it is the value between them for which the model's batches are
+    most like those that were found.
     """
     traffic, ending = found.traffic, found.ending
     wanted = traffic.records_per_batch.mean
@@ -218,18 +220,18 @@ def _estimate(
     calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int
 ) -> SettingsEstimate:
     config = ProducerConfig.parse(settings, java())
-    told = estimate(calibration, config, load)
+    estimates = estimate(calibration, config, load)
     behind = perform(calibration.constants, Settings.of(config, load), load).falling_behind_ratio > 0
     rate = (load.rate_records_per_s or 0.0) * producers
-    mb_per_s = rate * load.record_sizes.mean_bytes * told["wire_bytes_per_value_byte"].value / 1e6
-    cpu = told["broker_cpu_cores"]
+    mb_per_s = rate * load.record_sizes.mean_bytes * estimates["wire_bytes_per_value_byte"].value / 1e6
+    cpu = estimates["broker_cpu_cores"]
     return SettingsEstimate(
         dict(settings),
-        told["batch_records"],
-        rate / told["batch_records"].value,
+        estimates["batch_records"],
+        rate / estimates["batch_records"].value,
         mb_per_s,
         Interval(*(each * producers for each in (cpu.value, cpu.low, cpu.high))),
-        told["latency_p50_ms"],
-        told["latency_p99_ms"],
+        estimates["latency_p50_ms"],
+        estimates["latency_p99_ms"],
         behind,
     )

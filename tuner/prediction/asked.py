@@ -42,8 +42,8 @@ class Asked:
 
         Args:
             source: The study or experiment.
-            changes: The settings that differ from those of the beginning.
-            begin: The config that `changes` changes; None for that of the source.
+            changes: The changed settings of the config and the load.
+            begin: The config to which `changes` apply; None for that of the source.
             sweep: A setting and its values, as for `Sweep.of`; None for a single prediction.
             retention: The retention limits and the disks; None if they are not asked about.
 
@@ -68,11 +68,14 @@ class Asked:
         """The setting that varies; None for a single prediction."""
         return None if self.sweep is None else self.sweep.setting
 
-    def told(self, calibration: Calibration) -> dict[str, Prediction | str]:
-        """Return the predictions by heading, or why there is none: for each value of the sweep, or side by side.
+    def predictions(self, calibration: Calibration) -> dict[str, Prediction | str]:
+        """Return the predictions by heading, or the reason why there is none.
+
+        A sweep has a prediction for each value. Without a sweep, the source's own config and the asked one have one
+        each.
 
         Args:
-            calibration: What was fitted to the measurements of the source.
+            calibration: The model, fitted to the measurements of the source.
         """
         if self.sweep is None:
             return side_by_side(self.source, self.question, calibration)

@@ -1,13 +1,13 @@
 """Fits the constants of the performance model to measurements, and says how uncertain they are.
 
-The constants are fitted on their logarithms, by least squares. Each begins at the value of a host that is as
-similar as possible (`similar_host`), and may differ from it as far as hosts differ (`PRIOR_SD_LOG`): this prior counts
-as one more measurement of the constant. So a dozen measurements are enough, and a constant that they say nothing
-about keeps its value and its uncertainty. The costs in CPU time depend on each other (`prior_covariance`): a host with
-fast cores is fast in all of them.
+The logarithms of the constants are fitted by least squares. The fit begins with the constants of a host that is as
+similar as possible (`similar_host`). The prior is how much each constant differs between hosts (`PRIOR_SD_LOG`). It
+counts as one more measurement of each constant, so a dozen measurements are enough. A constant that they say nothing
+about keeps its value and its uncertainty. The CPU costs are correlated (`prior_covariance`): a host with fast cores is
+fast in all of them.
 
-A measurement that a stall has spoilt must not bend the fit. So far-off values count by their distance and not by its
-square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle Adjustment, section 3.3, as in
+A measurement that a stall has spoilt must not distort the fit. So values far from the model count by their distance
+instead of its square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle Adjustment, section 3.3, as in
 `scipy.optimize.least_squares`.
 """
 
@@ -76,7 +76,7 @@ _CPU_COSTS: Final = (
 )
 """The constants that are CPU times, or factors of one."""
 _CPU_CORRELATION: Final = 0.5
-"""Correlation of two of these among hosts: half of the variance is the speed of the cores.
+"""Correlation of two CPU costs among hosts: half of the variance comes from the speed of the cores.
 
 Source: chosen with the tables of `benchmarks.prediction`.
 """
@@ -94,9 +94,9 @@ class Calibration:
         constants: The fitted constants.
         names: The names of the constants that were fitted, in the order of `covariance`.
         covariance: Covariance of the logarithms of the fitted constants, shape (constants, constants).
-        scatter: By metric, the standard deviation of a measurement's logarithm around the model.
+        scatter: For each metric, the standard deviation of a measurement's logarithm around the model.
         observations: What the constants were fitted to.
-        factors: By metric of `FACTORED`, by what the model's value is multiplied; without those that were not measured.
+        factors: For each measured metric of `FACTORED`, the factor by which the model's value is multiplied.
     """
 
     constants: ClusterConstants
@@ -113,12 +113,12 @@ class Calibration:
 
     @cached_property
     def perturbed(self) -> tuple[ClusterConstants, ...]:
-        """The constants with one of them raised at a time, as `raised_in_turn` does."""
+        """The constants once for each name, with that constant raised, as `raised_in_turn` returns them."""
         return tuple(raised_in_turn(self.constants, self.names))
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """The constants that the measurements say little about: less than half of their uncertainty is gone."""
+        """The constants that the measurements say little about: more than half of their uncertainty is left."""
         spreads = np.sqrt(np.diag(self.covariance))
         return tuple(name for name, sd in zip(self.names, spreads, strict=True) if sd > PRIOR_SD_LOG[name] / 2)
 
@@ -133,7 +133,7 @@ def similar_host(bootstrap: str | None) -> ClusterConstants:
 
 
 def uncalibrated(start: ClusterConstants) -> Calibration:
-    """Return the constants of a host without any measurement, with the uncertainty that this has."""
+    """Return a calibration without measurements: the constants of a host, with the uncertainty of the prior."""
     names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
     scatter = {name: each.model_sd_log for name, each in FITTED.items()}
     return Calibration(start, names, prior_covariance(names), scatter, ())
@@ -193,11 +193,11 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
     wider = max(1.0, _typical(typical) ** 2)
     factors = {}
-    [told] = perform_all([constants], data.loads)
+    [modelled] = perform_all([constants], data.loads)
     for name in FACTORED:
         ratios = [
             log(each.values[name] / value_of(one, name))
-            for each, one in zip(observations, told, strict=True)
+            for each, one in zip(observations, modelled, strict=True)
             if name in each.values
         ]
         if ratios:
@@ -246,19 +246,19 @@ class _Data:
         """Compute the model with each of the constants, and compare it with the measured values.
 
         Returns:
-            By how many of the expected standard deviations the model is above each value, shape (constants, values).
+            How far the model is above each value, in expected standard deviations, shape (constants, values).
         """
-        told = perform_all(constants, self.loads)
+        modelled = perform_all(constants, self.loads)
         values = list(zip(self.places, self.metrics, strict=True))
-        model = [[log(value_of(each[place], name)) for place, name in values] for each in told]
+        model = [[log(value_of(each[place], name)) for place, name in values] for each in modelled]
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
         return found
 
 
-def value_of(told: Performance, metric: str) -> float:
+def value_of(performance: Performance, metric: str) -> float:
     """Return a metric of the model's performance, by the metric's name."""
-    value: float = getattr(told, metric)
+    value: float = getattr(performance, metric)
     return value
 
 
@@ -275,7 +275,7 @@ def with_shifted_logs(constants: ClusterConstants, names: Sequence[str], logs: N
 
 
 def raised_in_turn(constants: ClusterConstants, names: Sequence[str], step: float = STEP) -> list[ClusterConstants]:
-    """Return the constants with one of them changed at a time: the logarithm of each name in turn, raised by `step`."""
+    """Return the constants once for each name, with the logarithm of that constant raised by `step`."""
     return [with_shifted_logs(constants, names, each) for each in step * np.eye(len(names))]
 
 
@@ -286,9 +286,9 @@ def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _typical(deviations: NDArray[np.float64]) -> float:
-    """Return the standard deviation of deviations around 0, in which a few outliers count as moderate ones.
+    """Return the standard deviation around 0. Outliers are limited first.
 
-    With few deviations, the expected 1.0 counts as one of them.
+    One deviation of the expected size, 1.0, is added. It counts if there are few others.
     """
     near = without_outliers(deviations, 1e-3)
     return sqrt((1.0 + float(near @ near)) / (1 + len(near)))

@@ -1,6 +1,6 @@
 """The settings that a question about another config or load changes.
 
-This module imports no scipy, for which the options of a command must not wait.
+This module does not import scipy, because the options of a command need it, and scipy takes long to import.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Changes:
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> "Changes":
-        """Return the changes that settings and their values as text ask for.
+        """Return the changes from the names of settings and their values as text.
 
         Raises:
             ValueError: A setting of the load must be a number, and is not.

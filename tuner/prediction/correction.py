@@ -63,7 +63,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         constants: The constants that were fitted to it.
     """
     settings = [each.settings for each in observations]
-    [told] = perform_all([constants], [(each.settings, each.workload) for each in observations])
+    [modelled] = perform_all([constants], [(each.settings, each.workload) for each in observations])
     points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
     found = {}
     for metric, fitted in FITTED.items():
@@ -71,7 +71,9 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         places = [place for place, each in enumerate(observations) if metric in each.values]
         if not places:
             continue
-        logs = np.array([log(observations[place].values[metric] / getattr(told[place], metric)) for place in places])
+        logs = np.array(
+            [log(observations[place].values[metric] / getattr(modelled[place], metric)) for place in places]
+        )
         process = GaussianProcess.fitted(
             np.stack([points[place] for place in places]),
             _GROUPS,
@@ -84,9 +86,9 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
 
 
 def damp_outliers(metric: str, logs: Array) -> Array:
-    """Return the logarithms of a metric's measured factors as the correction learns from them: outliers count less.
+    """Return the logarithms of a metric's measured factors with outliers limited, for the correction to learn from.
 
-    The bytes on the wire have none, because no stall changes them.
+    Bytes on the wire stay as they are, because no stall changes them.
     """
     fitted = FITTED[metric]
     return without_outliers(logs, fitted.repeat_sd_log) if fitted.stalls else logs
@@ -138,15 +140,15 @@ def _levels_above_usual(settings: Settings) -> int:
 
 _NUMBERS: Final = 12
 _GROUPS: Final = np.array([*range(_NUMBERS), *[_NUMBERS] * len(_WORDS)], dtype=np.int64)
-"""The setting that each coordinate of a point belongs to: all words of the codec belong together."""
+"""The number of the setting that each coordinate of a point describes. Several coordinates describe the codec."""
 
 
 def without_outliers(deviations: Array, least: float) -> Array:
-    """Return deviations in which none is more than three times the usual one, because a stall may have caused it.
+    """Return the deviations, limited to three times the usual one. A stall may have caused the larger ones.
 
     Args:
         deviations: The deviations, which are around 0.
-        least: The usual deviation is at least this.
+        least: The usual deviation is taken to be at least this.
     """
     usual = max(_NORMAL_OF_MEDIAN * float(np.median(np.abs(deviations))), least)
     return np.clip(deviations, -_FAR * usual, _FAR * usual)

@@ -1,7 +1,7 @@
 """The metrics that the performance model predicts, and how well it describes them.
 
-The performance model has values of its own for the metrics of `FITTED`: its constants are fitted to them. For those of
-`FACTORED`, its value is multiplied by one factor.
+The constants of the model are fitted to the metrics of `FITTED`. They are not fitted to those of `FACTORED`: the
+model's value of each of these is multiplied by a factor.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,15 @@ FULL_SPEED_METRICS: Final = ("records_per_s", WIRE)
 LATENCIES: Final = ("latency_p50_ms", "latency_p99_ms")
 """The fitted metrics of a load at a fixed rate."""
 CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
-"""Metrics of a load at full speed with a factor.
+"""Metrics of a load at full speed whose values in the model are multiplied by a factor.
 
-The stages of the model are threads, and a process has others, such as those that collect garbage.
+The stages of the model are threads. A process has further threads, such as those that collect garbage.
 """
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
-"""Metrics of a load at a fixed rate with a factor, if consumers read it. The model has no consumers."""
+"""Metrics of consumers that read a load at a fixed rate.
+
+The model has no consumers, so it takes the values of the producer or the broker, multiplied by a factor.
+"""
 FACTORED: Final = (*CPU, *CONSUMERS)
 FACTORED_SD_LOG: Final = 0.2
 """How far such a metric lies from the model's value times its factor, as the standard deviation of its logarithm."""
@@ -33,8 +36,8 @@ class FittedMetric:
     """How well the model describes a metric. The attributes are standard deviations of its logarithm.
 
     Attributes:
-        model_sd_log: How far measurements lie from a model with the best constants. It is larger for latencies, so that
-            a latency that the model can't describe hardly changes the costs from which a throughput follows.
+        model_sd_log: How far measurements lie from a model with the best constants. It is larger for latencies: a
+            latency that the model can't describe must hardly change the costs, which determine the throughput.
         repeat_sd_log: How far repeated measurements of a config differ. The correction adapts it to the measurements.
         error_sd_log: How much the model's errors differ between configs.
         stalls: Whether a stall can spoil a measurement.

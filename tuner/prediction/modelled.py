@@ -38,7 +38,7 @@ class Interval:
 
     Attributes:
         value: The value.
-        low: Lower end of the interval. It is computed for 95 %, and about 9 of 10 single measurements lie in it.
+        low: Lower end of the interval. The interval is computed for 95 %; about 9 of 10 single measurements lie in it.
         high: Upper end of the interval.
     """
 
@@ -59,24 +59,24 @@ class Modelled:
         calibration: The fitted constants.
         settings: The client's settings.
         workload: The load.
-        told: What the model computes with the fitted constants.
-        raised: The same with each of the constants raised in turn, by `STEP` in its logarithm.
+        performance: What the model computes with the fitted constants.
+        raised: The same for each fitted constant, with its logarithm raised by `STEP`.
     """
 
     calibration: Calibration
     settings: Settings
     workload: Workload
-    told: Performance
+    performance: Performance
     raised: tuple[Performance, ...]
 
     @classmethod
     def of(cls, calibration: Calibration, settings: Settings, *workloads: Workload) -> list[Self]:
-        """Compute the model for a client's settings under each of some loads."""
+        """Compute the model for a client's settings under each load."""
         constants = [calibration.constants, *calibration.perturbed]
-        told = perform_all(constants, [(settings, each) for each in workloads])
+        performances = perform_all(constants, [(settings, each) for each in workloads])
         return [
             cls(calibration, settings, workload, here, tuple(raised))
-            for workload, (here, *raised) in zip(workloads, zip(*told, strict=True), strict=True)
+            for workload, (here, *raised) in zip(workloads, zip(*performances, strict=True), strict=True)
         ]
 
     def intervals(self, metrics: Sequence[str]) -> dict[str, Interval]:
@@ -88,7 +88,7 @@ class Modelled:
         deviations = self._deviations(metrics)
         found = {}
         for name in metrics:
-            value, measured = value_of(self.told, name), _MEASURED_AS.get(name, name)
+            value, measured = value_of(self.performance, name), _MEASURED_AS.get(name, name)
             if measured in calibration.corrections:
                 missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
                 value *= exp(missing)
@@ -104,22 +104,22 @@ class Modelled:
 
     @property
     def stored_bytes_per_record(self) -> float:
-        """How many bytes one record adds to a broker's disk, with its part of the batch header and the index files."""
+        """How many bytes one record adds to a broker's disk, with its share of the batch header and the index files."""
         factor = 1.0
         if WIRE in self.calibration.corrections:
             # Bytes on the wire are known for a load at full speed.
             full_load = replace(self.workload, rate_records_per_s=None)
             factor = exp(self.calibration.corrections[WIRE].at(self.settings, full_load)[0])
-        value_bytes = self.told.batch_records * self.workload.record_sizes.mean_bytes
-        batch_bytes = value_bytes * self.told.wire_bytes_per_value_byte * factor - REQUEST_HEADER_BYTES
+        value_bytes = self.performance.batch_records * self.workload.record_sizes.mean_bytes
+        batch_bytes = value_bytes * self.performance.wire_bytes_per_value_byte * factor - REQUEST_HEADER_BYTES
         indexes = 1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch_bytes)
-        return batch_bytes * indexes / self.told.batch_records
+        return batch_bytes * indexes / self.performance.batch_records
 
     def _deviations(self, metrics: Sequence[str]) -> dict[str, tuple[float, float]]:
         """Return by how much the logarithms of metrics may be lower and higher, because the constants are uncertain.
 
-        Near the throughput, a latency is far from linear in the constants. So it is computed with the constants that
-        make it low and high, instead of from its slopes.
+        If the rate is near the throughput, a latency is far from linear in the constants. So its slopes are not used:
+        the latency is computed again with the constants that make it low, and with those that make it high.
         """
         calibration = self.calibration
         found, steps = {}, {}
@@ -134,15 +134,15 @@ class Modelled:
             for each in steps.values()
             for logs in (-each, each)
         ]
-        told = [each for [each] in perform_all(ends, [(self.settings, self.workload)])]
-        for metric, *extremes in zip(steps, told[::2], told[1::2], strict=True):
-            here, low, high = (value_of(each, metric) for each in (self.told, *extremes))
+        performances = [each for [each] in perform_all(ends, [(self.settings, self.workload)])]
+        for metric, *extremes in zip(steps, performances[::2], performances[1::2], strict=True):
+            here, low, high = (value_of(each, metric) for each in (self.performance, *extremes))
             found[metric] = log(here / low), log(high / here)
         return found
 
     def _slopes(self, metric: str) -> NDArray[np.float64]:
-        """Return the slopes of a metric's logarithm, by the logarithm of each constant, shape (constants,)."""
-        here = value_of(self.told, metric)
+        """Return the slopes of a metric's logarithm over the logarithm of each constant, shape (constants,)."""
+        here = value_of(self.performance, metric)
         return np.array([log(value_of(each, metric) / here) / STEP for each in self.raised])
 
     def _most_records(self) -> float:

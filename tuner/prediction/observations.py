@@ -19,10 +19,11 @@ from tuner.results.study_load import study_producers, study_workload
 from tuner.results.study_results import StudyResults
 
 _STEADY_HELD_RATIO: Final = 0.98
-"""At a lower share of the fixed rate, the queue grows, and the latency says only how long the load went on.
+"""The least share of the fixed rate that a trial must hold for its latencies to be used.
 
-This is stricter than the constraint of a study (`LEAST_HELD_RATIO`), because the model knows only queues that do not
-grow, and one such trial would pull its constants along.
+Below it, the queue grows, and the latency shows only how long the load lasted. This is stricter than the constraint of
+a study (`LEAST_HELD_RATIO`): the model describes only queues that do not grow, and a single trial with a growing queue
+would distort the constants.
 """
 
 
@@ -56,7 +57,7 @@ def observations_of_study(study: StudyResults) -> list[Observation]:
     early.
 
     Raises:
-        NothingToFit: The study has no such trials, or trials that the model does not describe.
+        NothingToFit: The study has no such trials, or they have no metric to which the model is fitted.
     """
     producers = study_producers(study)
     found = [
@@ -103,7 +104,7 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
     """Return what the rows of an experiment have measured. Rows that the model does not describe are left out.
 
     Raises:
-        NothingToFit: The model describes none of the measured rows.
+        NothingToFit: No row was measured, or the model describes none of the measured rows.
     """
     found = []
     for row in experiment.rows:

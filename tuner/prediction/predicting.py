@@ -1,4 +1,4 @@
-"""Computes what a config would do from a calibrated performance model, with intervals, or why it can't be told."""
+"""Predicts with the calibrated model what a config would do, or says why the measurements do not allow that."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ CPU time is predicted only if it was measured.
 AT_RATE: Final = (*LATENCIES, *CONSUMERS)
 """The metrics that are predicted for a load at a rate, by name; those of consumers only if they were measured."""
 MOST_EXTRAPOLATION: Final = 3.0
-"""By which factor a record size, or a number of partitions or producers, may lie outside the measured range."""
+"""The factor by which a record size, or a number of partitions or producers, may lie outside the measured range."""
 _COMPRESSIBILITY: Final = 0.3
 
 
@@ -37,10 +37,10 @@ class Prediction:
         workload: The load. Its rate is the rate at which the latencies hold.
         producers: Number of producers that share the load.
         values: The predicted metrics by name. Throughput, batches and bytes on the wire are those of a load as fast as
-            the client takes it, and latencies those at the rate.
+            the client takes it, and latencies are those at the rate.
         bound_by: What limits the throughput, in words.
-        stored_gb_per_day: Gigabytes that all replicas store in a day, with their indexes, at the rate, or at the
-            throughput if that is lower; None without a rate.
+        stored_gb_per_day: Gigabytes that all replicas store in a day, with their indexes. Records come at the rate, or
+            at the throughput if that is lower. None without a rate.
         falls_behind: Whether the config can't hold the rate, so that there are no latencies.
         no_latency: Why there are no latencies, in words; empty if there are.
     """
@@ -64,7 +64,7 @@ class Prediction:
 def predict(calibration: Calibration, config: ProducerConfig, workload: Workload, producers: int = 1) -> Prediction:
     """Compute what a config would do under a load.
 
-    Whether the measurements cover the config and the load is not checked; `reasons_not_covered` says so.
+    It does not check whether the measurements cover the config and the load. `reasons_not_covered` does.
 
     Args:
         calibration: The fitted constants.
@@ -85,13 +85,13 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
             values |= paced.intervals(_known(calibration, AT_RATE))
         bytes_per_s = min(rate, capacity) * paced.stored_bytes_per_record * workload.replication
         stored = bytes_per_s * SECONDS_PER_DAY / 1e9
-    return Prediction(config, workload, producers, values, full.told.bound_by, stored, falls_behind, no_latency)
+    return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
 
 
 def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
-    """Return why no latency can be predicted at the rate of a load, in words; nothing if it can.
+    """Return why no latency can be predicted at the rate of a load, in words; empty if it can.
 
-    If nothing was measured, latencies are predicted all the same.
+    Without any measurement, latencies are predicted from the constants of a similar host.
     """
     seen = paced.calibration.observations
     if falls_behind:
@@ -100,7 +100,7 @@ def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
         return "none with acks=0"
     if seen and not any(set(LATENCIES) & set(each.values) for each in seen):
         return "not measured at a rate that was held"
-    if paced.told.falling_behind_ratio > 0:
+    if paced.performance.falling_behind_ratio > 0:
         # The corrected throughput is above the rate, but the model without the correction can't hold the rate.
         return "too near the throughput"
     return ""
@@ -166,7 +166,7 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
 
 
 def _beyond_levels(wanted: Settings, measured: Sequence[Settings]) -> list[str]:
-    """Return why a codec's level lies outside of those that were measured, in a sentence; nothing if it does not."""
+    """Return a sentence if the codec's level lies outside the measured ones; nothing if it does not."""
     codec = CODECS[wanted.codec]
     level, *levels = (
         codec.usual_level if each.level is None else each.level

@@ -1,10 +1,10 @@
 """Chooses the measurements that calibrate the performance model, and writes them as an experiment file.
 
 Each probe is a config that is measured twice: as fast as the client takes records, and at a fixed rate. The probes are
-chosen from a grid one after another. The first third tells most about the constants: each raises the determinant of the
-information matrix most (greedy D-optimal design). Such configs are extreme, so the others fill the space between them:
-each is as far as possible from all that were chosen before. Source: Fedorov (1972), Theory of Optimal Experiments,
-chapter 3; Johnson, Moore, Ylvisaker (1990), Minimax and Maximin Distance Designs.
+chosen from a grid one after another. The first third shows most about the constants: each raises the determinant of the
+information matrix as much as possible (greedy D-optimal design). Such configs are extreme. So the others fill the space
+between them: each is as far as possible from all that were chosen before. Source: Fedorov (1972), Theory of Optimal
+Experiments, chapter 3; Johnson, Moore, Ylvisaker (1990), Minimax and Maximin Distance Designs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def chosen_probes(
     Args:
         configs: The configs to choose from.
         count: How many to choose.
-        load: The load under which each is measured, saturating and at this load's rate.
+        load: The load under which each is measured: once saturating, and once at this load's rate.
         start: The constants at which the sensitivity of the model is computed.
     """
     slopes = {config: _slopes(config, load, start) for config in configs}
@@ -100,11 +100,11 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
         settings = Settings.of(config, each)
         constants = [start, *raised_in_turn(start, tuple(PRIOR_SD_LOG), _STEP)]
-        here, *there = (told for [told] in perform_all(constants, [(settings, each)]))
+        here, *there = (modelled for [modelled] in perform_all(constants, [(settings, each)]))
         if here.falling_behind_ratio:
             continue
         rows += [
-            [log(value_of(told, name) / value_of(here, name)) / _STEP / FITTED[name].model_sd_log for told in there]
+            [log(value_of(raised, name) / value_of(here, name)) / _STEP / FITTED[name].model_sd_log for raised in there]
             for name in metrics
         ]
     return np.array(rows)
@@ -136,7 +136,7 @@ def calibration_file(
     Args:
         client: The client.
         target: The cluster. The file names its address, and no connection settings.
-        load: The load; without a rate, one is chosen that the defaults should hold by far.
+        load: The load; without a rate, one below the modelled throughput of the client's defaults is chosen.
         count: The number of probes; one of them has the client's defaults.
         start: The constants of a similar host.
 

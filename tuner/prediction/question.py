@@ -1,4 +1,4 @@
-"""The question that a prediction answers: a config under a load, those of a study with some settings changed."""
+"""The question that a prediction answers: the config and the load of a study, with some settings changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ class Question:
 
     Attributes:
         config: The config.
-        workload: The load. Latencies hold at its rate, if it has one.
+        workload: The load. If it has a rate, latencies are predicted at that rate.
         producers: Number of producers that share the load.
     """
 
@@ -73,7 +73,7 @@ class Question:
 
         Args:
             source: The study or experiment that has measured.
-            calibration: What was fitted to its measurements.
+            calibration: The model, fitted to its measurements.
         """
         reasons = reasons_not_covered(source.observations, self.config, self.workload, self.producers)
         return "; ".join(reasons) or predict(calibration, self.config, self.workload, self.producers)
@@ -98,7 +98,7 @@ class Sweep:
         Args:
             asked: The question whose setting varies.
             text: The setting, and its values: separated by commas, or the first and the last whole number.
-            changes: What the user has changed in the question, where the setting that varies must not be.
+            changes: What the user has changed in the question. The setting that varies must not be among it.
 
         Raises:
             ValueError: The text has another form, the setting is changed already, or a value is not possible for it.
@@ -141,9 +141,9 @@ def _values(listed: str) -> list[str]:
 
 
 def side_by_side(source: Source, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
-    """Return the predictions for the config of a study and for the asked one, by heading, or why there is none."""
+    """Return the predictions for the source's own config and for the asked one, by heading, or why there is none."""
     beginning = Question.of(source)
     # Users choose the names of rows, so one may be called like the heading of the other column.
     named = source.named if source.named != ASKED else f"{source.named} (row)"
-    told = {named: beginning.answer(source, calibration)}
-    return told if asked == beginning else {**told, ASKED: asked.answer(source, calibration)}
+    predictions = {named: beginning.answer(source, calibration)}
+    return predictions if asked == beginning else {**predictions, ASKED: asked.answer(source, calibration)}

@@ -86,8 +86,8 @@ class Retention:
         """Return what a user has typed into a form, whose fields are `TYPED`; None if nothing was typed.
 
         Args:
-            texts: What was typed into each field. The number of brokers alone asks nothing, because a user who types
-                it first is not done.
+            texts: What was typed into each field. A number of brokers alone is no question yet, because a user may
+                type it first.
 
         Raises:
             ValueError: A text is not a number, or its value is too small.
@@ -120,36 +120,36 @@ class Retention:
         """Whether records are deleted at all."""
         return self.retention_s is not None or self.retention_bytes is not None
 
-    def kept_days(self, told: "Prediction") -> float | None:
+    def kept_days(self, prediction: "Prediction") -> float | None:
         """Return the age at which records are deleted, in days; None if they never are, or without a rate."""
-        if not told.stored_gb_per_day or not self.covers(told.workload):
+        if not prediction.stored_gb_per_day or not self.covers(prediction.workload):
             return None
         limits = [
             *([] if self.retention_s is None else [self.retention_s / SECONDS_PER_DAY]),
-            *([] if self.retention_bytes is None else [self.retention_bytes / _partition_bytes_per_day(told)]),
+            *([] if self.retention_bytes is None else [self.retention_bytes / _partition_bytes_per_day(prediction)]),
         ]
         return min(limits, default=None)
 
-    def kept_gb(self, told: "Prediction") -> float | None:
+    def kept_gb(self, prediction: "Prediction") -> float | None:
         """Return the most gigabytes that a broker keeps; None if records are never deleted, or without a rate.
 
-        Each replica keeps up to a segment more than its retention limit, and what is written until Kafka deletes it.
+        Each replica keeps up to a segment more than its retention limit, and what is written until the deletion.
         """
-        days = self.kept_days(told)
+        days = self.kept_days(prediction)
         if days is None:
             return None
-        partition_bytes = _partition_bytes_per_day(told)
+        partition_bytes = _partition_bytes_per_day(prediction)
         replica_bytes = partition_bytes * (days + _LATE_DAYS) + min(_SEGMENT_BYTES, partition_bytes * _SEGMENT_DAYS)
-        return replica_bytes * self._replicas(told.workload) / 1e9
+        return replica_bytes * self._replicas(prediction.workload) / 1e9
 
-    def full_after_days(self, told: "Prediction") -> float | None:
+    def full_after_days(self, prediction: "Prediction") -> float | None:
         """Return after how many days the first disk is full; None if records are deleted before, or without a rate."""
-        if self.disk_bytes is None or not told.stored_gb_per_day or not self.covers(told.workload):
+        if self.disk_bytes is None or not prediction.stored_gb_per_day or not self.covers(prediction.workload):
             return None
-        kept_gb = self.kept_gb(told)
+        kept_gb = self.kept_gb(prediction)
         if kept_gb is not None and kept_gb * 1e9 <= self.disk_bytes:
             return None
-        return self.disk_bytes / (_partition_bytes_per_day(told) * self._replicas(told.workload))
+        return self.disk_bytes / (_partition_bytes_per_day(prediction) * self._replicas(prediction.workload))
 
     def covers(self, load: Workload) -> bool:
         """Return whether retention can be computed for a load: it has a rate, and each replica has a broker."""
@@ -174,6 +174,8 @@ class Retention:
         return ceil(load.partitions * load.replication / (self.brokers or load.replication))
 
 
-def _partition_bytes_per_day(told: "Prediction") -> float:
+def _partition_bytes_per_day(prediction: "Prediction") -> float:
     """Return how many bytes a replica of a partition gets in a day."""
-    return (told.stored_gb_per_day or 0.0) * 1e9 / told.workload.replication / told.workload.partitions
+    return (
+        (prediction.stored_gb_per_day or 0.0) * 1e9 / prediction.workload.replication / prediction.workload.partitions
+    )

@@ -24,9 +24,9 @@ class Source:
         name: Name of the study or experiment.
         observations: What it has measured.
         start: The constants that the fit begins with.
-        config: A config of it: the one that a study recommends, or its baseline; of an experiment, the control, or the
-            first row that the model describes.
-        named: Which of these it is.
+        config: The config with which a what-if begins. Of a study, it is the recommended config, or else the baseline.
+            Of an experiment, it is the control, or else the first row that the model describes.
+        named: What this config is called: `recommended`, `baseline`, or the name of its row.
         workload: The load of that config, at the rate at which latencies were measured if there is one.
         producers: Number of producers that shared the load.
         simulated: Whether nothing was measured on Kafka.
@@ -124,7 +124,7 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
 
 
 def source_of_experiment(experiment: ExperimentResults) -> Source:
-    """Return what an experiment offers: it begins with the control, or else with the first row that is described.
+    """Return what an experiment offers for predictions.
 
     Raises:
         NothingToFit: It has no measurements that the model describes.

@@ -78,8 +78,8 @@ def problem_of(error: Exception) -> Problem:
             found = tuple({"line": each.line or None, "key": each.key, "detail": each.what} for each in error.problems)
             return Problem(ProblemKind.STUDY_FILE, str(error), found)
         case LimitTooLow():
-            told = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
-            return Problem(ProblemKind.LIMIT_TOO_LOW, str(error), (told,))
+            fields = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
+            return Problem(ProblemKind.LIMIT_TOO_LOW, str(error), (fields,))
         case JobNotFound() | StudyNotFound():
             return Problem(ProblemKind.NOT_FOUND, str(error))
         case NameTaken():

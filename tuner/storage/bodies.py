@@ -25,10 +25,10 @@ def undamaged(what: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, RecursionError, zlib.error) as error:
-        told = str(error)[:200]
+        message = str(error)[:200]
         raise RecordDamaged(
             f"{what} must be as kafka-tuner wrote it, but can't be read "
-            f"({type(error).__name__}: {told if told.isprintable() else repr(told)}); "
+            f"({type(error).__name__}: {message if message.isprintable() else repr(message)}); "
             "restore it from a copy, or start a new study under another name"
         ) from None
 

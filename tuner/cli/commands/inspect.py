@@ -146,12 +146,12 @@ def _calibrated(study: str | None) -> _Calibrated:
 def _advice(found: Inspection, calibration: "Calibration", replication: int) -> "Advice":
     from tuner.prediction.advice import advice
 
-    told = advice(found, calibration, _PERIOD_S, replication)
-    if told is None:
+    estimates = advice(found, calibration, _PERIOD_S, replication)
+    if estimates is None:
         raise NothingToTell(
             f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
         )
-    return told
+    return estimates
 
 
 def _inspect_one(
@@ -176,16 +176,16 @@ def _inspect_one(
         record = inspection_json(found, sample, received_bytes)
         try:
             if model is not None:
-                told = _advice(found, model.calibration, topic.replication)
-                record["advice"] = advice_json(told, topic.name, model.study, simulated=model.simulated)
+                advice = _advice(found, model.calibration, topic.replication)
+                record["advice"] = advice_json(advice, topic.name, model.study, simulated=model.simulated)
         finally:
             print_json(record)  # what was read is shown, even if no advice follows from it
         return
     print_inspection(found, sample, received_bytes)
     if model is not None:
-        told = _advice(found, model.calibration, topic.replication)
+        advice = _advice(found, model.calibration, topic.replication)
         OUT.print()
-        OUT.show(*advice_lines(told, topic.name, model.study))
+        OUT.show(*advice_lines(advice, topic.name, model.study))
 
 
 def _inspect_all(

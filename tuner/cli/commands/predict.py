@@ -70,8 +70,8 @@ def predict(
     try:
         wanted = Asked.of(source, asked.changes(), begin, asked.sweep, limits)
     except RequestRefused as error:
-        told = f"{error} (--rate, --brokers)" if asked.sweep is None else f"--sweep: {error}"
-        raise typer.BadParameter(told) from None
+        message = f"{error} (--rate, --brokers)" if asked.sweep is None else f"--sweep: {error}"
+        raise typer.BadParameter(message) from None
     if as_json:  # the text output begins with these warnings
         for caveat in caveats(source):
             warn(caveat)
@@ -81,22 +81,22 @@ def predict(
 def _show(asked: Asked, png: Path | None, *, force: bool, as_json: bool) -> None:
     source = asked.source
     calibration = source.calibrated()
-    told = asked.told(calibration)
-    *others, last = told.values()
+    predictions = asked.predictions(calibration)
+    *others, last = predictions.values()
     needed = [last] if asked.setting is None else [*others, last]
     if all(isinstance(each, str) for each in needed):
         raise NothingToTell(f"{source.name} can't predict this: {last}")
     if as_json:
-        print_json(prediction_json(source, calibration, told, asked.retention, setting=asked.setting))
+        print_json(prediction_json(source, calibration, predictions, asked.retention, setting=asked.setting))
     elif asked.setting is None:
-        OUT.show(*prediction_lines(source, calibration, told, asked.retention))
+        OUT.show(*prediction_lines(source, calibration, predictions, asked.retention))
     else:
-        OUT.show(*sweep_lines(source, asked.setting, told))
+        OUT.show(*sweep_lines(source, asked.setting, predictions))
     if png is not None and asked.setting is not None:
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.sweep_picture import draw_sweep
 
         lines = [*caveats(source), f"predicted from {source.name}; {IN_INTERVAL}"]
         heading = "\n".join(fill(line, _HEADING_LETTERS) for line in lines)
-        write_picture(png, partial(draw_sweep, asked.setting, told, heading=heading), force=force)
+        write_picture(png, partial(draw_sweep, asked.setting, predictions, heading=heading), force=force)
         say(f"picture written to {png}")

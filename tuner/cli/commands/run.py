@@ -64,8 +64,8 @@ def run(
                 f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
                 "prove smaller gains; `tuner plan` with the same options shows how long it takes"
             )
-        if any(each.proven for each in found) and (told := chance_of_wrong_claim(len(study.results.sizes))):
-            say(told)
+        if any(each.proven for each in found) and (message := chance_of_wrong_claim(len(study.results.sizes))):
+            say(message)
         if proven := [each for each in found if not not_advice(each) and pasted_values(each)]:
             size = proven[0].record_bytes
             say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")

@@ -31,18 +31,21 @@ def caveats(source: Source) -> list[str]:
 
 
 def prediction_lines(
-    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], retention: Retention | None = None
+    source: Source,
+    calibration: Calibration,
+    predictions: Mapping[str, Prediction | str],
+    retention: Retention | None = None,
 ) -> list[str]:
     """Return predictions side by side, as lines of text.
 
     Args:
         source: The study or experiment.
         calibration: What was fitted to it.
-        told: The predictions, each with the heading of its column, or why there is none.
+        predictions: The predictions, each with the heading of its column, or why there is none.
         retention: The retention limits and the disks; None if they are not asked about.
     """
-    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
-    unknown = {heading: each for heading, each in told.items() if isinstance(each, str)}
+    known = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
+    unknown = {heading: each for heading, each in predictions.items() if isinstance(each, str)}
     return [
         *caveats(source),
         f"{fitted_to(calibration.observations, source.name)}; {ESTIMATE}",
@@ -55,14 +58,14 @@ def prediction_lines(
     ]
 
 
-def prediction_rows(told: Iterable[Prediction], retention: Retention | None = None) -> list[list[str]]:
+def prediction_rows(predictions: Iterable[Prediction], retention: Retention | None = None) -> list[list[str]]:
     """Return a row for each predicted number: its name, and its value in each prediction.
 
     Args:
-        told: The predictions.
+        predictions: The predictions.
         retention: The retention limits and the disks; None if they are not asked about.
     """
-    found, rows = list(told), []
+    found, rows = list(predictions), []
     for name in (*AT_FULL_SPEED, *AT_RATE):
         cells = [_cell(each, name) for each in found]
         if any(cell != "-" for cell in cells):
@@ -91,21 +94,21 @@ def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterat
         yield ["disks full after, days", *cells]
 
 
-def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | str]) -> list[str]:
+def sweep_lines(source: Source, setting: str, predictions: Mapping[str, Prediction | str]) -> list[str]:
     """Return a sweep as lines of text: a row for each value of a setting.
 
     Args:
         source: The study or experiment.
         setting: The setting that varies.
-        told: By value of the setting, the prediction, or why there is none.
+        predictions: By value of the setting, the prediction, or why there is none.
     """
     rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), SLOWEST]]
-    for value, each in told.items():
+    for value, each in predictions.items():
         if isinstance(each, Prediction):
             rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])
         else:
             rows.append([value, *("-" for _ in _SWEPT), each])
-    known = ((value, each) for value, each in told.items() if isinstance(each, Prediction))
+    known = ((value, each) for value, each in predictions.items() if isinstance(each, Prediction))
     return [
         *caveats(source),
         f"{fitted_to(source.observations, source.name)}; {ESTIMATE}",
@@ -117,17 +120,17 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
 def prediction_json(
     source: Source,
     calibration: Calibration,
-    told: Mapping[str, Prediction | str],
+    predictions: Mapping[str, Prediction | str],
     retention: Retention | None = None,
     *,
     setting: str | None = None,
 ) -> dict[str, Any]:
-    """Return predictions as JSON types. One that can't be told has the reason in place of its metrics.
+    """Return predictions as JSON types. If there is no prediction, the reason stands in place of its metrics.
 
     Args:
         source: The study or experiment.
         calibration: What was fitted to it.
-        told: The predictions, each with its heading, or why there is none.
+        predictions: The predictions, each with its heading, or why there is none.
         retention: The retention limits and the disks; None if they are not asked about.
         setting: The setting whose values are the headings; None if the predictions are not a sweep.
     """
@@ -142,7 +145,7 @@ def prediction_json(
         undetermined=list(calibration.undetermined),
         predictions={
             heading: {"outside": each} if isinstance(each, str) else _json(each, retention)
-            for heading, each in told.items()
+            for heading, each in predictions.items()
         },
     )
 

@@ -40,8 +40,8 @@ def what_if_json(
         retention: The retention limits and the disks; None to leave out predictions about them.
         typed: The text that the user typed into the fields of `tuner.prediction.retention.TYPED`.
     """
-    told = side_by_side(source, asked, calibration)
-    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
+    predictions = side_by_side(source, asked, calibration)
+    known = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
     return {
         "means": len(calibration.observations),
         "fields": [
@@ -51,7 +51,7 @@ def what_if_json(
         ],
         "headings": list(known),
         "rows": prediction_rows(known.values(), retention),
-        "unknown": [each for each in told.values() if isinstance(each, str)],
+        "unknown": [each for each in predictions.values() if isinstance(each, str)],
         "config": config_text(asked),
         "simulated": source.simulated,
         "assumed": source.assumed,

@@ -105,19 +105,19 @@ class Terms:
 
     def as_json(self) -> dict[str, Any]:
         """Return the terms as JSON values."""
-        told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "config"}
-        return {**told, "client": self.config.client.identity, "config": dict(self.config.values)}
+        terms = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "config"}
+        return {**terms, "client": self.config.client.identity, "config": dict(self.config.values)}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
         """Return the terms from what `as_json` returned.
 
         Raises:
             ConfigError: The client does not accept the config.
             RequestRefused: As `check_gain_asked` says.
         """
-        terms = {name: value for name, value in told.items() if name != "client"}
-        return cls(**{**terms, "config": ProducerConfig.parse(told["config"], client_of(told["client"]))})
+        terms = {name: value for name, value in record.items() if name != "client"}
+        return cls(**{**terms, "config": ProducerConfig.parse(record["config"], client_of(record["client"]))})
 
     def study(self, spec: StudySpec) -> StudySpec:
         """Return a study that measures the config alternating with the baseline.
@@ -225,7 +225,7 @@ class Judgement:
             sizes=[
                 {
                     **asdict(each),
-                    "outcomes": {metric: str(told) for metric, told in self.outcomes[each.record_bytes].items()},
+                    "outcomes": {metric: str(outcome) for metric, outcome in self.outcomes[each.record_bytes].items()},
                     "misses": list(self.misses[each.record_bytes]),
                     "undecided": list(self.undecided[each.record_bytes]),
                 }

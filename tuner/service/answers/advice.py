@@ -81,13 +81,13 @@ def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mappi
     calibration = kept.calibration(study, store, source)
     if form == "page":
         return Answer.of(what_if_json(source, calibration, asked.question, retention, typed))
-    told = asked.told(calibration)
+    predictions = asked.predictions(calibration)
     if form != "text":
-        return Answer.of(prediction_json(source, calibration, told, retention, setting=asked.setting))
+        return Answer.of(prediction_json(source, calibration, predictions, retention, setting=asked.setting))
     if asked.setting is None:
-        lines = prediction_lines(source, calibration, told, retention)
+        lines = prediction_lines(source, calibration, predictions, retention)
     else:
-        lines = sweep_lines(source, asked.setting, told)
+        lines = sweep_lines(source, asked.setting, predictions)
     return Answer.of("\n".join(lines) + "\n", TEXT)
 
 

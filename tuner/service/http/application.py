@@ -243,8 +243,8 @@ def _add_problems(app: FastAPI) -> None:
             {"line": None, "key": ".".join(map(str, each["loc"])), "detail": _rule_and_value(each)}
             for each in error.errors()
         )
-        told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
-        return problem_response(Problem(ProblemKind.INVALID, told, found))
+        detail = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
+        return problem_response(Problem(ProblemKind.INVALID, detail, found))
 
     @app.exception_handler(HTTPException)
     async def of_http(request: Request, error: HTTPException) -> Response:

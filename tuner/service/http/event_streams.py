@@ -56,23 +56,23 @@ class EventStreams:
                 now = await self._shown.of(study)
                 ended = now["state"] not in AT_WORK
                 read = self._studies.responses.fresh if ended else self._studies.responses.get
-                told = False
+                sent = False
                 while True:
                     query = ResultQuery.of(study, "trials", after=after, limit=_TRIALS_AT_ONCE)
                     page = json.loads((await read(query)).body)
                     for trial in page.get("trials", ()):
                         after = trial["sequence"]
                         yield _event("trial", {k: v for k, v in trial.items() if k not in _LEFT_OUT}, after)
-                        told = True
+                        sent = True
                     if not page.get("next_after"):
                         break
                 if now != shown:
                     yield _event("status", now)
-                    shown, told = now, True
+                    shown, sent = now, True
                 if ended:
                     yield _event("end", {"state": now["state"]})
                     return
-                silent_s = 0.0 if told else silent_s + _POLL_S
+                silent_s = 0.0 if sent else silent_s + _POLL_S
                 if silent_s >= _HEARTBEAT_S:
                     yield ": still here\n\n"
                     silent_s = 0.0

@@ -219,10 +219,10 @@ class Studies:
     async def _view(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         head = self._head(name, job)
         found = await self.status(name, head["state"])
-        told = json.loads(found.body)
-        if found.status != 200 and told["type"].endswith("/not-a-study"):
-            head["note"] = head["note"] or told["detail"]
-        return {**head, "progress": told if found.status == 200 else None, "links": links(name)}
+        answer = json.loads(found.body)
+        if found.status != 200 and answer["type"].endswith("/not-a-study"):
+            head["note"] = head["note"] or answer["detail"]
+        return {**head, "progress": answer if found.status == 200 else None, "links": links(name)}
 
     async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         # What a running study or experiment is doing changes even while its results do not.

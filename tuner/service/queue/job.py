@@ -79,8 +79,8 @@ class Task:
         """Return the task from the text that `as_text` returned; the empty text stands for running the study."""
         if not text:
             return cls()
-        told = json.loads(text)
-        return cls(TaskKind(told["verb"]), told["options"], JobState(told["then"]))
+        fields = json.loads(text)
+        return cls(TaskKind(fields["verb"]), fields["options"], JobState(fields["then"]))
 
 
 @dataclass(frozen=True, slots=True)

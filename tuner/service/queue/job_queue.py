@@ -305,11 +305,11 @@ class JobQueue:
                 return job  # the first attempt has done it
             seen.append(job)
             check_move(job, to, owner)
-            state, told, given = to, note, task
+            state, new_note, given = to, note, task
             if cancels_task(job, to):
-                state, told, given = job.task.then, note or "", Task()
+                state, new_note, given = job.task.then, note or "", Task()
             text = None if given is None else given.as_text()
-            ask(_MOVE, str(state), str(state), told, crashes, text, str(state), delay_s, name)
+            ask(_MOVE, str(state), str(state), new_note, crashes, text, str(state), delay_s, name)
             return _named(ask, name)
 
         return self._table.change(become)

@@ -125,13 +125,13 @@ class StudyProcess:
 
         The process may have ended already.
         """
-        told = _read(folder / PROCESS_FILE)
+        record = _read(folder / PROCESS_FILE)
         try:
             identity = ProcessIdentity.parse(
-                told["pid"],
-                told["started"] if "started" in told else told["started_s"],  # earlier releases wrote a time
+                record["pid"],
+                record["started"] if "started" in record else record["started_s"],  # earlier releases wrote a time
             )
-            return cls(folder, str(told["attempt"]), identity, None)
+            return cls(folder, str(record["attempt"]), identity, None)
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -145,20 +145,20 @@ class StudyProcess:
     @property
     def outcome(self) -> ProcessOutcome | None:
         """How the process ended. None if the process still runs, or was killed before it could write its outcome."""
-        told = _read(self.folder / OUTCOME_FILE)
+        record = _read(self.folder / OUTCOME_FILE)
         try:
-            ours = told["attempt"] == self.attempt
-            return ProcessOutcome(int(told["code"]), str(told["kind"]), str(told["message"])) if ours else None
+            ours = record["attempt"] == self.attempt
+            return ProcessOutcome(int(record["code"]), str(record["kind"]), str(record["message"])) if ours else None
         except (KeyError, TypeError, ValueError):  # none, or damaged
             return None
 
     @property
     def after(self) -> int:
         """The sequence number of the study's last trial when the process started."""
-        told = _read(self.folder / PROCESS_FILE)
+        record = _read(self.folder / PROCESS_FILE)
         try:
-            if told["attempt"] == self.attempt:
-                return int(told["after"])
+            if record["attempt"] == self.attempt:
+                return int(record["after"])
         except (KeyError, TypeError, ValueError):  # it ended before it could begin, or the file is damaged
             pass
         return last_sequence(self.folder)
@@ -236,8 +236,8 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
 
 
 def _record(folder: Path, attempt: str, identity: ProcessIdentity, **more: int) -> None:
-    told = {"attempt": attempt, "pid": identity.pid, "started": identity.started, **more}
-    write_for_everybody(folder / PROCESS_FILE, json.dumps(told).encode())
+    record = {"attempt": attempt, "pid": identity.pid, "started": identity.started, **more}
+    write_for_everybody(folder / PROCESS_FILE, json.dumps(record).encode())
 
 
 def last_sequence(folder: Path, after: int = 0) -> int:
@@ -259,8 +259,8 @@ def _work(folder: Path, config: ServiceConfig) -> None:
 
 
 def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
-    told = {"attempt": attempt, "code": int(code), "kind": kind, "message": message}
-    write_for_everybody(folder / OUTCOME_FILE, json.dumps(told).encode())
+    outcome = {"attempt": attempt, "code": int(code), "kind": kind, "message": message}
+    write_for_everybody(folder / OUTCOME_FILE, json.dumps(outcome).encode())
 
 
 def _read(path: Path) -> dict[str, Any]:

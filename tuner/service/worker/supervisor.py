@@ -146,10 +146,10 @@ class Supervisor:
                 self._look_at(job)
             except OSError as error:
                 # Its process may still load the target, so it keeps its state until its files can be read.
-                told = f"{job.name}: the files of the study must be readable and writable, but: {error}"
-                if self._unreadable.get(job.name) != told:
-                    self._log(told)
-                self._unreadable[job.name] = told
+                message = f"{job.name}: the files of the study must be readable and writable, but: {error}"
+                if self._unreadable.get(job.name) != message:
+                    self._log(message)
+                self._unreadable[job.name] = message
 
     def _look_at(self, job: QueuedJob) -> None:
         process = self._processes.get(job.name)
@@ -228,7 +228,7 @@ class Supervisor:
     def _folder(self, job: QueuedJob) -> Path:
         return self._config.root / job.name
 
-    def _put_back(self, job: QueuedJob, told: str, *, progressed: bool, delay_s: float = 0.0) -> None:
+    def _put_back(self, job: QueuedJob, message: str, *, progressed: bool, delay_s: float = 0.0) -> None:
         """Put a study whose process ended early back into the queue, or record its failure after too many crashes."""
         self.crashed += 1
         crashes = 1 if progressed else job.crashes + 1
@@ -236,14 +236,14 @@ class Supervisor:
             self._move(
                 job,
                 JobState.FAILED,
-                f"the study's process ended {crashes} times in a row without a new trial; the last time:\n{told}",
+                f"the study's process ended {crashes} times in a row without a new trial; the last time:\n{message}",
             )
             return
         self._queue.move(
             job.name,
             JobState.QUEUED,
             owner=self._owner,
-            note=f"the study's process ended before the study did, and is started again\n{told}".strip(),
+            note=f"the study's process ended before the study did, and is started again\n{message}".strip(),
             crashes=crashes,
             delay_s=delay_s or (0.0 if progressed else float(2**crashes)),
         )

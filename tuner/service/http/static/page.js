@@ -24,15 +24,15 @@ async function refresh() {
       picture.src = each.getAttribute("src");
       return picture.decode().catch(() => {});
     }));
-    const main = page.querySelector("main"), told = main.innerHTML;
+    const main = page.querySelector("main"), html = main.innerHTML;
     // What the user has selected in a page that is still the same stays selected.
-    if (told !== shown) {
+    if (html !== shown) {
       for (const place of main.querySelectorAll("[data-figure]")) {
         const drawn = [...figures()].find((each) => each.dataset.figure === place.dataset.figure);
         if (drawn) place.replaceWith(drawn);
       }
       document.querySelector("main").replaceWith(main);
-      shown = told;
+      shown = html;
       showLocalTimes();
     }
     Object.assign(document.body.dataset, {events: "", ...page.body.dataset});
@@ -96,11 +96,11 @@ function poll() {
 }
 
 async function submit(form) {
-  const told = document.getElementById("told");
+  const outcome = document.getElementById("outcome");
   const headers = {"content-type": "application/yaml"};
   const token = form.elements.token?.value;
   if (token) headers.authorization = `Bearer ${token}`;
-  told.replaceChildren("checking ...");
+  outcome.replaceChildren("checking ...");
   try {
     const answer = await fetch("/v1/studies", {method: "POST", headers, body: form.elements.text.value});
     const found = await answer.json();
@@ -121,9 +121,9 @@ async function submit(form) {
       item.append(each.key ? `${each.key}: ${each.detail}` : each.detail);
       list.append(item);
     }
-    told.replaceChildren(list);
+    outcome.replaceChildren(list);
   } catch (lost) {
-    told.replaceChildren(`the service did not answer: ${lost.message}`);
+    outcome.replaceChildren(`the service did not answer: ${lost.message}`);
   }
 }
 
@@ -147,17 +147,17 @@ async function predict(moved) {
   const address = `${location.pathname}?${asked}`;
   try {
     const answer = await fetch(address, {signal: asking.signal});
-    const text = await answer.text(), told = document.getElementById("told");
+    const text = await answer.text(), predictions = document.getElementById("predictions");
     if (answer.ok) {
       const page = new DOMParser().parseFromString(text, "text/html");
-      told.replaceWith(page.getElementById("told"));
+      predictions.replaceWith(page.getElementById("predictions"));
       for (const each of page.querySelectorAll("#what-if [name]")) show(each, moved);
       history.replaceState(null, "", address);
     } else {
-      told.textContent = JSON.parse(text).detail;
+      predictions.textContent = JSON.parse(text).detail;
     }
   } catch (lost) {
-    if (lost.name !== "AbortError") document.getElementById("told").textContent = `no answer: ${lost.message}`;
+    if (lost.name !== "AbortError") document.getElementById("predictions").textContent = `no answer: ${lost.message}`;
   }
 }
 
