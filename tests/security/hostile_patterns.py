@@ -56,6 +56,7 @@ ACCEPTED: Final = (
     ", 1 identical error(s) suppressed",
     "ssl://host:9093/",
     "4.3.1",
+    "Configuration property queue.buffering.max.ms is a producer property and will be ignored",
     "[main] INFO org.apache.kafka.clients.producer.KafkaProducer - [Producer clientId=producer-1] Closing",
     "kafka-tuner-broker-0123456789ab",
     "<!-- kafka-tuner 0123456789ab -->\n",
