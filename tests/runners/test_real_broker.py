@@ -168,8 +168,9 @@ def test_linger_ms_shows_in_the_queue_time_and_each_paced_record_has_a_latency(
     assert seen.sample_ratio == 1.0
     assert seen.latency.count == seen.send_delay.count > 0
     assert seen.latency_check is not None
-    # The first record of a batch waits for all of linger.ms, and the last one may not wait at all.
-    assert seen.latency_check.queue_us >= 50_000 / 2 * 0.9
+    # The first record of a batch waits for all of linger.ms, and the last one may not wait at all. A record that the
+    # load handed over late, because of a stall, has waited outside of the queue.
+    assert seen.latency_check.queue_us + seen.send_delay.mean_us >= 50_000 / 2 * 0.9
 
 
 def read_all(cluster: RunningCluster, topic: Topic, records: int) -> Iterator[tuple[bytes, bytes]]:
