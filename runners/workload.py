@@ -102,7 +102,8 @@ class RecordSizes:
                 size, weight = _size(size_text), float(weight_text or 1 if ":" in text or "," not in text else "")
             except ValueError:
                 raise WorkloadRefused(
-                    f"record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
+                    "record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., where a size is a whole "
+                    f"number of bytes or has a unit, such as 64KiB, but got {text!r}"
                 ) from None
             if size in bars:
                 raise WorkloadRefused(f"a mix may name each record size only once, but {text!r} names {size} twice")

@@ -59,10 +59,10 @@ def search_again(store: ResultsStore) -> None:
 
 
 def confirmation_of_command(store: ResultsStore, options: Mapping[str, Any]) -> str:
-    """Return the identifier of the confirmation that the user starts with `tuner confirm`.
+    """Return the identifier for the confirmation of a `tuner confirm` command.
 
-    If the last `tuner confirm` was interrupted and had the same options, its confirmation is continued under the same
-    identifier. Otherwise the identifier is new.
+    If the last `tuner confirm` was interrupted and had the same options, this command continues it, with the same
+    identifier. Otherwise, the identifier is new.
     """
     kept = store.facts().get(CONFIRMATIONS, {})
     goes_on = kept.get("open") and kept.get("options") == options

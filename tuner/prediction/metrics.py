@@ -1,7 +1,7 @@
 """The metrics that the performance model predicts, and how well it describes them.
 
-The constants of the model are fitted to the metrics of `FITTED`. They are not fitted to those of `FACTORED`: the
-model's value of each of these is multiplied by a factor.
+The constants of the model are fitted to the metrics in `FITTED`. For the metrics in `FACTORED`, the model's value is
+multiplied by a factor instead.
 """
 
 from collections.abc import Mapping
@@ -11,20 +11,21 @@ from typing import Final
 
 WIRE: Final = "wire_bytes_per_value_byte"
 BATCHES: Final = "batch_records"
-"""A metric of both loads: at full speed, and at a rate. Experiments measure it, and studies do not."""
+"""Records in a batch, at full speed and at a fixed rate. Experiments measure this metric, and studies do not."""
 FULL_SPEED_METRICS: Final = ("records_per_s", WIRE)
-"""The fitted metrics of a load as fast as the client takes it."""
+"""What is measured at full speed, of the metrics in `FITTED`."""
 LATENCIES: Final = ("latency_p50_ms", "latency_p99_ms")
-"""The fitted metrics of a load at a fixed rate."""
+"""What is measured at a fixed rate, of the metrics in `FITTED`."""
 CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
-"""Metrics of a load at full speed whose values in the model are multiplied by a factor.
+"""The CPU time of the client and of the brokers, at full speed.
 
-The stages of the model are threads. A process has further threads, such as those that collect garbage.
+The model computes the CPU time of single threads. A process has further threads, such as the garbage collector's, so
+the model's value is multiplied by a factor.
 """
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
-"""Metrics of consumers that read a load at a fixed rate.
+"""What consumers measure at a fixed rate.
 
-The model has no consumers, so it takes the values of the producer or the broker, multiplied by a factor.
+The model has no consumers. It takes the producer's or the broker's value and multiplies it by a factor.
 """
 FACTORED: Final = (*CPU, *CONSUMERS)
 FACTORED_SD_LOG: Final = 0.2

@@ -81,7 +81,7 @@ class FrontRow:
         return f"{text} ±{percent(max(found.high / found.value, found.value / found.low) - 1)}"
 
     def cells(self, metrics: Sequence[str]) -> list[str]:
-        """Return the first cells of the row, under `front_headings`: its trial, and its numbers in these metrics."""
+        """Return the cells for the columns of `front_headings`: the trial, then value and gain of each metric."""
         numbers = [text for metric in metrics for text in (self.measured(metric), self.versus(metric))]
         return ["baseline" if self.is_baseline else str(self.trial.number), *numbers]
 

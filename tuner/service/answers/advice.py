@@ -1,4 +1,4 @@
-"""The answers that give advice: recommendations, their explanations, and predictions."""
+"""Answers the requests for recommendations, for their explanations, and for predictions."""
 
 from collections.abc import Mapping
 from functools import partial

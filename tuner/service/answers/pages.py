@@ -1,4 +1,4 @@
-"""The answers for the list of studies and for the page of a study: summaries, new trials, charts, links to MLflow."""
+"""Answers the requests of the pages: for summaries of studies, new trials, charts and links to MLflow."""
 
 import tempfile
 from collections.abc import Mapping

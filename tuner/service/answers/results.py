@@ -1,4 +1,4 @@
-"""What a study has found: its progress, trials, fronts, grids, report, comparison and verification."""
+"""Answers the requests for what a study has measured: progress, trials, front, grids, report, comparisons."""
 
 from collections.abc import Mapping
 from dataclasses import replace
