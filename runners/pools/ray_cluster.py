@@ -75,8 +75,8 @@ def facts_here(job_modules: Sequence[str]) -> dict[str, str]:
     """Return this host's name, an id of its network, and the versions of software that affects a measurement.
 
     Args:
-        job_modules: The modules that are imported when a job is unpickled. It is tried whether this host can import
-            them.
+        job_modules: The modules that are imported when a job is unpickled. The function checks that this host can
+            import them.
     """
     facts = {
         "host": socket.gethostname(),
