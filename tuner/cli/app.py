@@ -113,7 +113,8 @@ _SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     cls=_Commands,
     help="Find the best Apache Kafka producer config for each of your record sizes, by measuring. "
-    "Begin with `tuner run`, which needs no cluster and no study file; `tuner COMMAND --help` shows examples.",
+    "Begin with `tuner run --quick`, which takes minutes and needs no cluster and no study file. "
+    "`tuner COMMAND --help` shows examples.",
     no_args_is_help=True,
     context_settings=_SETTINGS,
     pretty_exceptions_enable=False,

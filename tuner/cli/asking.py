@@ -16,5 +16,5 @@ def user_agrees(question: str, asks: str) -> bool:
         typer.BadParameter: Nobody can answer, because standard input is not a terminal.
     """
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"{asks}, but no terminal is there; add --yes")
+        raise typer.BadParameter(f"{asks}, but standard input is not a terminal; add --yes")
     return typer.confirm(question, err=True)

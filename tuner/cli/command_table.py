@@ -76,7 +76,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "cost": (
         "commands.cost:cost",
-        "Compute what a terabyte costs with the baseline and with the recommended config, from unit prices of yours.",
+        "Compute what a terabyte costs with the baseline and with the recommended config, from your unit prices.",
     ),
     "calibrate": (
         "commands.calibrate:calibrate",

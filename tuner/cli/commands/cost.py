@@ -24,7 +24,7 @@ def cost(
     goal: AskedGoal = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compute what a terabyte costs with the baseline and with the recommended config, from unit prices of yours.
+    """Compute what a terabyte costs with the baseline and with the recommended config, from your unit prices.
 
     The file of prices holds at least one of the keys core_hour (a broker's core for an hour), disk_gb_month (a gigabyte
     on a broker's disk for 30 days) and network_gb (a gigabyte that goes to a broker), and may hold retention_days (7 by

@@ -91,7 +91,9 @@ class StudyOptions:
         str | None,
         typer.Option(
             metavar="baseline|any|leader|all|ordered|idempotent",
-            help="The weakest guarantee that a config may give. baseline: no weaker than the baseline's.",
+            help="The weakest guarantee that a config may give. baseline: no weaker than the baseline's. any: also "
+            "acks=0. leader: acks=1. all: acks=all. ordered: all, and records keep their order. idempotent: ordered, "
+            "and no duplicates.",
             show_default="baseline",
             rich_help_panel=_FILE,
         ),
@@ -259,7 +261,7 @@ class StudyOptions:
         int | None,
         typer.Option(
             min=1,
-            help="Number of best configs per goal that get repeats before the winner is chosen, such as 5.",
+            help="Number of best configs per goal that are measured again before the winner is chosen, such as 5.",
             show_default="3",
             rich_help_panel=_CONFIRM,
         ),

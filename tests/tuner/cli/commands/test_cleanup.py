@@ -46,7 +46,7 @@ def test_without_a_terminal_it_names_the_option_that_answers(
 ) -> None:
     code, out, complaint = cleanup("--remove", *form)
     assert code == 2
-    assert "cleanup asks before it deletes 1 topic, but no terminal is there; add --yes" in complaint
+    assert "cleanup asks before it deletes 1 topic, but standard input is not a terminal; add --yes" in complaint
     if form:
         assert out == ""
 
