@@ -146,7 +146,7 @@ class BurnIn:
         """Say which metrics of the baseline still show a trend after the maximum number of burn-in runs."""
         last = {name: values[-TREND_VALUES:] for name, values in known.items()}
         moving = [
-            f"{name} ({', '.join(f'{value:.3g}' for value in values)})"
+            f"{name} ({', then '.join(map(_three_digits, values))})"
             for name, values in last.items()
             if len(values) > 1 and shows_trend(values, _ratio_of(name))
         ]
@@ -253,3 +253,8 @@ class BurnIn:
 
 def _ratio_of(metric: str) -> float:
     return LATENCY_TREND_RATIO if OUTCOME_METRICS[metric].paced else AGREEMENT_RATIO
+
+
+def _three_digits(value: float) -> str:
+    """Return a value with three significant digits, such as `130,000` or `8.41`."""
+    return f"{float(f'{value:.3g}'):,.10g}"

@@ -295,7 +295,7 @@ def test_baselines_that_never_stop_rising_are_named(tmp_path: Path) -> None:
     told, spec = Told(), simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     measure_study(spec, "", tmp_path, told, simulated=Settling([80, 60, 45, 30, 20, 15]))
     (said,) = [sentence for sentence in told.sentences if "burn-in ends" in sentence]
-    assert "latency_p99_ms (60, 45, 30)" in said
+    assert "latency_p99_ms (60, then 45, then 30)" in said
 
 
 @pytest.mark.parametrize(("speed", "warned"), [(1.0, False), (1.3, True), (0.8, True)])
