@@ -1,4 +1,4 @@
 """Reads the record batches of topics as they lie on the brokers, and computes what `tuner inspect` reports.
 
-Nothing is sent. Of the records, it reports figures and never their content.
+Nothing is written to the cluster. Only figures about the records are reported, never their content.
 """

@@ -26,8 +26,8 @@ LONGEST_WAIT_NS: Final = 10_000_000
 ROOM_SHARE: Final = 16
 """At saturation, deliveries may gather until about 1/16 of the client's queue is free.
 
-Shorter rests would take CPU time from the client and from a broker on the same host, because each delivery would wake
-our thread. Longer rests could let the queue run empty.
+If deliveries gathered for a shorter time, our thread would wake more often, and take CPU time from the client and from
+a broker on the same host. If they gathered for longer, the queue could run empty.
 """
 _POLL_MS: Final = 20
 _FAR_OFF_MS: Final = 1_000_000

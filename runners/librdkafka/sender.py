@@ -134,7 +134,8 @@ class Sender:
         Always call this method from the same thread. It need not be the thread that sends.
         """
         delays = []
-        # The sender may add delays at any moment, so each is taken from its one queue; a swapped list could lose some.
+        # The sending thread may add delays at any moment. So they are taken from the queue one by one: delays that were
+        # added while we replaced the queue could be lost.
         with suppress(IndexError):
             while True:
                 delays.append(self._delays.popleft())

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and closed terminals: they end a command in order, by an exception."""
+"""Ctrl-C, SIGTERM and closed terminals: each raises an exception, so that the command cleans up before it ends."""
 
 import os
 import signal

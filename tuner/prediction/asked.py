@@ -1,4 +1,4 @@
-"""Everything that a user asks of a prediction: a question or a sweep of it, and how long records are kept."""
+"""What a user wants predicted: one load, or one for each value of a setting; and how long records are kept."""
 
 from dataclasses import dataclass, replace
 from typing import Self

@@ -39,7 +39,7 @@ class FittedMetric:
     Attributes:
         model_sd_log: How far measurements lie from a model with the best constants. It is larger for latencies: a
             latency that the model can't describe must hardly change the costs, which determine the throughput.
-        repeat_sd_log: How far repeated measurements of a config differ. The correction adapts it to the measurements.
+        repeat_sd_log: How far repeated measurements of a config differ. `correction` adapts it to the measurements.
         error_sd_log: How much the model's errors differ between configs.
         stalls: Whether a stall can spoil a measurement.
     """

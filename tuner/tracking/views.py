@@ -99,7 +99,7 @@ class SavedView:
             "selectedColumns": list(self.columns),
             "runsHiddenMode": "SHOW_ALL",
             "columnOrder": list(self.columns),
-            # MLflow sorts sections that were not reordered by name, among its own sections for all other metrics.
+            # Without `isAccordionReordered`, MLflow sorts our section by its name among its own sections of metrics.
             **(
                 {"compareRunCharts": list(self.charts), "compareRunSections": [section], "isAccordionReordered": True}
                 if self.charts

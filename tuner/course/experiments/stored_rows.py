@@ -1,4 +1,4 @@
-"""Checks that the stored measurements of an experiment are of its rows."""
+"""Checks that the stored measurements of an experiment belong to its rows."""
 
 from contextlib import closing, suppress
 from pathlib import Path
@@ -10,10 +10,12 @@ from tuner.storage.home import storage_at
 
 
 def check_rows_unchanged(spec: ExperimentSpec, folder: Path) -> None:
-    """Check that the stored measurements are of this experiment's rows. Rows may still lack the config of their search.
+    """Check that the stored measurements belong to this experiment's rows.
+
+    Rows may still lack the config that their search has found.
 
     Raises:
-        StudyChanged: The measurements are of other rows, or belong to a study.
+        StudyChanged: The measurements belong to other rows, or to a study.
     """
     searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
     with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:

@@ -20,8 +20,8 @@ from tuner.model.trial import PACED, SATURATED
 class ToTheEnd(EarlyEnd):
     """Runs all phases to their ends, even if the config can't hold the fixed rate.
 
-    Other trials are compared with some trials, such as those of the baseline. Such a trial must measure all metrics,
-    and a busy moment of the host must not end it.
+    This rule is for trials with which others are compared, such as those of the baseline. They must measure all
+    metrics, and a busy moment of the host must not end them.
 
     Attributes:
         metrics: The metrics whose values in each window are stored. Races use them to forecast other trials.

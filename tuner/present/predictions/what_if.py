@@ -30,8 +30,8 @@ def what_if_json(
 ) -> dict[str, Any]:
     """Return the content of the what-if page, on which people change settings and see predictions, as JSON types.
 
-    `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
-    a prediction that the measurements do not allow.
+    `fields` are the settings with their possible values, `headings` and `rows` are the table, and `unknown` has a
+    reason for each prediction that the measurements do not allow.
 
     Args:
         source: The study or experiment.

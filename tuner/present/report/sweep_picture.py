@@ -66,7 +66,7 @@ def _draw_intervals(axes: Axes, found: Mapping[str, Interval], colour: str, labe
 
 
 def _sweep_axis(axes: Axes, swept: Sequence[str]) -> None:
-    """Put the values of a sweep on the axis; the axis is logarithmic with a 0 if the values are far apart."""
+    """Put the values of a sweep on the axis. If they are far apart, the axis is logarithmic, and linear from 0 to 1."""
     if not swept or not all(map(_is_number, swept)):
         return
     at = [float(value) for value in swept]

@@ -34,14 +34,14 @@ def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Return the DataFrame whose rows are in the form of `trials_json`."""
+    """Return a DataFrame with these rows, which have the form of the rows in `trials_json`."""
     # Imported here because pandas takes half a second to import.
     import pandas as pd
 
     frame = pd.DataFrame(rows or None, columns=None if rows else [*_HEAD, *_TAIL])
     frame = frame.astype({"feasible": bool, "on_front": bool})
     frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True, format="ISO8601")
-    # Metrics that only some trials have would otherwise stand behind the texts.
+    # pandas puts columns that the first row lacks last, such as the metrics that only some trials have.
     return frame[[*(name for name in frame if name not in _TAIL), *_TAIL]]
 
 
@@ -63,7 +63,7 @@ def changed_properties(frame: "pd.DataFrame") -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """Return a property's value as the client's text: a column with fractions holds 5 as 5.0."""
+    """Return a property's value as a client writes it. pandas holds 5 as 5.0 in a column that also has fractions."""
     return str(value).lower().removesuffix(".0")
 
 

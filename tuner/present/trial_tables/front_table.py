@@ -119,9 +119,10 @@ def front_headings(metrics: Sequence[str]) -> list[str]:
 def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
     """Return the table of the configs that were measured again, alternating with the baseline, with headings.
 
-    A config and the baseline beside it have the means of the same rounds, and so has the gain. `tuner recommend` shows
-    the same means. Its intervals may differ, because side effects have a level of their own, and do not allow for
-    one more stall (see `objectives.stalls`). The result is empty if no config was measured again.
+    The values of a config, those of the baseline beside them, and the gain are from the same rounds. `tuner recommend`
+    shows the same means. Its intervals may differ: metrics outside the goal have a level of their own, and their
+    intervals do not allow for one more stall (see `objectives.stalls`). The result is empty if no config was measured
+    again.
 
     Args:
         size: The results of the record size.

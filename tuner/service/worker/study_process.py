@@ -57,7 +57,7 @@ class StudyProcess:
     Attributes:
         folder: The folder of the study.
         attempt: A random id of this start of the process. Each start has a new id.
-        identity: The process id together with the start, since process ids are reused.
+        identity: The process id and when the process started, because the system reuses process ids.
     """
 
     def __init__(
@@ -109,7 +109,8 @@ class StudyProcess:
             )
         process = cls(folder, attempt, ProcessIdentity.of(own.pid), own)
         try:
-            # The process waits for a word until it can be found by a service that is started after this one was killed.
+            # The process waits for this word. It gets it after it was recorded, so that a service that is started after
+            # this one was killed can find the process.
             _record(folder, attempt, process.identity)
             assert own.stdin is not None
             with contextlib.suppress(BrokenPipeError), own.stdin:  # it may have ended already
@@ -210,8 +211,8 @@ class StudyProcess:
 def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     """Do the task of a submitted study, such as running it, in this process.
 
-    With an attempt, wait first until the service has recorded this process. If the service is killed before, do
-    nothing.
+    If a service has started this process, wait first until the service has recorded it. If the service is killed before
+    that, do nothing.
 
     Args:
         name: The name of the study. Its folder contains the submitted study file.

@@ -114,7 +114,8 @@ class Supervisor:
         self._look_after()
         while not self._stopping:
             at_once = self._config.at_once_per_target
-            # Services with other targets may share the queue. A queue of our own has nobody else to run a study.
+            # A queue in PostgreSQL may be shared with services that have other targets. A queue in a folder belongs to
+            # this service alone, so it also takes studies whose target the config no longer names.
             targets = self._config.targets if shared_url() else None
             job = self._queue.claim(self._owner, at_once=at_once, lease_s=_LEASE_S, targets=targets)
             if job is None:
