@@ -141,6 +141,19 @@ def section_of(key: str) -> str:
     return "target" if section == "targets" else section
 
 
+def settings_shown(identity: Mapping[str, Any]) -> dict[str, str]:
+    """Return the load, the durability, the baseline and the search space in an identity, by keys of a study file.
+
+    Settings without a value are left out, and so is what the settings of a phase show already: that it was measured.
+
+    Args:
+        identity: What `study_identity` returned.
+    """
+    shown = ("workload", "durability", "baseline", "space")
+    found = {key: each for key, each in _settings(identity).items() if section_of(key) in shown}
+    return {key: _text(each) for key, each in found.items() if each not in (None, "measured")}
+
+
 def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in an identity by their keys in a study file; constraints are left out."""
     found: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
 from tuner.model.errors import StudyChanged
 from tuner.model.goals import Goal
-from tuner.model.identity import check_unchanged, study_identity
+from tuner.model.identity import check_unchanged, settings_shown, study_identity
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -162,6 +162,16 @@ def test_objectives_count_but_a_phase_that_nothing_needs_does_not() -> None:
 @pytest.mark.parametrize("changes", MAY_CHANGE)
 def test_constraints_limits_names_and_where_things_run_may_change(changes: dict[str, Any]) -> None:
     check_unchanged("overnight", study_identity(replace(SPEC, **changes)), on_record(SPEC))
+
+
+def test_the_settings_of_a_stored_study_are_shown_by_their_keys_in_a_study_file() -> None:
+    shown = settings_shown(on_record(replace(SPEC, baseline=ProducerConfig.parse({"linger.ms": 9}))))
+    assert (shown["workload.saturate.warmup"], shown["workload.paced.measured"]) == ("3s", "10s")
+    assert (shown["durability"], shown["baseline.linger.ms"]) == ("baseline", "9")
+    assert shown["space.acks"] == "value: 'all'"
+    assert "not set" not in shown.values()
+    assert {key.partition(".")[0] for key in shown} == {"workload", "durability", "baseline", "space"}
+    assert settings_shown({}) == {}, "of an old study"
 
 
 def test_no_secret_is_in_the_identity_or_in_a_label() -> None:

@@ -44,10 +44,12 @@ def figure_of(heading: str, height: int) -> go.Figure:
             "height": height,
             # Plotly's default template takes longer to validate than all the rest of the figure.
             "template": "none",
-            "xaxis": {"gridcolor": _GRID, "zeroline": False},
+            # With `automargin`, plotly makes room for the axis and its title above a legend that stands at the bottom.
+            "xaxis": {"gridcolor": _GRID, "zeroline": False, "automargin": True},
             "yaxis": {"gridcolor": _GRID, "zeroline": False},
-            "margin": {"l": 70, "r": 20, "t": 50 if heading else 20, "b": 60},
-            "legend": {"orientation": "h", "y": -0.2},
+            # Without a heading, there must be room for plotly's buttons.
+            "margin": {"l": 70, "r": 20, "t": 50 if heading else 35, "b": 60},
+            "legend": {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
             "hoverlabel": {"align": "left"},
         }
     )

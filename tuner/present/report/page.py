@@ -13,6 +13,7 @@ from objectives.ratios import short
 from runners.reporting import counted, duration
 from search_spaces.files.properties_file import format_properties
 from tuner.model.goals import goals_of
+from tuner.model.identity import settings_shown
 from tuner.present import number_text
 from tuner.present.changes import changes
 from tuner.present.comparisons import comparison_view
@@ -150,6 +151,7 @@ _CALLED_FUNCTIONS: Final = (
     limited_by,
     missed_lines,
     pasted_values,
+    settings_shown,
     short,
 )
 """The functions that the templates call by their own names."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import sqrt
 from typing import Final
 
 import plotly.graph_objects as go
@@ -61,8 +62,21 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     diamond = {"color": BLACK, "size": 13, "symbol": "diamond"}
     figure.add_trace(_points(size, baseline, "baseline", diamond, ["baseline"] * len(baseline), reach=True))
     figure.update_traces(textposition="bottom right", selector={"name": "baseline"})  # away from the other labels
+    figure.update_traces(textposition=_label_places(view, picked), selector={"name": RECOMMENDED_FOR})
     _axes(figure, view)
     return figure
+
+
+def _label_places(view: ReportView, points: Sequence[Point]) -> list[str]:
+    """Return where the label of each point stands, so that labels seldom overlap or are cut off.
+
+    Labels of points in the right half of the chart stand on the left. From the highest point to the lowest, labels
+    stand above and below their points in turn.
+    """
+    ends = [point.x for point in (*view.feasible, *view.infeasible)] or [0.0]
+    middle = sqrt(min(ends) * max(ends)) if view.x_log else (min(ends) + max(ends)) / 2
+    ranks = {id(point): rank for rank, point in enumerate(sorted(points, key=lambda point: -point.y))}
+    return [f"{('top', 'bottom')[ranks[id(each)] % 2]} {'left' if each.x > middle else 'right'}" for each in points]
 
 
 def fronts_figure(views: Mapping[str, ReportView], heading: str) -> go.Figure:
@@ -127,7 +141,7 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
         at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
         figure.add_trace(go.Bar(**at, name=importance_name(name), orientation="h", marker={"color": colour}))
     figure.update_xaxes(title=SHARE_TITLE)
-    figure.update_layout(margin_l=10)
+    figure.update_layout(margin_l=10, showlegend=True)  # a single objective is named, too
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
@@ -149,10 +163,9 @@ def effects_figure(why: Explanation) -> go.Figure:
         style = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
         figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **style))
     figure.add_vline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
-    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
-    figure.update_layout(margin_l=10, margin_t=50, scattermode="group", legend=above)
+    figure.update_layout(margin_l=10, scattermode="group")
     log = is_wide(gain.value for each in shown for gain in each.gains.values())
-    figure.update_xaxes(title="times better than without the change", **(LOG_AXIS if log else {}))
+    figure.update_xaxes(title="times better than<br>without the change", **(LOG_AXIS if log else {}))
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 

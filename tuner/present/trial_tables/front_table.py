@@ -86,6 +86,11 @@ class FrontRow:
         return ["baseline" if self.is_baseline else str(self.trial.number), *numbers]
 
     @property
+    def name(self) -> str:
+        """What a page calls the row: `baseline`, or `trial 5`."""
+        return "baseline" if self.is_baseline else f"trial {self.trial.number}"
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """The flags to show in the row, without the one that all trials of a simulated study have."""
         return tuple(flag for flag in self.flags if flag != WARNING)
@@ -109,6 +114,15 @@ def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
     """Return the metrics of the front's table: those always shown there and the objectives, if any row has them."""
     wanted = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
+
+
+def remarked(rows: Iterable[FrontRow]) -> dict[str, list[str]]:
+    """Return the remarks on some rows, each once, with the names of its rows."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for remark in row.remarks:
+            found.setdefault(remark, []).append(row.name)
+    return found
 
 
 def front_headings(metrics: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.dominance import dominated_by
-from objectives.metrics import COMPARED_WITH_BASELINE, Direction
+from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS, Direction
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
@@ -175,7 +175,8 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
     metrics = [metric for metric in goal_metrics(goal, size.objectives) if metric in confirmation.gains]
     worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
     if goal is Goal.BALANCED and confirmation.gains[worst].low < 1 - allow_loss:
-        return f"the config's {worst} is only {confirmation.gains[worst]} times as good as the baseline's"
+        name = OUTCOME_METRICS[worst].title.partition(", ")[0]
+        return f"the config's {name} is only {confirmation.gains[worst]} times as good as the baseline's"
     if goal in confirmation.goals - confirmation.proven_in_mean:
         return "one more stall in a round would undo this gain, so that it is not certain"
     return (

@@ -13,7 +13,8 @@ from tuner.model.goals import Goal
 from tuner.model.trial import Trial
 from tuner.present.report.interactive import inlined_plotly
 from tuner.present.report.page import front_html, report_page
-from tuner.present.report.study_figures import front_figure
+from tuner.present.report.study_figures import front_figure, importance_figure
+from tuner.present.report.study_points import view_of
 from tuner.results.recommendations.recommend import recommend
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -75,7 +76,8 @@ def test_the_report_is_complete_and_loads_nothing(tmp_path: Path) -> None:
         "How much each knob matters",
         "librdkafka 2.16.0",
         "host: cores2",
-        "workload: partitions3",
+        "workload.partitions3",
+        "workload.saturate.measured10s",
         "record_bytes: - '100' - '1000'",
         "measurements of the baseline differ by up to",
     ):
@@ -104,6 +106,18 @@ def test_the_report_names_what_limited_trials(tmp_path: Path) -> None:
     words = read(report_page(study(tmp_path, rounds=0, change=limited))).text
     assert "The load generator limited 1 trial:" in words
     assert "Other processes limited 2 trials:" in words
+
+
+def test_a_remark_on_several_configs_of_the_front_stands_once_below_it(tmp_path: Path) -> None:
+    results = study(tmp_path, change=lambda trial: replace(trial, warnings=("the load was slow",)))
+    words = " ".join(read(report_page(results)).text.split())
+    assert words.count("the load was slow") == 1
+    below = words.partition("the load was slow")[0].rpartition("(!) ")[2]
+    assert below.startswith("baseline, trial ")
+
+
+def test_a_single_objective_is_named_below_the_importance_of_knobs() -> None:
+    assert importance_figure({"mb_per_s": {"linger.ms": 1.0}}).layout.showlegend
 
 
 def test_the_report_of_a_simulated_study_says_so(tmp_path: Path) -> None:
@@ -178,3 +192,14 @@ def test_the_front_the_baseline_and_the_winner_have_their_intervals(tmp_path: Pa
             assert any(up > 0 for up in bars.array)
     assert traces["recommended for"].text == ("balanced",)
     assert traces["trial"].error_y.array is None
+
+
+def test_labels_in_the_chart_of_the_front_stand_inside_it_and_above_and_below_in_turn(tmp_path: Path) -> None:
+    (size,) = study(tmp_path).sizes
+    points = sorted(view_of(size).feasible, key=lambda point: point.x)
+    names = {points[0].trial.number: "latency", points[-1].trial.number: "throughput"}
+    (trace,) = [each for each in front_figure(size, names).data if each.name == "recommended for"]
+    places = dict(zip(trace.text, trace.textposition, strict=True))
+    assert places["latency"].endswith("right")
+    assert places["throughput"].endswith("left")
+    assert {place.split()[0] for place in places.values()} == {"top", "bottom"}

@@ -169,7 +169,7 @@ def test_a_winner_that_loses_too_much_in_one_metric_says_so() -> None:
     lopsided = [(numbers[0] * 2, numbers[1] * 6) for numbers in WON]
     trials = [baseline(0), trial(1, 300, 9, config=CONFIG), *confirming(2, lopsided, LEVEL, CONFIG)]
     said = text(why(trials))
-    assert "but the config's latency_p99_ms is only 0.83 (0.54 to 0.89) times as good as the baseline's" in said
+    assert "but the config's latency p99 is only 0.83 (0.54 to 0.89) times as good as the baseline's" in said
 
 
 def test_without_confirmation_the_best_single_trial_came_closest() -> None:
