@@ -186,7 +186,7 @@ def test_the_fields_show_what_the_predictions_for_another_record_size_begin_from
             return [*found, await page.evaluate(shown)]
 
     first, _, other, last, loaded = asyncio.run(look())
-    assert (first["rate"][2], other["rate"][2]) == ("40000", "20000")
+    assert (first["rate"][2], other["rate"][2]) == ("40,000", "20,000")
     assert other["rate"][1] != first["rate"][1], "the range ends at the throughput for these records"
     assert (other["partitions"][0], other["record_bytes"][0]) == ("2", "1000")
     assert last == loaded, "the fields of the same address"

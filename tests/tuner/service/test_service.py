@@ -376,7 +376,7 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert f"{number(told['asked']['metrics']['mb_per_s']['value'])} (" in page
     assert "disks full after, days" not in page
     stored = served.ask("GET", "/studies/first/what-if?rate=20000&retention_days=3&disk_gb=2000&brokers=3").text
-    assert '<input type="number" name="disk_gb" min="0" step="any" value="2000" placeholder="not asked">' in stored
+    assert '<input type="number" name="disk_gb" min="0" step="any" value="2000" placeholder="optional">' in stored
     assert "records kept for at least, days" in stored
     assert "disks full after, days" in stored
     beyond = served.ask("GET", "/studies/first/what-if?replication=3")

@@ -19,6 +19,13 @@ from tuner.present.predictions.prediction_view import config_text, prediction_ro
 _MOST_LINGER_MS: Final = 100.0
 _BATCH_POWERS: Final = range(12, 21)
 """The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
+_LABELS: Final = {
+    "record_bytes": "record size, B",
+    "rate": "rate, records/s",
+    "retention_days": "retention, days",
+    "disk_gb": "a broker's disk, GB",
+}
+"""The labels of fields. All other fields have their names as labels."""
 
 
 def what_if_json(
@@ -100,13 +107,18 @@ def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str
     if asked.workload.rate_records_per_s is not None:
         for name in TYPED:
             step = "1" if name == BROKERS else "any"
-            yield {"name": name, "choices": [], "typed": True, "step": step, "value": typed.get(name, "")}
+            yield {**_field(name), "typed": True, "step": step, "value": typed.get(name, "")}
+
+
+def _field(name: str) -> dict[str, Any]:
+    return {"name": name, "label": _LABELS.get(name, name), "choices": []}
 
 
 def _slider(name: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
     texts = {"value": value, "low": low, "high": high, "step": step}
-    return {"name": name, "choices": [], **{key: f"{each:.10g}" for key, each in texts.items()}}
+    shown = f"{value:.10g}" if value < 1_000 else f"{value:,.0f}"
+    return {**_field(name), "shown": shown, **{key: f"{each:.10g}" for key, each in texts.items()}}
 
 
 def _choice(name: str, value: str, choices: Sequence[str]) -> dict[str, Any]:
-    return {"name": name, "value": value, "choices": [*choices, *([] if value in choices else [value])]}
+    return {**_field(name), "value": value, "choices": [*choices, *([] if value in choices else [value])]}

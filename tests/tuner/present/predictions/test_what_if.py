@@ -49,6 +49,14 @@ def test_a_low_rate_lies_in_the_range_of_its_slider() -> None:
     assert (rate["value"], rate["low"]) == ("9000", "500"), "the slider can go back"
 
 
+def test_a_field_of_the_load_says_its_unit_and_its_value_with_separators() -> None:
+    source = source_of(replace(LOAD, rate_records_per_s=12_345.6))
+    page = what_if_page("orders", what_if_json(source, source.calibrated(), Question.of(source)))
+    assert "<label>rate, records/s\n" in page
+    assert 'value="12345.6"><output>12,346</output>' in page
+    assert "<label>linger.ms\n" in page
+
+
 def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records() -> None:
     source = source_of(simulated=True, assumed=OLD)
     calibration, asked = source.calibrated(), Question.of(source)

@@ -99,6 +99,14 @@ def test_the_bar_of_the_list_leaves_out_the_confirmation() -> None:
     assert "41 measurements" in shown
 
 
+def test_only_studies_with_measurements_can_be_compared() -> None:
+    names = (("queued", 0), ("first", 9), ("second", 7))
+    known: dict[str, Any] = {"state": "complete", "targets": [], "submitted_at": None}
+    studies = [{**known, "name": name, "summary": {"trials": trials} if trials else None} for name, trials in names]
+    offered_names = re.findall(r"<option(?: selected)?>(\w+)<", list_page(studies, None, {}, None))
+    assert offered_names == ["first", "second"] * 2
+
+
 def test_only_pages_that_show_studies_ask_for_themselves_again() -> None:
     queued: dict[str, Any] = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
     assert '<body data-live="yes">' in list_page([queued], None, {"queued": 1}, None)

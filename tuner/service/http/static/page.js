@@ -139,7 +139,10 @@ const whatIf = document.getElementById("what-if");
 const touched = new Set();
 let asking = null;
 async function predict(moved) {
-  if (moved.type === "range") moved.nextElementSibling.value = moved.value;
+  if (moved.type === "range") {
+    const number = Number(moved.value);
+    moved.nextElementSibling.value = number < 1000 ? moved.value : Math.round(number).toLocaleString("en");
+  }
   asking?.abort();
   asking = new AbortController();
   const asked = new URLSearchParams(location.search);
