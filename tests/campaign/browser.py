@@ -21,7 +21,7 @@ import pytest
 from PIL import Image
 
 _BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-_PICTURES = os.environ.get("KAFKA_TUNER_PICTURES", "")
+PICTURES = os.environ.get("KAFKA_TUNER_PICTURES", "")
 _LARGEST_PICTURE_BYTES = 250_000
 _PAGE_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 120.0
@@ -109,8 +109,8 @@ class Page:
 
         The file has 256 colours, which look the same and make it small.
         """
-        if _PICTURES:
-            path = Path(_PICTURES) / name
+        if PICTURES:
+            path = Path(PICTURES) / name
             await self.picture(path)
             with Image.open(path) as full:
                 few = full.convert("RGB").quantize(256, dither=Image.Dither.NONE)

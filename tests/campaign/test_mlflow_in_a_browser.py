@@ -62,7 +62,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
         spec,
         name="orders",
         workload=replace(small, record_sizes=(RecordSizes.fixed(100),)),
-        search=replace(spec.search, trials=40),
+        search=replace(spec.search, trials=40, seed=4),
         confirm=replace(spec.confirm, rounds=8, max_rounds=12),
     )
     for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7)), for_pictures):

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from tests.campaign.browser import Page, needs_browser, opened
+from tests.campaign.browser import PICTURES, Page, needs_browser, opened
+from tests.helpers.command import tuner
 from tests.helpers.serving import Serving, ended, serving, study_file
+from tests.helpers.waiting import eventually
 from tuner.course.studies.reporter import SilentReporter
 from tuner.course.studies.run import measure_study
 from tuner.study_file import parse_study
@@ -49,7 +52,7 @@ _DRAWN = "document.querySelectorAll('.main-svg').length > 0"
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder = tmp_path_factory.mktemp("pages")
     root = folder / "studies"
-    for seed, name in enumerate(("payments", "orders")):
+    for seed, name in ((0, "payments"), (5, "orders")):
         text = _STUDY.format(name=name, seed=seed)
         spec = parse_study(text, name=name, folder=root, origin="the test", environ={})
         measure_study(spec, text, root / name, SilentReporter())
@@ -61,6 +64,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         found.client.submit(study_file("clicks", trials=100_000))
         assert ended(found, "inventory") == "failed"
         ended(found, "clicks", "running")
+        eventually(lambda: " left<" in found.ask("GET", "/").text)  # the list shows how far it is
         yield found
         found.client.cancel("clicks")
 
@@ -99,6 +103,15 @@ def test_the_words_of_a_narrow_table_are_not_broken(served: Serving, tmp_path: P
             return broken
 
     assert asyncio.run(look()) == []
+
+
+def test_a_sweep_of_the_study_is_drawn_as_a_picture(served: Serving, tmp_path: Path) -> None:
+    picture = Path(PICTURES or tmp_path) / "sweep.png"
+    values = "linger.ms=0,1,2,5,10,20,50,100"
+    asked = ("--record-bytes", "1000", "--sweep", values, "--png", str(picture), "--force")
+    assert tuner("predict", str(served.root / "orders"), *asked).code == 0
+    with Image.open(picture) as drawn:
+        assert drawn.width > 500
 
 
 async def _complete(page: Page, name: str) -> None:
