@@ -99,6 +99,13 @@ def test_the_bar_of_the_list_leaves_out_the_confirmation() -> None:
     assert "41 measurements" in shown
 
 
+def test_the_form_explains_the_targets_that_are_no_clusters() -> None:
+    shown = submit_page(["embedded", "simulated"], needs_token=False)
+    assert "starts a Kafka broker" in shown
+    assert "a model computes the numbers" in shown
+    assert "a model" not in submit_page(["lab"], needs_token=False)
+
+
 def test_only_studies_with_measurements_can_be_compared() -> None:
     names = (("queued", 0), ("first", 9), ("second", 7))
     known: dict[str, Any] = {"state": "complete", "targets": [], "submitted_at": None}
