@@ -35,7 +35,7 @@ from runners.pools.ray_session import hold, own_ray, running_ray
 from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
 
-_LOOK_S: Final = 0.2
+_CHECK_S: Final = 0.2
 _PATIENCE_S: Final = PATIENCE_S + 60.0
 """Longest time in seconds without a message of a worker. The worker itself notices sooner that its load process hangs.
 """
@@ -125,9 +125,9 @@ class RayPool(Pool):
             began = time.monotonic()
             # Each wait is short, because signals are not handled during a wait.
             with signals_unwrapped():
-                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
+                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_CHECK_S)
             # If this process itself stood still, the workers were not silent for all that time.
-            waited_s = min(time.monotonic() - began, _LOOK_S)
+            waited_s = min(time.monotonic() - began, _CHECK_S)
             for stream, slot, number in streams:
                 message = None
                 if any(stream is each for each in ready):

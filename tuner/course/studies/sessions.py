@@ -25,7 +25,7 @@ from tuner.model.facts import ROUND_STARTED
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Kind
 
-_LOOK_S: Final = 20.0
+_LONGEST_WAIT_S: Final = 20.0
 """The longest wait in seconds without reading the clock again. The host may be suspended during a wait."""
 
 
@@ -107,7 +107,7 @@ class Sessions:
                 self.trials.progress.tell(
                     Progress(StudyState.CONFIRMING, record_bytes=str(self.size), kind=Kind.CONFIRM, message=message)
                 )
-                self.sleep(min(wait_s, _LOOK_S))
+                self.sleep(min(wait_s, _LONGEST_WAIT_S))
         now = datetime.datetime.fromtimestamp(budget.now_s(), datetime.UTC)
         kept[str(self.size)] = {"round": step.round, "at": now.isoformat(timespec="seconds")}
         self.trials.store.set_fact(ROUND_STARTED, kept)
