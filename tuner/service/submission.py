@@ -23,7 +23,7 @@ from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.limits import Limited, limited
 from tuner.service.queue.job import QueuedJob, Submission
-from tuner.storage.home import shared_url
+from tuner.storage.locations import shared_url
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
 from tuner.study_file.loading import STUDY_FORM

@@ -21,7 +21,7 @@ from tuner.present.recommendations.recommendation_words import not_advice
 from tuner.results.comparisons.client_comparison import Contest, Side, comparison_of
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import SIMULATED
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 _STEM: Final = "compare-clients"
 _STUDY_FILES: Final = (".yaml", ".yml")

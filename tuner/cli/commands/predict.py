@@ -24,7 +24,7 @@ from tuner.present.predictions.prediction_view import (
     prediction_lines,
     sweep_lines,
 )
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 
 _HEADING_LETTERS: Final = 90
 """How many letters of its heading a picture is wide."""

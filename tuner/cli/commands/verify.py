@@ -26,7 +26,7 @@ from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.console import say, warn
 from tuner.results.comparisons.verification import Terms
 from tuner.results.study_results import SIMULATED
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.study_file import drop_used_secrets
 
 

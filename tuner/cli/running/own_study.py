@@ -16,7 +16,7 @@ from tuner.model.trial import Kind
 from tuner.present.console import say
 from tuner.present.studies.study_view import StudyView
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import studies_root, study_folder
+from tuner.storage.locations import studies_root, study_folder
 from tuner.storage.protocols import Storage
 from tuner.study_file import BASELINE_CLIENT, measuring_text, parse_study, same_measurement
 

@@ -52,7 +52,7 @@ from tuner.model.facts import (
 from tuner.model.progress import Progress, StudyState
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Proposal, Trial
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore
 
 _TOO_MANY: Final = "an experiment ends after {} measurements in a row have failed"

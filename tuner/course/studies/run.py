@@ -48,7 +48,7 @@ from tuner.results.changed_constraints import judge_again
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _SIMULATED_NOISE_RATIO: Final = 0.03

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from runners.clusters.brokers.lost_broker import LONGEST_OUTAGE_S, kill_leader
+from runners.clusters.brokers.killed_broker import LONGEST_OUTAGE_S, kill_leader
 from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers

@@ -35,7 +35,7 @@ from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, TaskKind
 from tuner.service.submission import spec_of, submission_of
 from tuner.storage.files import remove_files
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed
 

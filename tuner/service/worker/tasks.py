@@ -20,7 +20,7 @@ from tuner.results.recommendations.recommend import recommendations
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task, TaskKind
 from tuner.service.submission import spec_of
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.tracking import sync
 
 
