@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,7 +144,6 @@ def run_own_study(
     storage: Storage,
     *,
     silent: bool,
-    rates: Mapping[str, float] | None = None,
 ) -> StudyResults:
     """Run a study that has a free name, and return its results.
 
@@ -154,11 +153,10 @@ def run_own_study(
         stem: The beginning of the name. If another process takes the name first, the study gets the next name.
         storage: Where the study is stored.
         silent: Whether to show no progress.
-        rates: As for `measure_study`.
     """
     with new_study(stem, storage, silent=silent) as name:
         if name != spec.name:
             spec = replace(spec, name=name)
             text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
         with StudyView(quiet=silent) as view:
-            return measure_study(spec, text, study_folder(name), view, rates=rates, storage=storage)
+            return measure_study(spec, text, study_folder(name), view, storage=storage)

@@ -13,7 +13,6 @@ order of the rounds (`tuner.confirmation.order`) needs this: the first config of
 """
 
 import datetime
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,14 +37,12 @@ class Sessions:
         size: The record size.
         plan: The plan of the confirmation.
         kept_s: Seconds that are kept for the record sizes that follow.
-        sleep: Waits the given number of seconds.
     """
 
     trials: StudyTrials
     size: RecordSizes
     plan: ConfirmationPlan
     kept_s: float
-    sleep: Callable[[float], None]
     _round: int | None = None
 
     def begin(self, step: Step, rate_records_per_s: float | None) -> bool:
@@ -107,7 +104,7 @@ class Sessions:
                 self.trials.progress.tell(
                     Progress(StudyState.CONFIRMING, record_bytes=str(self.size), kind=Kind.CONFIRM, message=message)
                 )
-                self.sleep(min(wait_s, _LONGEST_WAIT_S))
+                budget.clock.sleep(min(wait_s, _LONGEST_WAIT_S))
         now = datetime.datetime.fromtimestamp(budget.now_s(), datetime.UTC)
         kept[str(self.size)] = {"round": step.round, "at": now.isoformat(timespec="seconds")}
         self.trials.store.set_fact(ROUND_STARTED, kept)
