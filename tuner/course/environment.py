@@ -142,7 +142,11 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
 
 def _client_version(client: Client) -> str:
     """Return name and version of the client library that is measured."""
-    return f"librdkafka {capi.version()}" if client.kind is ClientKind.LIBRDKAFKA else f"kafka-clients {client.version}"
+    match client.kind:
+        case ClientKind.LIBRDKAFKA:
+            return f"librdkafka {capi.version()}"
+        case ClientKind.JAVA:
+            return f"kafka-clients {client.version}"
 
 
 def machine_name() -> str | None:
