@@ -129,7 +129,7 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
             "place of the loads": (facts.get(LOADS_RUN_ON),) * 2,
             "client": (facts.get(CLIENT_VERSION),) * 2,
             "broker's version": (facts.get(BROKER_VERSION),) * 2,
-            **{f"cluster id of target {place}": (each, each) for place, each in enumerate(ids, 1)},
+            **{f"cluster id of target {number}": (each, each) for number, each in enumerate(ids, 1)},
         }
 
     ours, theirs = of(now), of(on_record)

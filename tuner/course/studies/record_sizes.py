@@ -50,8 +50,8 @@ def measure_sizes(
             steps = spec.search.grid_steps
             in_grid = {str(size): is_in_grid(spec.baseline, space_at(size), steps) for size in sizes}
             store.set_fact(BASELINE_IN_GRID, in_grid)
-    for place, size in enumerate(sizes):
-        of_others = outlook.budget.share_of_others(len(sizes) - place)
+    for index, size in enumerate(sizes):
+        of_others = outlook.budget.share_of_others(len(sizes) - index)
         if searching and not has_begun(store, str(size), confirmation_id):
             search_size(trials, burn_in, make_strategy, size, space_at(size), of_others)
         confirm(trials, size, confirmation_id, burn_in, of_others)

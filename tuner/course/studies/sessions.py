@@ -66,10 +66,10 @@ class Sessions:
             self.trials.reporter.say(f"{self.size} B: round {number}, on newly started brokers")
             self.trials.bench.start_anew()
             configs = step.order[::-1]
-        for place, config in enumerate(configs):
+        for index, config in enumerate(configs):
             if self.trials.outlook.may_start(None):
                 # The first burn-in run on a new broker lasts until the throughput shows no trend.
-                until_steady = self.plan.new_broker and place == 0
+                until_steady = self.plan.new_broker and index == 0
                 self.trials.run_burn_in(self.size, config, rate_records_per_s, until_steady=until_steady)
         return True
 
