@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from runners.clusters.topics.stored_topics import BrokerAddress
 from runners.errors import BrokerLost, GeneratorError, TargetRefused
-from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+from runners.inspection.record_batch import BatchSequence, MergedBatches, RecordBatch
 from runners.java_client.compiled import INSPECTOR, CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from runners.reporting import Say, silent
@@ -194,7 +194,7 @@ def _fetched(message: Message) -> FetchedBatches:
             set_aside[reason] += 1
         else:
             usable.append(_batch(each))
-    merged = sum((_merged(each) for each in message["merged"]), Merged())
+    merged = sum((_merged(each) for each in message["merged"]), MergedBatches())
     return FetchedBatches(
         BatchSequence(tuple(usable), merged, dict(set_aside)),
         next_offset=batches[-1]["last_offset"] + 1 if batches else None,
@@ -233,5 +233,7 @@ def _batch(message: Mapping[str, Any]) -> RecordBatch:
     )
 
 
-def _merged(message: Mapping[str, Any]) -> Merged:
-    return Merged(message["batches"], 1, message["records"], message["bytes"], message["plain_bytes"], message["coded"])
+def _merged(message: Mapping[str, Any]) -> MergedBatches:
+    return MergedBatches(
+        message["batches"], 1, message["records"], message["bytes"], message["plain_bytes"], message["coded"]
+    )
