@@ -19,7 +19,7 @@ from tuner.model.spec import ConfirmSpec, StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 
-COMPARED_CLIENTS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
+COMPARED_METRICS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
 """The metrics of which the ratio between the clients is stated, with an interval."""
 
 
@@ -226,7 +226,7 @@ def comparison_of(results: StudyResults, clients: ClientsToCompare) -> ClientCom
         *(f"{trial.client}: {warning}" for trial in confirming for warning in trial.warnings),
     )
     # Each ratio gives two claims: that it is above 1, and that it is below 1.
-    level = claim_level(2 * len(clients.pairs) * len(COMPARED_CLIENTS))
+    level = claim_level(2 * len(clients.pairs) * len(COMPARED_METRICS))
     found = [_pair(plans[-1], size, sides, level) for sides in clients.pairs] if plans else []
     pairs = tuple(each for each in found if each is not None)
     if len(pairs) < len(clients.pairs):
@@ -260,7 +260,7 @@ def _pair(plan: ConfirmationPlan, size: SizeResults, sides: Mapping[ClientKind, 
         return None
     ratios: dict[str, Ratio] = {}
     not_compared: dict[str, str] = {}
-    for metric in COMPARED_CLIENTS:
+    for metric in COMPARED_METRICS:
         gain = rounds.gain([metric], level)
         if gain is None:
             not_compared[metric] = next(_reasons(metric, rounds, tuple(sides.values())))
