@@ -78,8 +78,8 @@ def _rounds(trial: Trial, rounds: int, order: random.Random) -> Mapping[tuple[st
     for number in range(rounds):
         for warms_up in order.sample((True, False), 2):
             end_kept_jvms()
-            for place in range(2):
-                key = ("warmed up" if warms_up else "not warmed up", place)
+            for index in range(2):
+                key = ("warmed up" if warms_up else "not warmed up", index)
                 found[key].append(trial(warms_up, rate))
         print(f"  round {number + 1} of {rounds}", file=sys.stderr)
     return found

@@ -113,6 +113,13 @@ def run_benchmark(main: Callable[[], None]) -> None:
     raise ended
 
 
+def print_goal(what: str, value: float, goal: float, unit: str) -> bool:
+    """Print whether a value is below its goal, and return that."""
+    met = value < goal
+    print(f"- {what}: {value:.3g} {unit} (goal: under {goal:g} {unit}: {'met' if met else 'missed'})", flush=True)
+    return met
+
+
 def this_command() -> str:
     """Return the command that runs this process, without `--write` and `--keep FOLDER`."""
     spec = sys.modules["__main__"].__spec__

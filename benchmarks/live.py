@@ -23,7 +23,7 @@ from tuner.model.goals import Goal, goal_metrics
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import StudyResults, load_results
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 
 GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
 INSIDE = 0.9

@@ -104,16 +104,16 @@ def main() -> None:
             asked.file.write_text(_head(rate, client, load, asked.rounds))
         with asked.file.open("a", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
-            for place in range(done, len(order)):
+            for index in range(done, len(order)):
                 if time.monotonic() > ends_s:
                     break
-                properties = {name: text for name, text in zip(NAMES, order[place], strict=True) if text}
+                properties = {name: text for name, text in zip(NAMES, order[index], strict=True) if text}
                 config = ProducerConfig.parse(properties, client=client)
                 found = _measured(opened, config, replace(load, rate_records_per_s=rate))
                 values = [f"{found[name]:.6g}" if name in found else "" for name in METRICS]
-                out.writerow([asked.record_bytes, *order[place], *values])
+                out.writerow([asked.record_bytes, *order[index], *values])
                 file.flush()
-                print(f"{place + 1} of {len(order)}: {' '.join(order[place])}: {found.get('mb_per_s', 0):.1f} MB/s")
+                print(f"{index + 1} of {len(order)}: {' '.join(order[index])}: {found.get('mb_per_s', 0):.1f} MB/s")
     end_reused_processes()
 
 
@@ -126,8 +126,8 @@ def _order(client: Client, seed: int) -> list[tuple[str, ...]]:
     grid: list[tuple[str, ...]] = list(itertools.product(*values))
     random.Random(seed).shuffle(grid)
     found: list[tuple[str, ...]] = []
-    for place, each in enumerate(grid):
-        found += [("", "", "", ""), each] if place % EVERY == 0 else [each]
+    for index, each in enumerate(grid):
+        found += [("", "", "", ""), each] if index % EVERY == 0 else [each]
     return found
 
 

@@ -23,7 +23,7 @@ from statistics import median
 
 from typing_extensions import override
 
-from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
+from benchmarks.evidence import benchmark_parser, print_goal, run_benchmark, whole_number
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import Client, client_of
@@ -89,7 +89,7 @@ def _real(client: Client, root: Path, trials: int) -> bool:
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
     print(f"- real broker, {client.label}, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
-    return _print_goal(f"median overhead of the last {len(late)} trials", median(late), OVERHEAD_S)
+    return print_goal(f"median overhead of the last {len(late)} trials", median(late), OVERHEAD_S, "s")
 
 
 def _long(root: Path, trials: int) -> bool:
@@ -99,7 +99,7 @@ def _long(root: Path, trials: int) -> bool:
     took = [trial.duration_s for trial in _searched(results)]
     early, late = median(took[5:15]), median(took[-20:])
     print(f"- simulated load, {len(took)} trials: overhead {early:.3f} s around trial 10, {late:.3f} s at the end")
-    return _print_goal("growth of the overhead", late - early, GROWTH_S)
+    return print_goal("growth of the overhead", late - early, GROWTH_S, "s")
 
 
 def _large(root: Path, trials: int) -> bool:
@@ -115,14 +115,8 @@ def _large(root: Path, trials: int) -> bool:
             stdout=subprocess.DEVNULL,
             check=True,
         )
-        kept.append(_print_goal(f"tuner {words[0]} at {trials} trials", time.perf_counter() - started, ANSWER_S))
+        kept.append(print_goal(f"tuner {words[0]} at {trials} trials", time.perf_counter() - started, ANSWER_S, "s"))
     return all(kept)
-
-
-def _print_goal(what: str, seconds: float, goal_s: float) -> bool:
-    kept = seconds < goal_s
-    print(f"- {what}: {seconds:.3f} s (goal: under {goal_s:g} s: {'met' if kept else 'missed'})", flush=True)
-    return kept
 
 
 if __name__ == "__main__":

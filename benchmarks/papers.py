@@ -22,7 +22,7 @@ from benchmarks.evidence import PAGES, add_keep, benchmark_parser, run_benchmark
 from tuner.experiment_file import paper_experiments
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.results.experiments.experiment_results import load_experiment
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 from tuner.study_file import QUICK_SUFFIX
 
 MOST_MINUTES: Final = 40.0

@@ -39,8 +39,8 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import damp_outliers
+from tuner.prediction.intervals import Modelled
 from tuner.prediction.metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
-from tuner.prediction.modelled import Modelled
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import estimate, predict
 from tuner.prediction.probes import chosen_probes
@@ -342,10 +342,10 @@ def _floors() -> str:
                 others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
                 groups[others].append(first.values["records_per_s"])
         off = [
-            abs(geometric_mean([*values[:place], *values[place + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
+            abs(geometric_mean([*values[:index], *values[index + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
             for values in groups.values()
             if len(values) > 1
-            for place, value in enumerate(values)
+            for index, value in enumerate(values)
         ]
         found.append(f"{name}: {fmean(off):.1%}")
     return "; ".join(found)
@@ -369,7 +369,7 @@ def _print_times() -> None:
     seen = observed(embedded_grid())
     calibration, load = _calibration(seen), paced_load(seen)
     configs = [
-        ProducerConfig.parse({"linger.ms": f"{place / 10:g}", "batch.size": "131072"}) for place in range(_POINTS)
+        ProducerConfig.parse({"linger.ms": f"{index / 10:g}", "batch.size": "131072"}) for index in range(_POINTS)
     ]
     began_s = time.perf_counter()
     for config in configs[:_RUNS]:

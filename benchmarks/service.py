@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
+from benchmarks.evidence import benchmark_parser, positive_number, print_goal, run_benchmark, whole_number
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.client import Client
@@ -297,17 +297,11 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
     )
     print(f"- CPU time of the server's process: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
     goals = [
-        _print_goal("p99 of the response time", p99, P99_MS, "ms"),
-        _print_goal("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
+        print_goal("p99 of the response time", p99, P99_MS, "ms"),
+        print_goal("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
     ]
     print(f"- errors: {wrong} (goal: 0: {'met' if not wrong else 'missed'}) {failures[:3] or ''}")
     return all(goals) and not wrong
-
-
-def _print_goal(what: str, value: float, goal: float, unit: str) -> bool:
-    kept = value < goal
-    print(f"- {what}: {value:.1f} {unit} (goal: under {goal:g} {unit}: {'met' if kept else 'missed'})", flush=True)
-    return kept
 
 
 if __name__ == "__main__":

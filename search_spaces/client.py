@@ -59,7 +59,12 @@ class Client:
 
     Attributes:
         kind: Which client it is.
+        name: What sentences call the client.
         version: The client's version, such as "2.16.0" or "4.3.1".
+        shares_configs: Whether all versions of the client are treated as one. If not, each version has configs of its
+            own, because its defaults may be others.
+        refuses_unknown: Whether the client does not start with a property that it does not know. If not, it passes the
+            property to its plug-ins.
         catalogue: The client's properties, with types, ranges, defaults, roles and aliases.
         derived: Returns the default that the client derives for a property from other values; None if it does not.
         rules: The rules that every config of the client keeps.
@@ -75,7 +80,10 @@ class Client:
     """
 
     kind: ClientKind
+    name: str
     version: str
+    shares_configs: bool
+    refuses_unknown: bool
     catalogue: Catalogue
     derived: Callable[[Effective, str], str | None]
     rules: tuple[Rule, ...]
@@ -91,16 +99,12 @@ class Client:
     @property
     def label(self) -> str:
         """The client in words, with its version."""
-        name = "the Java client" if self.kind is ClientKind.JAVA else self.kind
-        return f"{name} {self.version}"
+        return f"{self.name} {self.version}"
 
     @property
     def identity(self) -> str:
-        """The text that distinguishes the configs of this client from those of others, such as "java 3.9.1".
-
-        The versions of librdkafka share their configs; a version of the Java client may have other defaults.
-        """
-        return str(self.kind) if self.kind is ClientKind.LIBRDKAFKA else f"{self.kind} {self.version}"
+        """The text that distinguishes the configs of this client from those of others, such as "java 3.9.1"."""
+        return str(self.kind) if self.shares_configs else f"{self.kind} {self.version}"
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -180,7 +184,10 @@ def librdkafka() -> Client:
     catalogue = librdkafka_properties.load_catalogue()
     return Client(
         kind=ClientKind.LIBRDKAFKA,
+        name="librdkafka",
         version=catalogue.version,
+        shares_configs=True,
+        refuses_unknown=True,
         catalogue=catalogue,
         derived=librdkafka_derived.derived,
         rules=librdkafka_rules.RULES,
@@ -213,7 +220,10 @@ def _java(version: str) -> Client:
     release = minor_of(version, major_and_minor(java_properties.newest_release()))
     return Client(
         kind=ClientKind.JAVA,
+        name="the Java client",
         version=version,
+        shares_configs=False,
+        refuses_unknown=False,
         catalogue=java_properties.load_catalogue(version, release),
         derived=java_derived.derived,
         rules=java_rules.rules_of(release),
@@ -239,11 +249,13 @@ def _client_named(kind: str, version: str | None = None) -> Client:
     Raises:
         UnknownClient: There is no such client, or the version is not known.
     """
-    if kind == ClientKind.LIBRDKAFKA:
-        return librdkafka()
-    if kind == ClientKind.JAVA:
-        return java(version)
-    raise UnknownClient(f"the client must be librdkafka or java, not {kind!r}")
+    if kind not in list(ClientKind):
+        raise UnknownClient(f"the client must be {' or '.join(ClientKind)}, not {kind!r}")
+    match ClientKind(kind):
+        case ClientKind.LIBRDKAFKA:
+            return librdkafka()
+        case ClientKind.JAVA:
+            return java(version)
 
 
 def _kind_and_version(said: str) -> tuple[str, str | None]:
@@ -269,12 +281,15 @@ def client_in_version(said: str, version: str | None = None) -> Client:
     version = of or version
     if version is None:
         return _client_named(kind)
-    if kind == ClientKind.JAVA:
-        return java(java_properties.release_of(version))
     client = _client_named(kind)
-    if version not in (client.version, client.version.rpartition(".")[0]):
-        raise UnknownClient(f"the version of librdkafka must be {client.version}, the only known one, not {version!r}")
-    return client
+    match client.kind:
+        case ClientKind.LIBRDKAFKA:
+            known = client.version
+            if version not in (known, known.rpartition(".")[0]):
+                raise UnknownClient(f"the version of librdkafka must be {known}, the only known one, not {version!r}")
+            return client
+        case ClientKind.JAVA:
+            return java(java_properties.release_of(version))
 
 
 def is_known(name: str) -> bool:

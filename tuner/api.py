@@ -137,7 +137,7 @@ def run_study(
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
-    from tuner.storage.home import storage_at, study_folder
+    from tuner.storage.locations import storage_at, study_folder
     from tuner.study_file import drop_used_secrets
     from tuner.tracking import MlflowMirror
 
@@ -219,7 +219,7 @@ def run_experiment(
     from tuner.model.experiment import ExperimentSpec
     from tuner.present.report.bundle import write_experiment
     from tuner.results.experiments.experiment_results import load_experiment
-    from tuner.storage.home import study_folder
+    from tuner.storage.locations import study_folder
     from tuner.tracking import MlflowMirror
 
     reporter = reporter or SilentExperimentReporter()
@@ -261,7 +261,7 @@ def run_searches(
     from tuner.course.experiments.stored_rows import check_rows_unchanged
     from tuner.results.experiments.experiment_results import searched_configs
     from tuner.results.recommendations.recommend import recommend
-    from tuner.storage.home import study_folder
+    from tuner.storage.locations import study_folder
 
     experiment.check_zones()
     check_rows_unchanged(experiment, study_folder(experiment.name))
@@ -299,7 +299,7 @@ def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "E
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.experiments.experiment_results import load_experiment as load
-    from tuner.storage.home import find_study, storage_at
+    from tuner.storage.locations import find_study, storage_at
 
     studies = storage_at(storage)
     return load(find_study(str(experiment), storage=studies), studies)
@@ -318,7 +318,7 @@ def load_study(study: str | Path, *, storage: str | None = None) -> Study:
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.study_results import load_results
-    from tuner.storage.home import find_study, storage_at
+    from tuner.storage.locations import find_study, storage_at
 
     studies = storage_at(storage)
     return Study(load_results(find_study(str(study), storage=studies), studies))

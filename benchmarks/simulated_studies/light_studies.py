@@ -21,7 +21,7 @@ from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
-from tuner.course.budgets.budget import Budget, next_occurrence
+from tuner.course.budgets.budget import Budget, WallClock, next_occurrence
 from tuner.course.budgets.outlook import Outlook
 from tuner.course.studies.record_sizes import measure_sizes
 from tuner.course.studies.reporter import SilentReporter
@@ -261,7 +261,7 @@ class LightStudy:
         }
         place = OneAtATime(self.machine)
         keeper = TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row")
-        budget = Budget(self.spec.search, trials, deadline, self.machine.now)
+        budget = Budget(self.spec.search, trials, deadline, WallClock(self.machine.now, self.machine.rest))
         outlook = Outlook.after(trials, self.spec, searches, budget)
         measure_sizes(
             LightTrials(
@@ -281,7 +281,6 @@ class LightStudy:
             confirmation_id,
             self.results,
             searching=searching,
-            sleep=self.machine.rest,
         )
 
 

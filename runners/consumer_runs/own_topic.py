@@ -28,7 +28,7 @@ KEPT: Final = {"retention.bytes": "-1"}
 """The settings of a topic that is filled before it is measured: it must keep all of its records."""
 _LATENCIES_RATIO: Final = 1e-6
 _POLL_MS: Final = 20
-_LOOK_S: Final = 0.2
+_CHECK_S: Final = 0.2
 _SETTLE_S: Final = 1.0
 _LONGEST_S: Final = 86_400.0
 
@@ -62,14 +62,14 @@ def fill(
     properties = {"client.id": CLIENT_ID, **cluster.connection, **config.values}
     with closing(NativeClient(properties, topic.name, pool, tally)) as client:
         watchdog = Watchdog.for_run(cluster, limits, config, clock)
-        sent = look_ns = 0
+        sent = check_ns = 0
         while sent < records or client.waiting():
             taken = client.send(clock.now_ns(), min(CALL_RECORDS, records - sent)) if sent < records else 0
             sent += taken
             client.drain(0 if taken else _POLL_MS)
-            if clock.now_ns() >= look_ns:
-                watchdog.look(tally, client.waiting())
-                look_ns = clock.now_ns() + int(_LOOK_S * NS_PER_S)
+            if clock.now_ns() >= check_ns:
+                watchdog.check(tally, client.waiting())
+                check_ns = clock.now_ns() + int(_CHECK_S * NS_PER_S)
     if tally.acknowledged != records:
         raise DeliveryFailed(f"all {records:,} records must be written, but the client gave up {dict(tally.failed)}")
 

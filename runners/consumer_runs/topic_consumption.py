@@ -1,7 +1,7 @@
 """Reads one topic with several consumers: finds the offsets to read, divides the partitions, merges the results."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
@@ -13,7 +13,7 @@ from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.errors import WorkloadRefused
 from runners.java_client.reader import JavaReader
 from runners.librdkafka.reader import LibrdkafkaReader
-from search_spaces.client import Client, ClientKind
+from search_spaces.client import Client, ClientKind, librdkafka
 
 _NOTHING: Final = "nobody wrote to the topic while it was read at its tail, so there was nothing to read"
 
@@ -27,14 +27,14 @@ class TopicConsumption:
         topic: The name of the topic.
         reading: The settings of the load.
         sole_writer: Whether only we write to the topic, so that every offset must hold a record.
-        client: The client of the consumers; None for librdkafka.
+        client: The client of the consumers.
     """
 
     cluster: RunningCluster
     topic: str
     reading: Reading
     sole_writer: bool = False
-    client: Client | None = None
+    client: Client = field(default_factory=librdkafka)
 
     def run(
         self,
@@ -63,9 +63,11 @@ class TopicConsumption:
         return replace(seen, counts=counts, warnings=(*seen.warnings, *_warnings(seen)))
 
     def _reader(self, share: tuple[OffsetRange, ...]) -> Reader:
-        if self.client is None or self.client.kind is ClientKind.LIBRDKAFKA:
-            return LibrdkafkaReader(self.cluster, self.topic, share, self.reading)
-        return JavaReader(self.cluster, self.topic, share, self.reading, self.client.version)
+        match self.client.kind:
+            case ClientKind.LIBRDKAFKA:
+                return LibrdkafkaReader(self.cluster, self.topic, share, self.reading)
+            case ClientKind.JAVA:
+                return JavaReader(self.cluster, self.topic, share, self.reading, self.client.version)
 
     def _deleted(self, stretches: Sequence[OffsetRange]) -> int:
         """Return how many of these offsets the topic no longer has, because retention has deleted their records."""

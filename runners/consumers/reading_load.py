@@ -52,7 +52,7 @@ _WAIT_MS: Final = "500"
 """The default of `fetch.wait.max.ms`: how long a broker may delay its answer if there are no new records."""
 _WAITS: Final = ("fetch.wait.max.ms", "fetch.max.wait.ms")
 """The names of that property in librdkafka and in the Java client."""
-_LOOK_S: Final = 0.1
+_CHECK_S: Final = 0.1
 _POLL_S: Final = 0.02
 _LAST_REPORT_PATIENCE_S: Final = 3.0
 
@@ -233,13 +233,13 @@ class ReadingLoad:
 
     def _next_snapshot(self) -> ReadSnapshot:
         while True:
-            snapshot = self.source.next_snapshot(_LOOK_S)
+            snapshot = self.source.next_snapshot(_CHECK_S)
             self._take_reports()
             # A consumer always waits for an answer: without records, a broker answers after fetch.wait.max.ms.
-            self.watchdog.look(self._progress, waiting=1)
+            self.watchdog.check(self._progress, waiting=1)
             if snapshot is not None:
                 return snapshot
-            self._receiving.look(self._account.exchange_s)
+            self._receiving.sample(self._account.exchange_s)
 
     def _take_reports(self) -> None:
         for report in self.source.reports():

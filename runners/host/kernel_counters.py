@@ -171,7 +171,7 @@ class SocketTimes:
     _seen: dict[Connection, tuple[int, int]] = field(default_factory=dict)
     _held: dict[Connection, HeldBack] = field(default_factory=dict)
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Take one sample of the waiting times of every TCP connection of the process."""
         self.add(tcp_infos(self.pid))
 

@@ -122,8 +122,8 @@ class HostProbe:
         process: The process that holds the client.
         threads: The load generator's own threads, by role: `sender` sends the records, and `drain` handles the
             delivery reports. The load sets them; their thread ids are looked up at each reading.
-        sockets: Samples the TCP connections of that process. Between two readings, call `sockets.look()` several times
-            a second.
+        sockets: Samples the TCP connections of that process. Between two readings, call `sockets.sample()` several
+            times a second.
     """
 
     brokers: Sequence[LocalBroker] = ()
@@ -144,7 +144,7 @@ class HostProbe:
         # User time already includes guest time, which must not be counted twice. Source: proc(5).
         total = sum(host) - getattr(host, "guest", 0.0) - getattr(host, "guest_nice", 0.0)
         own = self._process.cpu_times()
-        self.sockets.look()
+        self.sockets.sample()
         pid = self.process.pid or os.getpid()
         client_threads = named_thread_times(pid, self.process.client)
         brokers, broker_threads = self._brokers()

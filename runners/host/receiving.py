@@ -28,16 +28,16 @@ class Receiving:
 
     Attributes:
         pid: The process: this process or one that it has started. None: this process.
-        looks: Number of samples so far.
+        samples: Number of samples so far.
     """
 
     pid: int | None = None
-    looks: int = 0
+    samples: int = 0
     _first_bytes: dict[Connection, int] = field(default_factory=dict)
     _last_bytes: dict[Connection, int] = field(default_factory=dict)
     _receiving: Counter[Connection] = field(default_factory=Counter)
 
-    def look(self, exchange_s: float = 0.0) -> None:
+    def sample(self, exchange_s: float = 0.0) -> None:
         """Take one sample. It takes an eighth of `exchange_s`, but at least 2 ms and at most 20 ms.
 
         A slow network passes bytes in portions, some milliseconds apart. A sample must be longer than that, and shorter
@@ -49,7 +49,7 @@ class Receiving:
         before = self._received()
         time.sleep(min(max(exchange_s / _PARTS, SHORTEST_S), LONGEST_S))
         after = self._received()
-        self.looks += 1
+        self.samples += 1
         for connection, count in after.items():
             self._first_bytes.setdefault(connection, count)
             self._last_bytes[connection] = count
@@ -62,7 +62,7 @@ class Receiving:
         """
         received = {each: last - self._first_bytes[each] for each, last in self._last_bytes.items()}
         busiest = max(received, key=lambda each: received[each], default=None)
-        return None if busiest is None else self._receiving[busiest] / self.looks
+        return None if busiest is None else self._receiving[busiest] / self.samples
 
     def _received(self) -> dict[Connection, int]:
         infos = tcp_infos(self.pid)

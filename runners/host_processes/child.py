@@ -25,7 +25,7 @@ PATIENCE_S: Final = 180.0
 The longest silences of a healthy run are its start (a request to the cluster takes up to 35 s, and a first delivery may
 take 15 s) and its end (up to 60 s for the last deliveries, 3 s for statistics, and another request).
 """
-_LOOK_S: Final = 0.2
+_POLL_S: Final = 0.2
 _FAREWELL_S: Final = 5.0
 _LAST_WORK_S: Final = 0.5
 
@@ -134,14 +134,14 @@ class Child:
             raise self._worker_lost() from None
 
     def _receive(self, patience_s: float) -> _Asked | _Done | RunnerError | ConfigError:
-        looks = 0
-        while not self._ours.poll(_LOOK_S):
+        polls = 0
+        while not self._ours.poll(_POLL_S):
             if not self._process.is_alive() and not self._ours.poll():
                 raise self._worker_lost()
             # We count polls instead of reading a clock, because a clock also counts the time for which this process
             # itself stood still.
-            looks += 1
-            if looks * _LOOK_S > patience_s:
+            polls += 1
+            if polls * _POLL_S > patience_s:
                 self._process.kill()  # a stopped process ends only by this signal
                 raise WorkerLost(
                     f"the load process showed nothing for {patience_s:.0f} s and was killed; check whether it, or the "

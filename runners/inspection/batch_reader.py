@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from runners.clusters.topics.stored_topics import BrokerAddress
 from runners.errors import BrokerLost, GeneratorError, TargetRefused
-from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+from runners.inspection.record_batch import BatchSequence, MergedBatches, RecordBatch
 from runners.java_client.compiled import INSPECTOR, CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from runners.reporting import Say, silent
@@ -36,15 +36,15 @@ class ResponseNotRead(BrokerLost):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A part of a partition that is to be read.
+class FetchRange:
+    """A range of a partition that is to be read.
 
     Attributes:
         topic: The name of the topic.
         partition: The number of the partition.
         offset: The first batch to read is the one that holds this offset.
         end: Reading ends before this offset: no batch is read that begins here or later.
-        most_bytes: The highest number of bytes. A larger batch is read only if this part is the first part of the
+        most_bytes: The highest number of bytes. A larger batch is read only if this range is the first one of the
             request that has records.
     """
 
@@ -125,13 +125,13 @@ class BatchReader:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
-        """Send one request to a broker, and return what it has sent, in the order of `wanted`.
+    def fetch(self, broker: BrokerAddress, ranges: Sequence[FetchRange], most_bytes: int) -> list[FetchedBatches]:
+        """Send one request to a broker, and return what it has sent, in the order of `ranges`.
 
         Args:
             broker: The broker that leads the partitions.
-            wanted: The parts to read.
-            most_bytes: The highest number of bytes of all parts together. The first batch may be larger.
+            ranges: The ranges to read.
+            most_bytes: The highest number of bytes of all ranges together. The first batch may be larger.
 
         Raises:
             ResponseNotRead: The connection was closed before the response had come.
@@ -153,7 +153,7 @@ class BatchReader:
                         "end": each.end,
                         "most_bytes": each.most_bytes,
                     }
-                    for each in wanted
+                    for each in ranges
                 ],
             }
         )
@@ -161,7 +161,7 @@ class BatchReader:
             raise _refusal(answer, broker)
         self.received_bytes = int(answer["received_bytes"])
         found = {(each["topic"], each["partition"]): each for each in answer["partitions"]}
-        return [_fetched(found.get((each.topic, each.partition), {"error": "UNKNOWN"})) for each in wanted]
+        return [_fetched(found.get((each.topic, each.partition), {"error": "UNKNOWN"})) for each in ranges]
 
     def _answer(self, command: Message) -> Message:
         try:
@@ -194,7 +194,7 @@ def _fetched(message: Message) -> FetchedBatches:
             set_aside[reason] += 1
         else:
             usable.append(_batch(each))
-    merged = sum((_merged(each) for each in message["merged"]), Merged())
+    merged = sum((_merged(each) for each in message["merged"]), MergedBatches())
     return FetchedBatches(
         BatchSequence(tuple(usable), merged, dict(set_aside)),
         next_offset=batches[-1]["last_offset"] + 1 if batches else None,
@@ -233,5 +233,7 @@ def _batch(message: Mapping[str, Any]) -> RecordBatch:
     )
 
 
-def _merged(message: Mapping[str, Any]) -> Merged:
-    return Merged(message["batches"], 1, message["records"], message["bytes"], message["plain_bytes"], message["coded"])
+def _merged(message: Mapping[str, Any]) -> MergedBatches:
+    return MergedBatches(
+        message["batches"], 1, message["records"], message["bytes"], message["plain_bytes"], message["coded"]
+    )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from runners.clusters.topics.stored_topics import BrokerAddress, StoredPartition, StoredTopic
-from runners.inspection.batch_reader import FetchedBatches, ResponseNotRead, Wanted
+from runners.inspection.batch_reader import FetchedBatches, FetchRange, ResponseNotRead
 from runners.inspection.record_batch import BatchSequence
 
 LEAST_BYTES: Final = 1_000_000
@@ -41,7 +41,7 @@ class BatchFetcher(Protocol):
     def received_bytes(self) -> int:
         """The bytes that have been received so far."""
 
-    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
+    def fetch(self, broker: BrokerAddress, ranges: Sequence[FetchRange], most_bytes: int) -> list[FetchedBatches]:
         """Send one request to a broker; see `BatchReader.fetch`."""
 
 
@@ -118,8 +118,8 @@ class _Cursor:
     def most_bytes(self) -> int:
         return max(_ALONE_BYTES, self.share_bytes) if self.alone else self.share_bytes - self.spent_bytes
 
-    def part(self, most_bytes: int) -> Wanted:
-        return Wanted(self.topic, self.partition.number, self.offset, self.end, most_bytes)
+    def range_to_fetch(self, most_bytes: int) -> FetchRange:
+        return FetchRange(self.topic, self.partition.number, self.offset, self.end, most_bytes)
 
     def take(self, found: FetchedBatches) -> None:
         """Add the batches that a broker has sent, and choose the next offset to read."""
@@ -226,9 +226,9 @@ def _alone(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cu
 
 
 def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor], room_bytes: int) -> None:
-    parts = [each.part(max(1, min(each.most_bytes, room_bytes))) for each in cursors]
+    ranges = [each.range_to_fetch(max(1, min(each.most_bytes, room_bytes))) for each in cursors]
     try:
-        found = reader.fetch(leader, parts, room_bytes)
+        found = reader.fetch(leader, ranges, room_bytes)
     except ResponseNotRead:
         if len(cursors) == 1:
             cursors[0].done = True

@@ -59,7 +59,7 @@ class RecordBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedBatches:
     """Sizes of batches that were merged, as if their producers had waited longer; sums over all of them.
 
     Attributes:
@@ -102,7 +102,7 @@ class BatchSequence:
     """
 
     batches: tuple[RecordBatch, ...] = ()
-    merged: Merged = Merged()
+    merged: MergedBatches = MergedBatches()
     set_aside: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Self) -> Self:

@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 
 from runners.inspection.batch_sampling import BatchSample
-from runners.inspection.record_batch import UNCOMPRESSED, Merged, RecordBatch
+from runners.inspection.record_batch import UNCOMPRESSED, MergedBatches, RecordBatch
 
 _OUT_OF_ORDER_MS: Final = 1
 """Threads of one producer may create records in another order than they send them."""
@@ -96,7 +96,7 @@ class TopicTraffic:
     idempotent_ratio: float
     transactional_ratio: float
     coded_bytes: Mapping[str, int]
-    merged: Merged
+    merged: MergedBatches
     stored_records: int
     recent_records: int
     recent_records_read: int
@@ -138,7 +138,7 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
         idempotent_ratio=sum(each.producer_id is not None for each in batches) / len(batches),
         transactional_ratio=sum(each.transactional for each in batches) / len(batches),
         coded_bytes=_summed(each.coded_bytes for each in batches),
-        merged=sum((each.merged for each in sample.stretches.values()), Merged()),
+        merged=sum((each.merged for each in sample.stretches.values()), MergedBatches()),
         stored_records=sum(stored),
         recent_records=sample.topic.recent,
         recent_records_read=sum(

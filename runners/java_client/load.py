@@ -28,7 +28,7 @@ from runners.measurements.histogram import Histogram
 from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
-_LOOK_S: Final = 0.2
+_CHECK_S: Final = 0.2
 _COMPLAINTS_KEPT: Final = 200
 _COLLECTOR: Final = -1
 
@@ -222,7 +222,7 @@ class JavaLoad:
 
     def _next(self) -> Message:
         """Return the next message, after checking that the load can still give a measurement."""
-        while (message := self.jvm.next_message(_LOOK_S)) is None:
+        while (message := self.jvm.next_message(_CHECK_S)) is None:
             self._look()
         self._take(message)
         return message
@@ -234,13 +234,13 @@ class JavaLoad:
         if message["is"] == "refused":
             raise self._refused(message["kind"], message["because"])
         if "at_ns" in message:
-            self._pulse.look()
+            self._pulse.check()
         self._look()
 
     def _look(self) -> None:
         self.progress.add_complaints(self.jvm.complaints())
-        self.watchdog.look(self.progress, self.progress.waiting)
-        self.probe.sockets.look()
+        self.watchdog.check(self.progress, self.progress.waiting)
+        self.probe.sockets.sample()
 
     def _refused(self, kind: str, because: str) -> RunnerError:
         match kind:

@@ -19,9 +19,8 @@ from runners.clusters.topics.owned_topics import Topic
 from runners.errors import ByteBudgetExceeded, DeliveryFailed
 from runners.kafka_tools.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
 from runners.workload import Workload
-from search_spaces.client import ClientKind
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.translation.to_java import translate_to_java
+from search_spaces.translation.to_java import for_java
 
 _FILE_BYTES: Final = 16 * 1024 * 1024
 _MAX_LINES: Final = 200_000
@@ -124,7 +123,7 @@ def java_throughput(
             payload_file=write_lines(Path(folder) / "payload.txt", size, workload.seed),
             records_per_s=workload.rate_records_per_s,
             warmup_records=warmup,
-            properties=config.values if config.client.kind is ClientKind.JAVA else translate_to_java(config).properties,
+            properties=for_java(config).properties,
             heap_bytes=heap_bytes,
             timeout_s=seconds * _SLOWEST_SHARE + _SPARE_S,
         )

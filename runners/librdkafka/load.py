@@ -27,7 +27,7 @@ from runners.measurements.end_to_end import SampledDeliveries
 from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
-_LOOK_S: Final = 0.2
+_CHECK_S: Final = 0.2
 _LEAD_NS: Final = 5_000_000
 _PRIME_POLL_MS: Final = 50
 _LAST_REPORT_PATIENCE_S: Final = 3.0
@@ -139,8 +139,8 @@ class LibrdkafkaLoad:
         self.client.send(self.clock.now_ns(), 1)
         while not self.tally.done:
             self.client.drain(_PRIME_POLL_MS)
-            self.watchdog.look(self.tally, self.client.waiting())
-        self.watchdog.look(self.tally, self.client.waiting())
+            self.watchdog.check(self.tally, self.client.waiting())
+        self.watchdog.check(self.tally, self.client.waiting())
 
     def _pace(self, sender: Sender, rate_records_per_s: float, start_ns: int, over: threading.Event) -> None:
         self.clock.sleep_until(start_ns)
@@ -187,12 +187,12 @@ class LibrdkafkaLoad:
     def _next_snapshot(self, drain: Drain) -> CounterSnapshot:
         while True:
             with contextlib.suppress(queue.Empty):
-                snapshot = drain.snapshots.get(timeout=_LOOK_S)
+                snapshot = drain.snapshots.get(timeout=_CHECK_S)
                 self._read_reports(self._account)
                 self._check()
                 return snapshot
             self._check()
-            self.probe.sockets.look()
+            self.probe.sockets.sample()
 
     def _forget(self) -> None:
         self._account = SendAccount()
@@ -200,7 +200,7 @@ class LibrdkafkaLoad:
     def _check(self) -> None:
         if self._trouble:
             raise self._trouble[0]
-        self.watchdog.look(self.tally, self.client.waiting())
+        self.watchdog.check(self.tally, self.client.waiting())
 
     def _read_reports(self, account: SendAccount | None) -> None:
         while self.tally.statistics:
@@ -211,7 +211,7 @@ class LibrdkafkaLoad:
     def _flush(self, sender: Sender) -> None:
         """Wait until the client has delivered, or given up, every record."""
         sender.stop.set()
-        while not sender.ended.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
+        while not sender.ended.wait(_CHECK_S):  # a call in progress may hand over records that are not counted yet
             self._check()
         while self.client.waiting():
             self._check()

@@ -75,18 +75,18 @@ def boot_time_ns() -> int:
 
 @dataclass(slots=True)
 class Pulse:
-    """Finds out, at each call of `look`, whether this process stood still since the call before.
+    """Finds out, at each call of `check`, whether this process stood still since the call before.
 
     Attributes:
         now_ns: Returns the time, on a clock that also runs while the host sleeps.
         kernel_times: Returns the times that the kernel has counted.
-        demand_s: Returns for how many seconds the thread that calls `look` was on a core or waited for a core.
+        demand_s: Returns for how many seconds the thread that calls `check` was on a core or waited for a core.
     """
 
     now_ns: Callable[[], int] = boot_time_ns
     kernel_times: Callable[[], KernelTimes] = kernel_times
     demand_s: Callable[[], float] = demand_s
-    _looked_ns: int = field(init=False)
+    _checked_ns: int = field(init=False)
     _demanded_s: float = field(init=False)
     _counted_ns: int = field(init=False)
     _before: KernelTimes = field(init=False)
@@ -97,19 +97,19 @@ class Pulse:
         self.begin()
 
     def begin(self) -> None:
-        """Forget earlier readings, so that the next call of `look` covers the time from now on."""
+        """Forget earlier readings, so that the next call of `check` covers the time from now on."""
         self._before = self._counted = self.kernel_times()
-        self._looked_ns = self._counted_ns = self.now_ns()
+        self._checked_ns = self._counted_ns = self.now_ns()
         self._demanded_s = self.demand_s()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Raise an error if the process stood still since the last call. Call this a few times a second.
 
         Raises:
             LoadPaused: The process stood still for more than `LONGEST_GAP_S`.
         """
         now = self.now_ns()
-        gap_s, self._looked_ns = (now - self._looked_ns) / NS_PER_S, now
+        gap_s, self._checked_ns = (now - self._checked_ns) / NS_PER_S, now
         demanded_s = self.demand_s()
         in_gap_s, self._demanded_s = demanded_s - self._demanded_s, demanded_s
         if gap_s > LONGEST_GAP_S and not _was_busy(self._before, self.kernel_times(), gap_s, in_gap_s):

@@ -188,7 +188,7 @@ class Watchdog:
             pulse=pulse or Pulse(),
         )
 
-    def look(self, tally: DeliveryReport, waiting: int) -> None:
+    def check(self, tally: DeliveryReport, waiting: int) -> None:
         """Raise an error if missing deliveries, client errors or full disks make the measurement impossible.
 
         Args:
@@ -203,7 +203,7 @@ class Watchdog:
             DiskTooFull: A local broker's disk is nearly full.
             LoadPaused: This process stood still.
         """
-        self.pulse.look()  # first, because deliveries seem to be missing after a pause
+        self.pulse.check()  # first, because deliveries seem to be missing after a pause
         self._check_errors(tally)
         self._check_deliveries(tally, waiting)
         self._check_disk()

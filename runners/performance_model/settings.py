@@ -85,8 +85,14 @@ def _remembered(
 
 
 def _read(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
-    if force.client.kind is ClientKind.JAVA:
-        return _read_java(force, value_bytes, key_bytes, partitions)
+    match force.client.kind:
+        case ClientKind.LIBRDKAFKA:
+            return _read_librdkafka(force, value_bytes, key_bytes, partitions)
+        case ClientKind.JAVA:
+            return _read_java(force, value_bytes, key_bytes, partitions)
+
+
+def _read_librdkafka(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     # Other partitioners send all records without a key to one partition.
     scatters = force.text("partitioner") in RANDOM_PARTITIONERS
     sticks = not key_bytes and scatters

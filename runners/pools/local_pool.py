@@ -13,7 +13,7 @@ from typing import Final
 
 from runners.load.isolated import end_reused_processes
 from runners.measurements.measurement import Window
-from runners.pools.pool import Done, Job, Underway, WorkerReport, produce, runner_of, whoami
+from runners.pools.pool import Done, Job, RunningJob, WorkerReport, produce, runner_of, whoami
 from runners.pools.producers import share
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
@@ -41,8 +41,8 @@ class LocalPool:
             capacity: Number of jobs that may run at the same time.
         """
         self.capacity = capacity
-        self._messages: queue.SimpleQueue[tuple[Underway, int, Window | WorkerReport]] = queue.SimpleQueue()
-        self._running: list[Underway] = []
+        self._messages: queue.SimpleQueue[tuple[RunningJob, int, Window | WorkerReport]] = queue.SimpleQueue()
+        self._running: list[RunningJob] = []
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
 
@@ -54,22 +54,22 @@ class LocalPool:
         """
         if len(self._running) >= self.capacity:
             raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
-        underway = Underway(job, watch)
-        self._running.append(underway)
-        self._begin(underway)
+        running = RunningJob(job, watch)
+        self._running.append(running)
+        self._begin(running)
 
     def next_done(self) -> Done | None:
         """Wait until the next job ends; return None if no job is running."""
         while self._running:
-            underway, producer, message = self._messages.get()
-            underway.take(producer, message)
-            if not underway.over:
+            running, producer, message = self._messages.get()
+            running.take(producer, message)
+            if not running.over:
                 continue
-            if underway.repeatable:
-                self._begin(underway)
+            if running.repeatable:
+                self._begin(running)
                 continue
-            self._running.remove(underway)
-            return underway.done(whoami())
+            self._running.remove(running)
+            return running.done(whoami())
         return None
 
     def close(self) -> None:
@@ -90,10 +90,10 @@ class LocalPool:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         return self._threads
 
-    def _begin(self, underway: Underway) -> None:
+    def _begin(self, running: RunningJob) -> None:
         stop = threading.Event()
-        underway.begin(stop.set)
-        job = underway.job
+        running.begin(stop.set)
+        job = running.job
         count = len(job.runners)
         wait_s = job.wait_s(_LEAD_S)
         begin_unix_s = time.time() + wait_s
@@ -101,7 +101,7 @@ class LocalPool:
             thread = threading.Thread(
                 target=self._run_producer,
                 args=(
-                    underway,
+                    running,
                     producer,
                     runner_of(job, producer, begin_unix_s, wait_s),
                     job.config,
@@ -116,7 +116,7 @@ class LocalPool:
 
     def _run_producer(
         self,
-        underway: Underway,
+        running: RunningJob,
         producer: int,
         runner: Runner,
         config: ProducerConfig,
@@ -129,9 +129,9 @@ class LocalPool:
             return stop.is_set()
 
         report = produce(
-            runner, config, workload, lambda window: self._messages.put((underway, producer, window)), stopped
+            runner, config, workload, lambda window: self._messages.put((running, producer, window)), stopped
         )
-        self._messages.put((underway, producer, report))
+        self._messages.put((running, producer, report))
 
 
 class _PoolClosed(Exception):

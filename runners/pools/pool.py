@@ -246,7 +246,7 @@ def _sent_bytes(outcome: Outcome) -> int | None:
     return 0 if isinstance(outcome, ConfigError) else outcome.sent_bytes  # a config is refused before a record is sent
 
 
-class Underway:
+class RunningJob:
     """A running job: its attempts, and the windows and reports that its producers have sent.
 
     Attributes:

@@ -25,7 +25,7 @@ from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_un
 from runners.host_processes.child import PATIENCE_S
 from runners.measurements.measurement import Window
 from runners.pools.placement import ANYWHERE, Placement
-from runners.pools.pool import Done, Job, Pool, Underway, WorkerReport, runner_of
+from runners.pools.pool import Done, Job, Pool, RunningJob, WorkerReport, runner_of
 from runners.pools.producers import share
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_consumers import RayConsumerHost
@@ -35,7 +35,7 @@ from runners.pools.ray_session import hold, own_ray, running_ray
 from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
 
-_LOOK_S: Final = 0.2
+_CHECK_S: Final = 0.2
 _PATIENCE_S: Final = PATIENCE_S + 60.0
 """Longest time in seconds without a message of a worker. The worker itself notices sooner that its load process hangs.
 """
@@ -113,11 +113,11 @@ class RayPool(Pool):
     def submit(self, job: Job, watch: Watch = go_on) -> None:
         if len(job.runners) > self._producers:
             raise ValueError(f"a job may have at most {self._producers} producers, but has {len(job.runners)}")
-        free = next((slot for slot in self._slots if slot.underway is None), None)
+        free = next((slot for slot in self._slots if slot.running is None), None)
         if free is None:
             raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
-        free.underway = Underway(job, watch)
-        self._begin(free, free.underway)
+        free.running = RunningJob(job, watch)
+        self._begin(free, free.running)
 
     @override
     def next_done(self) -> Done | None:
@@ -125,9 +125,9 @@ class RayPool(Pool):
             began = time.monotonic()
             # Each wait is short, because signals are not handled during a wait.
             with signals_unwrapped():
-                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
+                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_CHECK_S)
             # If this process itself stood still, the workers were not silent for all that time.
-            waited_s = min(time.monotonic() - began, _LOOK_S)
+            waited_s = min(time.monotonic() - began, _CHECK_S)
             for stream, slot, number in streams:
                 message = None
                 if any(stream is each for each in ready):
@@ -143,11 +143,11 @@ class RayPool(Pool):
     def close(self) -> None:
         self._stack.close()
 
-    def _begin(self, slot: "_Slot", underway: Underway) -> None:
+    def _begin(self, slot: "_Slot", running: RunningJob) -> None:
         self._runs += 1
         run = self._runs
-        count = len(underway.job.runners)
-        placement = underway.job.placement
+        count = len(running.job.runners)
+        placement = running.job.placement
         # Ray on this host has room for the largest job, whose workers are kept.
         slot.crew.complete(placement.zones_of_workers(self._producers if self._own else count))
         if count > 1:
@@ -162,9 +162,9 @@ class RayPool(Pool):
             for worker in workers:
                 worker.actor.stop.options(concurrency_group="control").remote(run)
 
-        underway.begin(stop)
-        job = underway.job
-        if underway.attempts > 1:
+        running.begin(stop)
+        job = running.job
+        if running.attempts > 1:
             time.sleep(_SETTLE_S)  # until then, lost producers may send records that the new consumers must not read
         wait_s = job.wait_s(_LEAD_S)
         begin_unix_s = time.time() + wait_s
@@ -181,8 +181,8 @@ class RayPool(Pool):
 
     def _report_if_hung(self, slot: "_Slot", number: int) -> WorkerReport | None:
         """Kill a producer's worker that has been silent for too long, and return the report in its place."""
-        assert slot.underway is not None
-        patience_s = self._patience_s + slot.underway.job.config.linger_ms / 1e3
+        assert slot.running is not None
+        patience_s = self._patience_s + slot.running.job.config.linger_ms / 1e3
         if slot.silent_s[number] <= patience_s:
             return None
         if self._own:
@@ -196,16 +196,16 @@ class RayPool(Pool):
             del slot.streams[number]
             if isinstance(message.outcome, ConsumersLost):
                 slot.crew.lose(len(slot.crew.workers) - 1)
-        underway = slot.underway
-        assert underway is not None
-        underway.take(number, message)
-        if not underway.over:
+        running = slot.running
+        assert running is not None
+        running.take(number, message)
+        if not running.over:
             return None
-        if underway.repeatable:
-            self._begin(slot, underway)
+        if running.repeatable:
+            self._begin(slot, running)
             return None
-        slot.underway = None
-        return underway.done(", ".join(self._workers_of(slot, underway.job)))
+        slot.running = None
+        return running.done(", ".join(self._workers_of(slot, running.job)))
 
     def _workers_of(self, slot: "_Slot", job: Job) -> Iterator[str]:
         """Yield the names of the workers that ran a job."""
@@ -251,13 +251,13 @@ class _Slot:
         crew: The Ray workers of this slot.
         streams: Streams of messages from the running producers, by the producer's number.
         silent_s: For how many seconds each producer has sent no message, by the producer's number.
-        underway: The running job; None if the workers are free.
+        running: The running job; None if the workers are free.
     """
 
     crew: RayCrew
     streams: dict[int, Any] = field(default_factory=dict)
     silent_s: dict[int, float] = field(default_factory=dict)
-    underway: Underway | None = None
+    running: RunningJob | None = None
 
 
 def _kill_tree(pid: int) -> None:

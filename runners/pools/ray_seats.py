@@ -14,7 +14,7 @@ from runners.errors import RayUnfit
 from runners.pools.ray_cluster import RayCluster, check_alike, check_here, facts_here, resource_of
 from runners.reporting import Say, counted
 
-_LOOK_S: Final = 0.2
+_CHECK_S: Final = 0.2
 _TRY_S: Final = 5.0
 _ANSWER_S: Final = 120.0
 _TINY: Final = 0.001
@@ -194,7 +194,7 @@ class Seats:
         bundles = [{"CPU": 1.0} | ({} if zone is None else {resource_of(zone): _TINY}) for zone in zones]
         group = self.ray.util.placement_group(bundles, strategy="STRICT_SPREAD" if strict else "SPREAD")
         # Each wait is short, because signals are not handled during a wait.
-        while not group.wait(_LOOK_S):
+        while not group.wait(_CHECK_S):
             if time.monotonic() >= deadline:
                 self.release(group)
                 return None
@@ -216,7 +216,7 @@ class Seats:
                 "suitable nodes, or change what the study needs (placement, consumer_zone, producers)"
             )
         self._tell_once(f"waiting up to {self.cluster.wait_s:g} s for the Ray cluster: {lack}")
-        time.sleep(_LOOK_S)
+        time.sleep(_CHECK_S)
 
     def _tell_once(self, sentence: str) -> None:
         if sentence not in self._told:

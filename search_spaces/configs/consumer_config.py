@@ -57,8 +57,14 @@ def consumer_values(mapping: Mapping[str, Value], client: Client | None = None) 
         InvalidValue: A property does not accept its value.
         ConflictingSpellings: A property is given under two names with different values.
     """
-    if client is not None and client.kind is ClientKind.JAVA:
-        return _java_values(mapping)
+    match (client or librdkafka()).kind:
+        case ClientKind.LIBRDKAFKA:
+            return _librdkafka_values(mapping)
+        case ClientKind.JAVA:
+            return _java_values(mapping)
+
+
+def _librdkafka_values(mapping: Mapping[str, Value]) -> dict[str, str]:
     catalogue = librdkafka().catalogue
     given = CanonicalValues()
     for spelling, value in mapping.items():

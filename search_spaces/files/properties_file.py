@@ -158,7 +158,7 @@ def format_ascii_properties(entries: Mapping[str, str]) -> str:
 
 def _escaped_units(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from search_spaces.client import Client, ClientKind, InForce
+from search_spaces.client import Client, InForce
 from search_spaces.configs.transactions import transactions
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
 from search_spaces.files.java_file import LIKENESS
@@ -104,7 +104,7 @@ def _unknown(client: Client, name: str) -> LintFinding:
     hint, near = client.catalogue.hints.get(name, ""), client.catalogue.nearest(name)
     what = f"{client.label} has no such property"
     advice = hint or (f"did you mean {' or '.join(near)}?" if near else "")
-    if client.kind is ClientKind.LIBRDKAFKA:
+    if client.refuses_unknown:
         try:
             client.catalogue.find(name)
         except MisplacedProperty as error:

@@ -115,10 +115,12 @@ def translate_to_java(
 
 def for_java(config: ProducerConfig) -> Translation:
     """Return a config of either client for the Java producer: as it is if it is for Java, and else translated."""
-    if config.client.kind is not ClientKind.JAVA:
-        return translate_to_java(config)
-    properties = {name: shown_value(name, value) for name, value in config.values.items()}
-    return Translation(properties, (), (), MEASURED)
+    match config.client.kind:
+        case ClientKind.LIBRDKAFKA:
+            return translate_to_java(config)
+        case ClientKind.JAVA:
+            properties = {name: shown_value(name, value) for name, value in config.values.items()}
+            return Translation(properties, (), (), MEASURED)
 
 
 def _system_default(socket_bytes: str) -> str:

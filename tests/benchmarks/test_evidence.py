@@ -9,7 +9,7 @@ from runpy import run_module
 import pytest
 
 from benchmarks.__main__ import PROGRAMS
-from benchmarks.evidence import END, PAGES, commands, page_of, with_result
+from benchmarks.evidence import END, PAGES, commands, page_of, print_goal, with_result
 
 COMMANDS = commands()
 
@@ -92,3 +92,12 @@ def test_a_benchmark_refuses_bad_options_before_it_measures(words: tuple[str, ..
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.returncode == 2
     assert message in run.stderr
+
+
+def test_a_goal_is_met_below_it_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert print_goal("growth", 7.84, 20, "MB")
+    assert not print_goal("p99", 100, 100, "ms")
+    assert capsys.readouterr().out.splitlines() == [
+        "- growth: 7.84 MB (goal: under 20 MB: met)",
+        "- p99: 100 ms (goal: under 100 ms: missed)",
+    ]

@@ -27,7 +27,7 @@ from tuner.model.trial import Kind
 from tuner.results.study_results import StudyResults
 from tuner.service.answers.query import ResultQuery
 from tuner.service.answers.responder import Responder
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.tracking import MlflowMirror
 
 _DRAWING_S = 5.0

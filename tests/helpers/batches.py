@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from runners.clusters.topics.stored_topics import BrokerAddress, StoredPartition, StoredTopic
 from runners.inspection.batch_sampling import BatchSample
-from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+from runners.inspection.record_batch import BatchSequence, MergedBatches, RecordBatch
 
 BROKER = BrokerAddress(1, "127.0.0.1", 9092)
 HEADER_BYTES = 61
@@ -92,10 +92,12 @@ def stored(*offsets: tuple[int, int], name: str = "orders", recent: int | None =
     return StoredTopic(name, tuple(partitions))
 
 
-def sample_of(*stretches: Sequence[RecordBatch], merged: Merged | None = None, name: str = "orders") -> BatchSample:
+def sample_of(
+    *stretches: Sequence[RecordBatch], merged: MergedBatches | None = None, name: str = "orders"
+) -> BatchSample:
     """Return a sample with a partition for each sequence of batches; the first partition has `merged`."""
     found = {
-        number: BatchSequence(tuple(batches), (merged if merged and not number else None) or Merged())
+        number: BatchSequence(tuple(batches), (merged if merged and not number else None) or MergedBatches())
         for number, batches in enumerate(stretches)
     }
     ends = [(0, max(1, sum(each.records for each in batches))) for batches in stretches]

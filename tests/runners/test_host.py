@@ -192,7 +192,7 @@ def test_a_receiver_that_does_not_read_is_seen_on_a_real_connection() -> None:
                 try:
                     client.send(bytes(1 << 20))
                 except BlockingIOError:
-                    times.look()
+                    times.sample()
                 by_connection = times.held_back()
                 assert by_connection is not None
                 own = by_connection.get((client.fileno(), str(client.getpeername())), HeldBack())

@@ -25,7 +25,7 @@ from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import load_results
 from tuner.service.answers.query import ResultQuery
 from tuner.service.answers.responder import Responder
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.sqlite import FolderStorage
 from tuner.study_file import parse_study, read_study_file
 

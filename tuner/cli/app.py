@@ -162,7 +162,7 @@ def _root(
     if server is not None:
         os.environ[_SERVER] = server
     if storage is not None:
-        from tuner.storage.home import STORAGE_VARIABLE
+        from tuner.storage.locations import STORAGE_VARIABLE
 
         os.environ[STORAGE_VARIABLE] = storage  # the processes that we start read it there, too
 
@@ -232,7 +232,7 @@ def _has_working_folder() -> bool:
 
 
 def _file_error(error: OSError) -> str:
-    from tuner.storage.home import ROOT_VARIABLE, studies_root
+    from tuner.storage.locations import ROOT_VARIABLE, studies_root
 
     what = "the disk, or the file that the output goes to," if error.filename is None else error.filename
     studies = error.filename is not None and studies_root() in (path := Path(str(error.filename)), *path.parents)

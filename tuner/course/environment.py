@@ -129,7 +129,7 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
             "place of the loads": (facts.get(LOADS_RUN_ON),) * 2,
             "client": (facts.get(CLIENT_VERSION),) * 2,
             "broker's version": (facts.get(BROKER_VERSION),) * 2,
-            **{f"cluster id of target {place}": (each, each) for place, each in enumerate(ids, 1)},
+            **{f"cluster id of target {number}": (each, each) for number, each in enumerate(ids, 1)},
         }
 
     ours, theirs = of(now), of(on_record)
@@ -142,7 +142,11 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
 
 def _client_version(client: Client) -> str:
     """Return name and version of the client library that is measured."""
-    return f"librdkafka {capi.version()}" if client.kind is ClientKind.LIBRDKAFKA else f"kafka-clients {client.version}"
+    match client.kind:
+        case ClientKind.LIBRDKAFKA:
+            return f"librdkafka {capi.version()}"
+        case ClientKind.JAVA:
+            return f"kafka-clients {client.version}"
 
 
 def machine_name() -> str | None:

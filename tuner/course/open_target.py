@@ -94,14 +94,16 @@ class OpenTarget:
             WorkloadRefused: The client has no load generator of this name.
         """
         client = client or self.client
-        if client.kind is ClientKind.LIBRDKAFKA:
-            return LibrdkafkaRunner(self.cluster, topic, generator, limits)
-        if generator != "native":
-            raise WorkloadRefused(
-                f"the load generator {generator} needs the client librdkafka, but the client is {client.label}; "
-                "leave the generator out"
-            )
-        return JavaRunner(self.cluster, topic, limits)
+        match client.kind:
+            case ClientKind.LIBRDKAFKA:
+                return LibrdkafkaRunner(self.cluster, topic, generator, limits)
+            case ClientKind.JAVA:
+                if generator != "native":
+                    raise WorkloadRefused(
+                        f"the load generator {generator} needs the client librdkafka, but the client is "
+                        f"{client.label}; leave the generator out"
+                    )
+                return JavaRunner(self.cluster, topic, limits)
 
     def runner(self, generator: str = "native", limits: Limits = DEFAULT_LIMITS) -> Runner:
         """Return a runner that takes a topic for each config, and measures the config in a separate process.

@@ -159,8 +159,8 @@ def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for section, value in identity.items():
         if section == "target":
-            for place, target in enumerate(value):
-                found |= {f"target{f's[{place}]' if place else ''}.{key}": each for key, each in target.items()}
+            for index, target in enumerate(value):
+                found |= {f"target{f's[{index}]' if index else ''}.{key}": each for key, each in target.items()}
         elif section == "workload":
             for key, each in value.items():
                 if key in ("saturate", "paced"):

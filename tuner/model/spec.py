@@ -366,6 +366,8 @@ class StudySpec:
         executor: Where benchmarks run.
         ray: The Ray cluster; if it has no address, Ray is started on this host.
         placement: The zones of the Ray cluster in which a trial's producers and consumers run.
+        rates_records_per_s: The fixed rate of the paced phase by record size, if the study measures like another study
+            and keeps its rates. For any other record size, `workload` says how the rate is chosen.
     """
 
     name: str
@@ -384,6 +386,7 @@ class StudySpec:
     executor: Executor = Executor.RAY
     ray: RaySpec = RaySpec()
     placement: Placement = ANYWHERE
+    rates_records_per_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def client(self) -> Client:

@@ -23,7 +23,7 @@ from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.inspection.topic_savings import Inspection, best_codec
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.modelled import Interval
+from tuner.prediction.intervals import Interval
 from tuner.prediction.predicting import estimate, reasons_not_covered
 
 _TRIED: Final = 200

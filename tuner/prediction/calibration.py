@@ -228,8 +228,8 @@ class _Data:
     @classmethod
     def of(cls, observations: Sequence[Observation]) -> "_Data":
         values = [
-            (place, name, log(value))
-            for place, each in enumerate(observations)
+            (index, name, log(value))
+            for index, each in enumerate(observations)
             for name, value in each.values.items()
             if name in FITTED
         ]

@@ -68,14 +68,14 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     found = {}
     for metric, fitted in FITTED.items():
         noise = fitted.repeat_sd_log
-        places = [place for place, each in enumerate(observations) if metric in each.values]
-        if not places:
+        indices = [index for index, each in enumerate(observations) if metric in each.values]
+        if not indices:
             continue
         logs = np.array(
-            [log(observations[place].values[metric] / getattr(modelled[place], metric)) for place in places]
+            [log(observations[index].values[metric] / getattr(modelled[index], metric)) for index in indices]
         )
         process = GaussianProcess.fitted(
-            np.stack([points[place] for place in places]),
+            np.stack([points[index] for index in indices]),
             _GROUPS,
             damp_outliers(metric, logs),
             np.full(len(logs), noise),

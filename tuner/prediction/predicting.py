@@ -12,8 +12,8 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import waits_for
+from tuner.prediction.intervals import Interval, Modelled
 from tuner.prediction.metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE
-from tuner.prediction.modelled import Interval, Modelled
 from tuner.prediction.observations import Observation
 
 AT_FULL_SPEED: Final = ("records_per_s", "mb_per_s", BATCHES, WIRE, *CPU)

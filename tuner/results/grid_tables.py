@@ -128,13 +128,13 @@ def _table(
     numbers: Sequence[Mapping[str, float]],
 ) -> GridTable:
     row_knob, column_knob = pair
-    places: dict[tuple[str, str], list[int]] = {}
-    for place in range(len(configs)):
-        key = (texts[row_knob][place], texts[column_knob][place] if column_knob else "")
-        places.setdefault(key, []).append(place)
+    indices: dict[tuple[str, str], list[int]] = {}
+    for index in range(len(configs)):
+        key = (texts[row_knob][index], texts[column_knob][index] if column_knob else "")
+        indices.setdefault(key, []).append(index)
     cells = {
-        key: _cell(metric, [configs[place] for place in among], [numbers[place] for place in among])
-        for key, among in places.items()
+        key: _cell(metric, [configs[index] for index in among], [numbers[index] for index in among])
+        for key, among in indices.items()
     }
     return GridTable(
         metric=metric,

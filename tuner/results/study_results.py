@@ -39,7 +39,7 @@ from tuner.results.changed_constraints import judge_again, own_constraint
 from tuner.results.estimates import Estimates
 from tuner.results.fronts import fronts, may_be_on_front, volumes
 from tuner.storage.bodies import undamaged
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"

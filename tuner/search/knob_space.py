@@ -115,8 +115,8 @@ class KnobSpace:
             for index, (parameter, axis) in enumerate(zip(self.space.parameters, self.axes, strict=True))
         ]
         found = []
-        for place in range(len(rows)):
-            values = {**fixed, **{name: text for name, texts in columns if (text := texts[place])}}
+        for position in range(len(rows)):
+            values = {**fixed, **{name: text for name, texts in columns if (text := texts[position])}}
             adjusted = client.bounds.adjusted(client.in_force(values), sizes)
             found.append(client.in_force({**values, **adjusted}))
         return found

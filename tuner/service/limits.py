@@ -42,7 +42,7 @@ class LimitsSection(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
+class LimitedValue:
     """A value of a submitted study that the service has changed.
 
     Attributes:
@@ -60,7 +60,7 @@ class Limited:
 
 def limited(
     spec: StudySpec, limits: LimitsSection, written: Mapping[KeyPath, str]
-) -> tuple[StudySpec, tuple[Limited, ...]]:
+) -> tuple[StudySpec, tuple[LimitedValue, ...]]:
     """Return a submitted study with all values within the operator's limits, and the values that were changed.
 
     Args:
@@ -69,11 +69,11 @@ def limited(
         written: The text in the study file, such as `${NAME}`, of each value that came from an environment variable.
             It is shown instead of the value.
     """
-    changes: list[Limited] = []
+    changes: list[LimitedValue] = []
 
     def note(key: str, how: str, asked: str, used: str, why: str) -> None:
         shown = one_line(written.get(tuple(key.split(".")), asked))
-        changes.append(Limited(key, f"was {how} from {shown} to {used}, {why}"))
+        changes.append(LimitedValue(key, f"was {how} from {shown} to {used}, {why}"))
 
     def most(key: str, asked: Number, limit: Number, unit: str = "") -> Number:
         if _bound(asked) <= _bound(limit):
@@ -120,7 +120,7 @@ def limited(
     return inside, tuple(changes)
 
 
-def limited_json(changes: Iterable[Limited]) -> list[dict[str, str]]:
+def limited_json(changes: Iterable[LimitedValue]) -> list[dict[str, str]]:
     """Return the changed values as JSON values, for the response to the client that submitted the study."""
     return [{"key": each.key, "detail": each.detail} for each in changes]
 

@@ -21,9 +21,9 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import RESULTS_FILE, STUDY_FILE, SUBMITTED_FILE
 from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
-from tuner.service.limits import Limited, limited
+from tuner.service.limits import LimitedValue, limited
 from tuner.service.queue.job import QueuedJob, Submission
-from tuner.storage.home import shared_url
+from tuner.storage.locations import shared_url
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
 from tuner.study_file.loading import STUDY_FORM
@@ -38,7 +38,7 @@ _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 def submission_of(
     text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = "", *, searched: bool = True
-) -> tuple[Submission, tuple[Limited, ...]]:
+) -> tuple[Submission, tuple[LimitedValue, ...]]:
     """Check a submitted study file.
 
     Returns:
@@ -62,7 +62,7 @@ def submission_of(
 
 def spec_of(
     text: str, config: ServiceConfig, environ: Mapping[str, str], *, searched: bool = True
-) -> tuple[StudySpec, tuple[Limited, ...]]:
+) -> tuple[StudySpec, tuple[LimitedValue, ...]]:
     """Read a submitted file. The arguments are those of `submission_of`.
 
     Returns:
@@ -156,7 +156,7 @@ def _reads_as(text: str, value: object) -> bool:
 
 def _read(
     text: str, config: ServiceConfig, environ: Mapping[str, str], *, searched: bool
-) -> tuple[StudySpec, tuple[str, ...], Plain, tuple[Limited, ...]]:
+) -> tuple[StudySpec, tuple[str, ...], Plain, tuple[LimitedValue, ...]]:
     problems = Problems(ORIGIN)
     value = read_yaml(text, problems)
     replaced, names = _with_targets(value, config, problems)

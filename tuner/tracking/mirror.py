@@ -15,7 +15,7 @@ from tuner.model.errors import StorageUnreachable, StudyError
 from tuner.model.facts import FINISHED_AT, IN_MLFLOW
 from tuner.model.progress import StudyState, state_of
 from tuner.model.spec import TrackingSpec
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, reason

@@ -13,7 +13,7 @@ from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import Goal, goals_of
 from tuner.model.spec import TrackingSpec
 from tuner.model.study_files import RECOMMENDED
-from tuner.storage.home import studies_root
+from tuner.storage.locations import studies_root
 from tuner.tracking import tags
 from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, read_from, runs_of
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from runners.clusters.topics.stored_topics import BrokerAddress, StoredTopic
-from runners.inspection.batch_reader import FetchedBatches, ResponseNotRead, Wanted
+from runners.inspection.batch_reader import FetchedBatches, FetchRange, ResponseNotRead
 from runners.inspection.batch_sampling import BatchSample, SampleLimits, sample_batches
 from runners.inspection.record_batch import BatchSequence, RecordBatch
 from tests.helpers.batches import batch, stored
@@ -33,14 +33,14 @@ class LogReader:
     requests: int = 0
     largest_bytes: int = 0
 
-    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
+    def fetch(self, broker: BrokerAddress, ranges: Sequence[FetchRange], most_bytes: int) -> list[FetchedBatches]:
         found, left = [], most_bytes
-        for part in wanted:
+        for asked in ranges:
             taken: list[RecordBatch] = []
-            room = min(part.most_bytes, left)
-            for each in self.logs[part.topic, part.partition]:
+            room = min(asked.most_bytes, left)
+            for each in self.logs[asked.topic, asked.partition]:
                 first_of_all = left == most_bytes and not taken
-                if part.offset <= each.last_offset and each.base_offset < part.end:
+                if asked.offset <= each.last_offset and each.base_offset < asked.end:
                     if each.bytes > room and not first_of_all:
                         break
                     taken.append(each)
@@ -128,8 +128,8 @@ def test_two_hundred_topics_within_twenty_megabytes(size: int) -> None:
 
 def test_what_a_partition_answers_is_kept() -> None:
     class Moved(LogReader):
-        def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
-            return [FetchedBatches(error="NOT_LEADER_OR_FOLLOWER") for _ in wanted]
+        def fetch(self, broker: BrokerAddress, ranges: Sequence[FetchRange], most_bytes: int) -> list[FetchedBatches]:
+            return [FetchedBatches(error="NOT_LEADER_OR_FOLLOWER") for _ in ranges]
 
     (found,) = sample_batches(Moved({}, MB), [stored((0, 10))], SampleLimits(100, 5 * MB))
     assert found.unread == {0: "NOT_LEADER_OR_FOLLOWER"}

@@ -5,7 +5,7 @@ from dataclasses import astuple
 
 import pytest
 
-from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+from runners.inspection.record_batch import BatchSequence, MergedBatches, RecordBatch
 from runners.inspection.topic_traffic import Spread, TopicTraffic, traffic_of
 from tests.helpers.batches import arrivals, batch, batch_of, batched, sample_of
 
@@ -85,10 +85,10 @@ def test_a_topic_without_usable_batches_has_no_figures() -> None:
 
 
 def test_stretches_and_merged_batches_add_up() -> None:
-    one = BatchSequence((batch(),), Merged(2, 1, 3, 4, 5, {"lz4": 6}), {"control": 1})
+    one = BatchSequence((batch(),), MergedBatches(2, 1, 3, 4, 5, {"lz4": 6}), {"control": 1})
     both = one + BatchSequence(
-        (batch(records=2),), Merged(10, 2, 30, 40, 50, {"lz4": 60}), {"control": 1, "damaged": 2}
+        (batch(records=2),), MergedBatches(10, 2, 30, 40, 50, {"lz4": 60}), {"control": 1, "damaged": 2}
     )
     assert [each.records for each in both.batches] == [1, 2]
-    assert both.merged == Merged(12, 3, 33, 44, 55, {"lz4": 66})
+    assert both.merged == MergedBatches(12, 3, 33, 44, 55, {"lz4": 66})
     assert both.set_aside == {"control": 2, "damaged": 2}

@@ -24,13 +24,13 @@ class Host:
     def after(
         self, seconds: float, *, waited_s: float = 0.0, cores_s: float | None = None, demand_s: float = 0.0
     ) -> None:
-        """Let time pass, and look; by default no thread of ours waits, and the kernel counts the time of all cores."""
+        """Let time pass, and check; by default no thread of ours waits, and the kernel counts the time of all cores."""
         self.at_ns += int(seconds * NS_PER_S)
         self.demand_s += demand_s
         cores_s = CORES * seconds if cores_s is None else cores_s
         waits = {**self.counted.waited_s, 2: self.counted.waited_s[2] + waited_s}
         self.counted = replace(self.counted, waited_s=waits, cores_s=self.counted.cores_s + cores_s)
-        self.pulse.look()
+        self.pulse.check()
 
 
 @pytest.mark.parametrize("busy", [0.0, 1.0])

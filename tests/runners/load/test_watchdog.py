@@ -29,9 +29,9 @@ class Watched:
         self.dog = Watchdog(self.clock, stall_patience_s=PATIENCE_S, **more)  # type: ignore[arg-type]
 
     def after(self, seconds: float, waiting: int = 1) -> None:
-        """Let time pass and let the watchdog look."""
+        """Let time pass and let the watchdog check."""
         self.clock.at_ns += int(seconds * NS_PER_S)
-        self.dog.look(self.tally, waiting)
+        self.dog.check(self.tally, waiting)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_waiting_for_linger_ms_is_no_outage() -> None:
     clock, tally = MovedClock(at_ns=NS_PER_S, step_ns=0), Tally()
     config = ProducerConfig.parse({"linger.ms": 5_000})
     dog = Watchdog.for_run(RunningCluster("existing", {}), DEFAULT_LIMITS, config, clock)
-    dog.look(tally, 1)
+    dog.check(tally, 1)
     tally.add_complaint("_TRANSPORT: connect to the first of two addresses refused")
     clock.at_ns += 4 * NS_PER_S
-    dog.look(tally, 1)
+    dog.check(tally, 1)
     clock.at_ns += 5 * NS_PER_S
     with pytest.raises(BrokerLost, match="no deliveries came for 9 s"):
-        dog.look(tally, 1)
+        dog.check(tally, 1)
 
 
 def test_a_complaint_from_before_the_last_delivery_is_forgotten() -> None:

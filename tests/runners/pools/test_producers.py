@@ -5,7 +5,7 @@ import pytest
 from runners.errors import BrokerLost, ByteBudgetExceeded, GeneratorError, WorkerLost
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement, Window
-from runners.pools.pool import Job, Underway, WorkerReport, produce
+from runners.pools.pool import Job, RunningJob, WorkerReport, produce
 from runners.runner import Runner, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from tests.helpers.children import Failing
@@ -15,48 +15,48 @@ from tests.runners.pools.pool_runners import CONFIG, WORKLOAD
 TWO = Job("a key", (SimulatedRunner(), SimulatedRunner()), CONFIG, WORKLOAD)
 
 
-def begun(watched: list[Window] | None = None) -> Underway:
+def begun(watched: list[Window] | None = None) -> RunningJob:
     def watch(window: Window) -> WatchDecision:
         assert watched is not None
         watched.append(window)
         return WatchDecision.GO_ON
 
-    underway = Underway(TWO, go_on if watched is None else watch)
-    underway.begin(lambda: None)
-    return underway
+    running = RunningJob(TWO, go_on if watched is None else watch)
+    running.begin(lambda: None)
+    return running
 
 
 @pytest.mark.parametrize(("apart_s", "warns"), [(0.0, False), (0.1, False), (0.11, True)])
 def test_producers_that_began_apart_give_a_warning(apart_s: float, warns: bool) -> None:
-    underway = begun()
-    underway.take(0, WorkerReport(measurement(), 100.0))
-    underway.take(1, WorkerReport(measurement(), 100.0 + apart_s))
-    assert underway.over
-    outcome = underway.done("me").outcome
+    running = begun()
+    running.take(0, WorkerReport(measurement(), 100.0))
+    running.take(1, WorkerReport(measurement(), 100.0 + apart_s))
+    assert running.over
+    outcome = running.done("me").outcome
     assert isinstance(outcome, Measurement)
     assert any("the producers began 0.11 s apart" in each for each in outcome.warnings) == warns
 
 
 def test_producers_that_began_far_apart_are_measured_again_and_then_give_an_error() -> None:
-    underway = begun()
+    running = begun()
     for attempt in (1, 2):
-        underway.take(0, WorkerReport(measurement(), 100.0))
-        underway.take(1, WorkerReport(measurement(), 101.01))
-        assert underway.repeatable == (attempt == 1)
-        outcome = underway.done("me").outcome
+        running.take(0, WorkerReport(measurement(), 100.0))
+        running.take(1, WorkerReport(measurement(), 101.01))
+        assert running.repeatable == (attempt == 1)
+        outcome = running.done("me").outcome
         assert isinstance(outcome, GeneratorError)
         assert "did not send at the same time" in str(outcome)
-        underway.begin(lambda: None)
+        running.begin(lambda: None)
 
 
 def test_bytes_of_all_producers_add_up_unless_one_is_lost() -> None:
     stopped = ByteBudgetExceeded("enough")
     stopped.sent_bytes = 500
     for last, sent in ((measurement(sent_bytes=70), 570), (WorkerLost("gone"), None)):
-        underway = begun()
-        underway.take(0, WorkerReport(stopped))
-        underway.take(1, WorkerReport(last))
-        assert underway.done("me").sent_bytes == sent
+        running = begun()
+        running.take(0, WorkerReport(stopped))
+        running.take(1, WorkerReport(last))
+        assert running.done("me").sent_bytes == sent
 
 
 def test_each_attempt_has_runners_of_its_own() -> None:
@@ -66,43 +66,43 @@ def test_each_attempt_has_runners_of_its_own() -> None:
         asked.append(attempt)
         return (SimulatedRunner(attempt / 10),)
 
-    underway = Underway(Job("a key", (SimulatedRunner(),), CONFIG, WORKLOAD, on_attempt), go_on)
+    running = RunningJob(Job("a key", (SimulatedRunner(),), CONFIG, WORKLOAD, on_attempt), go_on)
     for attempt in (1, 2):
-        underway.begin(lambda: None)
-        assert underway.job.runners == (SimulatedRunner(attempt / 10),)
+        running.begin(lambda: None)
+        assert running.job.runners == (SimulatedRunner(attempt / 10),)
     assert asked == [1, 2]
 
 
 def test_a_window_is_shown_when_the_last_producer_has_reached_it() -> None:
     watched: list[Window] = []
-    underway = begun(watched)
-    underway.take(0, window(number=0, records=1))
-    underway.take(0, window(number=1, records=10))
+    running = begun(watched)
+    running.take(0, window(number=0, records=1))
+    running.take(0, window(number=1, records=10))
     assert not watched
-    underway.take(1, window(number=0, records=2))
+    running.take(1, window(number=0, records=2))
     assert [(each.number, each.records) for each in watched] == [(0, 3)]
-    underway.take(1, window(number=1, records=20))
+    running.take(1, window(number=1, records=20))
     assert [(each.number, each.records) for each in watched] == [(0, 3), (1, 30)]
 
 
 def test_the_series_has_percentiles_of_all_producers_even_after_a_stop() -> None:
-    underway = Underway(TWO, lambda _: WatchDecision.STOP)
-    underway.begin(lambda: None)
+    running = RunningJob(TWO, lambda _: WatchDecision.STOP)
+    running.begin(lambda: None)
     for number in range(2):
-        underway.take(0, window(number=number, records=99, latency=Histogram.of([1_000] * 99)))
-        underway.take(1, window(number=number, records=1, latency=Histogram.of([9_000])))
-    underway.take(0, WorkerReport(measurement()))
-    underway.take(1, WorkerReport(measurement()))
-    outcome = underway.done("me").outcome
+        running.take(0, window(number=number, records=99, latency=Histogram.of([1_000] * 99)))
+        running.take(1, window(number=number, records=1, latency=Histogram.of([9_000])))
+    running.take(0, WorkerReport(measurement()))
+    running.take(1, WorkerReport(measurement()))
+    outcome = running.done("me").outcome
     assert isinstance(outcome, Measurement)
     assert [point.p99_ms for point in outcome.series] == [pytest.approx(1.0, rel=0.001)] * 2
 
 
 def test_the_first_of_two_errors_is_the_outcome() -> None:
-    underway = begun()
-    underway.take(1, WorkerReport(BrokerLost("first")))
-    underway.take(0, WorkerReport(GeneratorError("second")))
-    assert str(underway.done("me").outcome) == "first"
+    running = begun()
+    running.take(1, WorkerReport(BrokerLost("first")))
+    running.take(0, WorkerReport(GeneratorError("second")))
+    assert str(running.done("me").outcome) == "first"
 
 
 @pytest.mark.parametrize(("niceness", "warnings"), [(0, 0), (15, 1)])

@@ -19,7 +19,7 @@ from tuner.cli.commands.compare import compare
 from tuner.cli.commands.init import init
 from tuner.cli.commands.recommend import recommend
 from tuner.cli.commands.report import report
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 
 app = typer.Typer()
 for command in (bench, compare, init, recommend, report):

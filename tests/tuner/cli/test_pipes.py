@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.command import arguments, tuner
 from tests.helpers.stored_studies import write_study
 from tuner.model.trial import Trial
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 
 LONG = "orders-" + "0123456789" * 20
 PROPERTIES = {"max.in.flight.requests.per.connection": "5", "queue.buffering.max.messages": "1234567"}

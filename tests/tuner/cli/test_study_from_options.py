@@ -25,7 +25,7 @@ from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.study_files import STUDY_FILE
 from tuner.model.study_time import trial_s
-from tuner.storage.home import ROOT_VARIABLE, study_folder
+from tuner.storage.locations import ROOT_VARIABLE, study_folder
 from tuner.study_file import read_study_file
 
 _FILE = """\

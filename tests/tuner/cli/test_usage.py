@@ -16,7 +16,7 @@ from tests.helpers.repository import ROOT
 from tests.helpers.stored_studies import write_study
 from tuner.cli.app import start
 from tuner.cli.running.own_study import new_study
-from tuner.storage.home import ROOT_VARIABLE, storage_at
+from tuner.storage.locations import ROOT_VARIABLE, storage_at
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),

@@ -6,7 +6,7 @@ import pytest
 
 from runners.clusters.topics.stored_topics import StoredPartition, StoredTopic
 from runners.inspection.batch_sampling import BatchSample
-from runners.inspection.record_batch import BatchSequence, Merged
+from runners.inspection.record_batch import BatchSequence, MergedBatches
 from runners.performance_model.constants import REMOTE
 from search_spaces.client import java
 from search_spaces.client_facts.record_format import record_overhead_bytes
@@ -20,7 +20,9 @@ from tuner.present.predictions.advice_view import advice_json, advice_lines, com
 
 DAY_S = 86_400.0
 RECORDS = arrivals(2_000, mean_ms=2.0)
-MERGED = Merged(100, 10, 1_000, 100_000, 100_000, {"lz4": 40_000, "zstd": 39_000, "gzip": 41_000, "snappy": 60_000})
+MERGED = MergedBatches(
+    100, 10, 1_000, 100_000, 100_000, {"lz4": 40_000, "zstd": 39_000, "gzip": 41_000, "snappy": 60_000}
+)
 
 
 def inspection(linger_ms: float, batch_bytes: int = 16_384) -> Inspection:
@@ -150,7 +152,7 @@ def test_partitions_that_were_not_read_count_with_their_recent_records() -> None
     """Of 5 partitions, 2 are read: they have a record every 2 ms each, and the others have twice as many in the day."""
     stretches = [
         BatchSequence(tuple(batch_of(each, producer_id=7) for each in batched(RECORDS, 10, 16_384)), merged)
-        for merged in (MERGED, Merged())
+        for merged in (MERGED, MergedBatches())
     ]
     recent = (600, 600, 1_200, 600, 600)
     parts = tuple(StoredPartition(number, BROKER, 0, 10_000, each) for number, each in enumerate(recent))

@@ -18,8 +18,8 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
 from tuner.prediction.calibration import calibrate, uncalibrated, value_of
+from tuner.prediction.intervals import Interval
 from tuner.prediction.metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
-from tuner.prediction.modelled import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import predict, reasons_not_covered
 from tuner.prediction.probes import calibration_file, candidates, chosen_probes

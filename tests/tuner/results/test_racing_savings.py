@@ -17,7 +17,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.present.report.page import report_page
 from tuner.present.studies.status import status_of
 from tuner.results.racing_savings import RacingSavings
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 from tuner.tracking.study_layout import size_runs
 
 SENTENCE = "1 of 36 trials were stopped early (the baseline's not counted); this saved 16 s, 2 % of the search's load"

@@ -17,7 +17,7 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.goals import Goal
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import load_results
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 from tuner.tracking import tracking_of
 
 TEXT = """\

@@ -20,7 +20,7 @@ from tests.tuner.storage.store_contract import Damage, Open, ResultsStoreContrac
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE, SERVICE_FILES, STUDY_FILE
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore

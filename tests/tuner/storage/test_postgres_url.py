@@ -9,7 +9,7 @@ from tests.helpers.postgres_server import PASSWORD
 from tests.helpers.shared_storage import storage_of
 from tuner.model.errors import ExitCode, StorageMisnamed, exit_code_of
 from tuner.model.secrets_in_urls import masked_url, secrets_in
-from tuner.storage.home import STORAGE_VARIABLE, storage_at
+from tuner.storage.locations import STORAGE_VARIABLE, storage_at
 from tuner.storage.postgres import PostgresStorage
 from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.sqlite import FolderStorage

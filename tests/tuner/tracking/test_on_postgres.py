@@ -13,7 +13,7 @@ from tests.tuner.tracking.looking import runs
 from tuner.model.goals import Goal
 from tuner.model.spec import TrackingSpec
 from tuner.present.export import recommendation_of
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 from tuner.tracking import SyncOutcome, TrackingLocation, recommend_from_tracking, sync
 from tuner.tracking.connection import connect
 

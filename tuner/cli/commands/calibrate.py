@@ -25,7 +25,7 @@ from tuner.prediction.observations import Observation, observations_of_experimen
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.calibration_view import calibration_json, calibration_lines
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 _STEM: Final = "calibration"
 

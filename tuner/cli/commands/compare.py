@@ -16,7 +16,7 @@ from tuner.present.console import OUT, say, warn
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.comparisons.comparison import compare as comparison
 from tuner.results.study_results import SIMULATED, StudyResults
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 
 
 def compare(

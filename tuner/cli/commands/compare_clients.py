@@ -18,10 +18,10 @@ from tuner.model.spec import Executor
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.present.console import OUT, say, warn
 from tuner.present.recommendations.recommendation_words import not_advice
-from tuner.results.comparisons.client_comparison import Contest, Side, comparison_of
+from tuner.results.comparisons.client_comparison import ClientsToCompare, Side, comparison_of
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import SIMULATED
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 _STEM: Final = "compare-clients"
 _STUDY_FILES: Final = (".yaml", ".yml")
@@ -116,15 +116,15 @@ def compare_clients(
             f"--client-version must be that of {for_java}, which measured {measured.identity}, but got "
             f"{client_version}; leave it out"
         )
-    contest = Contest(measured, given, rounds)
+    clients = ClientsToCompare(measured, given, rounds)
     for side in given.values():
-        if same_effect(side.config.in_force, contest.defaults[side.kind].config.in_force):
+        if same_effect(side.config.in_force, clients.defaults[side.kind].config.in_force):
             raise typer.BadParameter(
                 f"{side.source} must differ from the defaults of {side.kind} to be compared, but both configure the "
                 "producer in the same way; leave it out"
             )
-    results = run_own_study(contest.study(spec), text, _STEM, storage, silent=silent)
-    found = comparison_of(results, contest)
+    results = run_own_study(clients.study(spec), text, _STEM, storage, silent=silent)
+    found = comparison_of(results, clients)
     if as_json:
         print_json(found.as_json())
     else:

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, assert_never
 
 import typer
 
@@ -197,11 +197,14 @@ def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[st
     """Return the consumer properties that the user gave, after the client has checked them."""
     given = parse_pairs(pairs)
     properties = consumer_values(given, client)
-    if client.kind is ClientKind.JAVA:
-        source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
-    else:
-        # An error names a property as the user typed it.
-        check_properties({name: properties[client.catalogue.find(name).name] for name in given})
+    match client.kind:
+        case ClientKind.LIBRDKAFKA:
+            # An error names a property as the user typed it.
+            check_properties({name: properties[client.catalogue.find(name).name] for name in given})
+        case ClientKind.JAVA:
+            source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
+        case _:
+            assert_never(client.kind)
     return properties
 
 

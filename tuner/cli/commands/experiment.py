@@ -35,7 +35,7 @@ from tuner.present.experiments.experiment_view import (
 )
 from tuner.present.number_text import aligned
 from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 from tuner.study_file import QUICK_SUFFIX
 
 app = typer.Typer(

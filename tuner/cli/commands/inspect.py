@@ -20,7 +20,7 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.advice_view import advice_json, advice_lines
 from tuner.present.topics.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
 from tuner.results.study_results import SIMULATED
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 
 if TYPE_CHECKING:
     from tuner.prediction.advice import Advice

@@ -14,7 +14,7 @@ from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.printing import print_json
 from tuner.model.errors import NothingToTell, RequestRefused
-from tuner.prediction.asked import Asked
+from tuner.prediction.request import PredictionRequest
 from tuner.prediction.source import read_source
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.prediction_view import (
@@ -24,7 +24,7 @@ from tuner.present.predictions.prediction_view import (
     prediction_lines,
     sweep_lines,
 )
-from tuner.storage.home import find_study
+from tuner.storage.locations import find_study
 
 _HEADING_LETTERS: Final = 90
 """How many letters of its heading a picture is wide."""
@@ -68,35 +68,35 @@ def predict(
         client = source.config.client
         begin = ProducerConfig.parse(options.config_values(asked.config, [], client), client)
     try:
-        wanted = Asked.of(source, asked.changes(), begin, asked.sweep, limits)
+        request = PredictionRequest.of(source, asked.changes(), begin, asked.sweep, limits)
     except RequestRefused as error:
         message = f"{error} (--rate, --brokers)" if asked.sweep is None else f"--sweep: {error}"
         raise typer.BadParameter(message) from None
     if as_json:  # the text output begins with these warnings
         for caveat in caveats(source):
             warn(caveat)
-    _show(wanted, png, force=force, as_json=as_json)
+    _show(request, png, force=force, as_json=as_json)
 
 
-def _show(asked: Asked, png: Path | None, *, force: bool, as_json: bool) -> None:
-    source = asked.source
+def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json: bool) -> None:
+    source = request.source
     calibration = source.calibrated()
-    predictions = asked.predictions(calibration)
+    predictions = request.predictions(calibration)
     *others, last = predictions.values()
-    needed = [last] if asked.setting is None else [*others, last]
+    needed = [last] if request.setting is None else [*others, last]
     if all(isinstance(each, str) for each in needed):
         raise NothingToTell(f"{source.name} can't predict this: {last}")
     if as_json:
-        print_json(prediction_json(source, calibration, predictions, asked.retention, setting=asked.setting))
-    elif asked.setting is None:
-        OUT.show(*prediction_lines(source, calibration, predictions, asked.retention))
+        print_json(prediction_json(source, calibration, predictions, request.retention, setting=request.setting))
+    elif request.setting is None:
+        OUT.show(*prediction_lines(source, calibration, predictions, request.retention))
     else:
-        OUT.show(*sweep_lines(source, asked.setting, predictions))
-    if png is not None and asked.setting is not None:
+        OUT.show(*sweep_lines(source, request.setting, predictions))
+    if png is not None and request.setting is not None:
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.sweep_picture import draw_sweep
 
         lines = [*caveats(source), f"predicted from {source.name}; {IN_INTERVAL}"]
         heading = "\n".join(fill(line, _HEADING_LETTERS) for line in lines)
-        write_picture(png, partial(draw_sweep, asked.setting, predictions, heading=heading), force=force)
+        write_picture(png, partial(draw_sweep, request.setting, predictions, heading=heading), force=force)
         say(f"picture written to {png}")

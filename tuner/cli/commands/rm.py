@@ -13,7 +13,7 @@ from tuner.model.document import document
 from tuner.model.errors import EXPECTED
 from tuner.model.facts import IN_MLFLOW
 from tuner.present.console import say
-from tuner.storage.home import find_study, storage_at
+from tuner.storage.locations import find_study, storage_at
 
 
 def rm(

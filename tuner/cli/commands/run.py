@@ -18,7 +18,7 @@ from tuner.present.recommendations.recommendation_words import chance_of_wrong_c
 from tuner.results.recommendations.reasons import none_keeps_constraints
 from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import storage_at, study_folder
+from tuner.storage.locations import storage_at, study_folder
 
 
 @with_options(StudyFromOptions)

@@ -17,7 +17,7 @@ from tuner.present.console import OUT
 from tuner.present.studies.status import Status, status_of
 from tuner.present.studies.status_view import status_text
 from tuner.results.study_results import results_of
-from tuner.storage.home import find_study, storage_at
+from tuner.storage.locations import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
 
 _POLL_S: Final = 2.0

@@ -15,7 +15,7 @@ from tuner.model.errors import ExitCode
 from tuner.model.facts import EXPERIMENT
 from tuner.present.console import ERR, OUT
 from tuner.present.report import write_all_artifacts
-from tuner.storage.home import find_study, storage_at
+from tuner.storage.locations import find_study, storage_at
 from tuner.tracking import sync, tracking_of
 
 

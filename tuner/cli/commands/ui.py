@@ -16,7 +16,7 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.spec import TrackingSpec
 from tuner.present.console import OUT, say
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import studies_root
+from tuner.storage.locations import studies_root
 from tuner.tracking import TrackingError, TrackingLocation, links_of, tracking_of
 from tuner.tracking.connection import QUIET
 

@@ -26,7 +26,7 @@ from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.console import say, warn
 from tuner.results.comparisons.verification import Terms
 from tuner.results.study_results import SIMULATED
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.study_file import drop_used_secrets
 
 
@@ -86,7 +86,6 @@ def verify(
             warmup=asked.warmup,
             executor=executor,
         )
-        rates: dict[str, float] = {}
     else:
         fixed: dict[str, object] = {
             "--client": asked.client,
@@ -100,7 +99,7 @@ def verify(
         }
         if given := [option for option, value in fixed.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
-        spec, text, rates = _study_like(asked.study, name, asked.record_bytes)
+        spec, text = _study_like(asked.study, name, asked.record_bytes)
     with named_file(asked.file):
         given_file = read_producer_file(asked.file, asked.file_client, spec.client, advice=verify_options.FILE_CLIENT)
         config = given_file.config
@@ -125,7 +124,7 @@ def verify(
         if as_json:
             print_json(judgement.as_json())
         end_unless_passed(judgement.as_json())
-    results = run_own_study(spec, text, stem, storage, silent=quiet or as_json, rates=rates)
+    results = run_own_study(spec, text, stem, storage, silent=quiet or as_json)
     judgement = judgement.after(results, replace(spec, name=results.name), terms)
     print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
     if results.simulated:
@@ -135,7 +134,7 @@ def verify(
     end_unless_passed(judgement.as_json())
 
 
-def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
+def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str]:
     """Return a new study that measures in the same way as an existing study.
 
     Args:
@@ -144,7 +143,7 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
         record_bytes: Record sizes of the existing study that are measured again; None for all of them.
 
     Returns:
-        The new study, the text of its study file, and the fixed rate of each record size in records per second.
+        The new study with the fixed rates of the existing one, and the text of its study file.
 
     Raises:
         typer.BadParameter: The existing study did not measure one of the sizes, or one is named twice.
@@ -156,4 +155,4 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
     spec = study_without_search(text, name, beside, f"the study file of {study}")
     drop_used_secrets(text, os.environ)
-    return spec, text, rates
+    return replace(spec, rates_records_per_s=rates), text

@@ -26,7 +26,7 @@ from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.spec import ConfirmSpec, Executor, Method, StudySpec
 from tuner.model.study_files import STUDY_FILE
-from tuner.storage.home import storage_at, study_folder
+from tuner.storage.locations import storage_at, study_folder
 from tuner.study_file import (
     QUICK_SUFFIX,
     StudyFileError,

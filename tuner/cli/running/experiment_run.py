@@ -7,7 +7,7 @@ from tuner.present.console import say, warn
 from tuner.present.experiments.experiment_progress import ExperimentProgress
 from tuner.present.studies.study_view import StudyView
 from tuner.results.experiments.experiment_results import ExperimentResults
-from tuner.storage.home import study_folder
+from tuner.storage.locations import study_folder
 
 
 def run_experiment_shown(

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tuner.model.trial import Kind
 from tuner.present.console import say
 from tuner.present.studies.study_view import StudyView
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import studies_root, study_folder
+from tuner.storage.locations import studies_root, study_folder
 from tuner.storage.protocols import Storage
 from tuner.study_file import BASELINE_CLIENT, measuring_text, parse_study, same_measurement
 
@@ -144,7 +144,6 @@ def run_own_study(
     storage: Storage,
     *,
     silent: bool,
-    rates: Mapping[str, float] | None = None,
 ) -> StudyResults:
     """Run a study that has a free name, and return its results.
 
@@ -154,11 +153,10 @@ def run_own_study(
         stem: The beginning of the name. If another process takes the name first, the study gets the next name.
         storage: Where the study is stored.
         silent: Whether to show no progress.
-        rates: As for `measure_study`.
     """
     with new_study(stem, storage, silent=silent) as name:
         if name != spec.name:
             spec = replace(spec, name=name)
             text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
         with StudyView(quiet=silent) as view:
-            return measure_study(spec, text, study_folder(name), view, rates=rates, storage=storage)
+            return measure_study(spec, text, study_folder(name), view, storage=storage)

@@ -21,7 +21,7 @@ from tuner.present.studies.study_list import (
     study_lines,
 )
 from tuner.results.study_results import results_of
-from tuner.storage.home import place_of_studies, storage_at, studies_root
+from tuner.storage.locations import place_of_studies, storage_at, studies_root
 
 
 def print_studies_here(*, as_json: bool, as_csv: bool) -> None:

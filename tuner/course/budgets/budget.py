@@ -3,6 +3,7 @@
 import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -21,6 +22,23 @@ _SHARE_OF_LEFT: Final = 0.25
 """The share of the remaining bytes that one trial may send, unless `_LEAST_MARGIN` or `_ALWAYS_BYTES` allows more."""
 _ALWAYS_BYTES: Final = 10**9
 """A trial may always send this many bytes, if they are left: a second or two of a fast load."""
+
+
+@dataclass(frozen=True, slots=True)
+class WallClock:
+    """The time of day, and a wait; a parameter, so that tests need not wait.
+
+    Attributes:
+        now: Returns the current local time.
+        sleep: Waits the given number of seconds.
+    """
+
+    now: Callable[[], datetime.datetime] = datetime.datetime.now
+    sleep: Callable[[float], None] = time.sleep
+
+
+HOST_CLOCK: Final = WallClock()
+"""The clock of this host."""
 
 
 class ShareOfOthers(NamedTuple):
@@ -42,11 +60,14 @@ class Budget:
     whose process was killed counts with all of its reservation, because nobody knows how many bytes it sent. So one
     trial reserves no more than it will probably send, with a wide margin.
 
+    Attributes:
+        clock: Shows the time of day, with which the deadline is compared.
+
     Args:
         search: The limits that the study file sets.
         spent: The trials of earlier runs.
         deadline: The moment of `search.until`; None if there is none.
-        now: Returns the current local time.
+        clock: See above.
         reserved: The result of `reserved` that was stored last; empty if none was stored.
     """
 
@@ -55,12 +76,12 @@ class Budget:
         search: SearchSpec,
         spent: Sequence[Trial],
         deadline: datetime.datetime | None = None,
-        now: Callable[[], datetime.datetime] = datetime.datetime.now,
+        clock: WallClock = HOST_CLOCK,
         reserved: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         hours = search.hours
         self._ends_s = None if hours is None else time.monotonic() + hours * 3600 - spent_s(spent)
-        self._deadline, self._now = deadline, now
+        self._deadline, self.clock = deadline, clock
         self._max_bytes = search.max_bytes
         stored, open_before = {trial.key for trial in spent}, reserved.get("running", {})
         self._interrupted_bytes: int = reserved.get("interrupted", 0)
@@ -122,7 +143,7 @@ class Budget:
 
     def now_s(self) -> float:
         """Return the current time by the wall clock, as seconds since 1970."""
-        return self._now().timestamp()
+        return self.clock.now().timestamp()
 
     def late_s(self) -> float:
         """Return the seconds since the moment of `search.until`; negative before that moment, or if there is none."""
@@ -140,7 +161,8 @@ class Budget:
         """
         if self._deadline is None or self.late_s() < allowed_s:
             return
-        now, next_time = self._now(), next_occurrence(f"{self._deadline:%H:%M}", self._now())
+        now = self.clock.now()
+        next_time = next_occurrence(f"{self._deadline:%H:%M}", now)
         raise DeadlinePassed(
             f"no trial may start after {self._deadline:%Y-%m-%d %H:%M} (search.until), but now it is "
             f"{now:%Y-%m-%d %H:%M}; to go on, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
@@ -207,17 +229,17 @@ def deadline_of(spec: StudySpec, store: ResultsStore, now: datetime.datetime) ->
     return datetime.datetime.fromisoformat(kept["ends_at"]).astimezone()
 
 
-def check_new(spec: StudySpec, is_new: Callable[[], bool], now: Callable[[], datetime.datetime]) -> None:
+def check_new(spec: StudySpec, is_new: Callable[[], bool], clock: WallClock) -> None:
     """Refuse a new study whose deadline has passed, before anything of it is stored.
 
     Args:
         spec: The specification of the study.
         is_new: Returns whether nothing is stored about the study yet.
-        now: Returns the current local time.
+        clock: Shows the time of day.
 
     Raises:
         DeadlinePassed: The study is new, and the moment of `search.until` has passed.
     """
     until = spec.search.until
-    if until is not None and (moment := next_occurrence(until, now())) <= now() and is_new():
-        Budget(spec.search, (), deadline=moment, now=now).check_deadline()
+    if until is not None and (moment := next_occurrence(until, clock.now())) <= clock.now() and is_new():
+        Budget(spec.search, (), deadline=moment, clock=clock).check_deadline()

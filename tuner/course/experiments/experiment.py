@@ -52,7 +52,7 @@ from tuner.model.facts import (
 from tuner.model.progress import Progress, StudyState
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Proposal, Trial
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore
 
 _TOO_MANY: Final = "an experiment ends after {} measurements in a row have failed"
@@ -185,16 +185,16 @@ class RowLoop:
         control, *others = burn_ins_before(self.spec, left)
         burn_ins = [ExperimentStep(row, None, 0, self.spec.measurements) for row in (control, *others)]
         steps = [*burn_ins, *left]
-        for place, step in enumerate(steps):
-            if place == 0:
+        for index, step in enumerate(steps):
+            if index == 0:
                 until = "until its throughput shows no trend" if control.setup.producers else "once"
                 self.reporter.say(f"measuring {control.name} {until}; this does not count")
-            elif place == 1 and others:
+            elif index == 1 and others:
                 self.reporter.say(
                     f"measuring the others for up to {ROW_BURN_IN_S:.0f} s each; this does not count, because brokers "
                     "are slow with a config at first"
                 )
-            self._measure(step, left_s=sum(each.row.planned_s for each in steps[place:]))
+            self._measure(step, left_s=sum(each.row.planned_s for each in steps[index:]))
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
 
     def _measure(self, step: ExperimentStep, left_s: float) -> None:

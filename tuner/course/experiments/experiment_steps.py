@@ -40,9 +40,9 @@ def rows_of_round(spec: ExperimentSpec, number: int) -> list[Row]:
     others = [row for row in spec.rows if row.name != spec.control]
     random.Random(f"{spec.seed}/{number}").shuffle(others)
     order = [control]
-    for place, row in enumerate(others, 1):
+    for count, row in enumerate(others, 1):
         order.append(row)
-        if place % spec.control_every == 0:
+        if count % spec.control_every == 0:
             order.append(control)
     return order
 

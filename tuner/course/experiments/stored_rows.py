@@ -6,7 +6,7 @@ from pathlib import Path
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.experiment_identity import check_same_rows
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 
 def check_rows_unchanged(spec: ExperimentSpec, folder: Path) -> None:

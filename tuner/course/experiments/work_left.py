@@ -7,7 +7,7 @@ from tuner.course.experiments.experiment_steps import burn_ins_before, steps_lef
 from tuner.course.experiments.stored_rows import check_rows_unchanged
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
-from tuner.storage.home import storage_at, study_folder
+from tuner.storage.locations import storage_at, study_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 So no gain rests on one lucky trial.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runners.workload import RecordSizes
@@ -29,7 +29,6 @@ def confirm(
     confirmation_id: str,
     burn_in: BurnIn,
     of_others: ShareOfOthers,
-    sleep: Callable[[float], None],
 ) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
@@ -40,7 +39,6 @@ def confirm(
         burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
         of_others: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
             number, and the undo rounds, do not use them.
-        sleep: Waits the given number of seconds until a round is due.
     """
     search, asked, outlook = trials.searches[size], trials.spec.confirm, trials.outlook
     results = search.results(None)
@@ -64,7 +62,7 @@ def confirm(
 
     if half := _of_half_a_round(plan, following(), search.trials):
         plan = leave_out(trials.store, str(size), plan, half)
-    sessions = Sessions(trials, size, plan, of_others.seconds, sleep)
+    sessions = Sessions(trials, size, plan, of_others.seconds)
     measured = len(plan.counted(search.trials))
     while step := following():
         if step.kind not in announced:

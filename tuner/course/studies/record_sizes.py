@@ -22,7 +22,6 @@ def measure_sizes(
     results: Callable[[], StudyResults],
     *,
     searching: bool,
-    sleep: Callable[[float], None],
 ) -> None:
     """Search and confirm every record size of a study, continuing after the trials that are already stored.
 
@@ -34,7 +33,6 @@ def measure_sizes(
         confirmation_id: The identifier of the confirmation that follows the search; see `tuner.confirmation.plan`.
         results: Returns the results of the study so far.
         searching: Whether to search; if not, only the configs that earlier runs found are confirmed.
-        sleep: Waits the given number of seconds until a round of a confirmation is due.
 
     Raises:
         RunnerError: The cluster can't be used, or we stopped to protect it.
@@ -52,11 +50,11 @@ def measure_sizes(
             steps = spec.search.grid_steps
             in_grid = {str(size): is_in_grid(spec.baseline, space_at(size), steps) for size in sizes}
             store.set_fact(BASELINE_IN_GRID, in_grid)
-    for place, size in enumerate(sizes):
-        of_others = outlook.budget.share_of_others(len(sizes) - place)
+    for index, size in enumerate(sizes):
+        of_others = outlook.budget.share_of_others(len(sizes) - index)
         if searching and not has_begun(store, str(size), confirmation_id):
             search_size(trials, burn_in, make_strategy, size, space_at(size), of_others)
-        confirm(trials, size, confirmation_id, burn_in, of_others, sleep)
+        confirm(trials, size, confirmation_id, burn_in, of_others)
         # After the last size, the caller shows the recommendations of all sizes.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             trials.reporter.confirmed(results(), str(size))

@@ -1,8 +1,6 @@
 """Runs a whole study: opens the storage and the clusters, measures, and closes everything, also after an error."""
 
-import datetime
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +19,7 @@ from tuner.confirmation.stored_plans import (
     confirmation_of_command,
     confirmation_of_search,
 )
-from tuner.course.budgets.budget import Budget, check_new, deadline_of
+from tuner.course.budgets.budget import HOST_CLOCK, Budget, WallClock, check_new, deadline_of
 from tuner.course.budgets.outlook import Outlook
 from tuner.course.environment import topic_shape
 from tuner.course.equipment import Equipment, open_bench
@@ -48,7 +46,7 @@ from tuner.results.changed_constraints import judge_again
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _SIMULATED_NOISE_RATIO: Final = 0.03
@@ -66,9 +64,7 @@ def measure_study(
     sampler: OwnSampler | None = None,
     searching: bool = True,
     storage: Storage | None = None,
-    rates: Mapping[str, float] | None = None,
-    now: Callable[[], datetime.datetime] = datetime.datetime.now,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: WallClock = HOST_CLOCK,
     mix_environments: bool = False,
 ) -> StudyResults:
     """Measure a study to its end; a study that already has trials is continued.
@@ -87,10 +83,8 @@ def measure_study(
             confirmation has no time limit: `search.hours` and `search.until` limit only the search and the confirmation
             that follows it.
         storage: Where the results are kept; by default the storage that the environment names.
-        rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
-            is a share of the throughput of the baseline.
-        now: Returns the current local time, with which `search.until` is compared.
-        sleep: Waits the given number of seconds until a round is due, if the rounds are spread over time.
+        clock: Shows the time of day, with which `search.until` is compared, and waits until a round is due if the
+            rounds are spread over time.
         mix_environments: Whether to continue a study whose trials were measured on another host, with another version
             of the client, or on another cluster. The results then say so.
 
@@ -113,7 +107,7 @@ def measure_study(
         # their folders now.
         stack.callback(remove_folders_of_dead)
         if searching:
-            check_new(spec, lambda: not storage.has(folder), now)
+            check_new(spec, lambda: not storage.has(folder), clock)
         if not folder.exists() and not storage.has(folder):
             stack.enter_context(_removed_if_unreached(storage, folder, spec.name, reporter.say))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
@@ -130,14 +124,14 @@ def measure_study(
         for size in spec.workload.record_sizes:
             spec.space_of(size)
         timed = spec if searching else replace(spec, search=replace(spec.search, hours=None, until=None))
-        deadline = deadline_of(spec, store, now()) if searching else None
-        make_budget = partial(Budget, timed.search, deadline=deadline, now=now)
+        deadline = deadline_of(spec, store, clock.now()) if searching else None
+        make_budget = partial(Budget, timed.search, deadline=deadline, clock=clock)
         make_budget(()).check_deadline()
         begin(spec, study_text, store, reporter.say, searching=searching)
         options = {**confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
-        if rates:
-            store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
+        if spec.rates_records_per_s:
+            store.set_fact(RATES, {**spec.rates_records_per_s, **store.facts().get(RATES, {})})
         equipment = _equipment(spec, folder, simulated)
         bench = stack.enter_context(
             open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
@@ -149,7 +143,7 @@ def measure_study(
         results = partial(results_of, store, folder)
         with telling_end(trials.progress.tell):
             topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
-            measure_sizes(trials, make_strategy, topic_max, confirmation_id, results, searching=searching, sleep=sleep)
+            measure_sizes(trials, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
                 confirm_command_ended(store)
         return results()

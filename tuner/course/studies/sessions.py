@@ -13,7 +13,6 @@ order of the rounds (`tuner.confirmation.order`) needs this: the first config of
 """
 
 import datetime
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +24,7 @@ from tuner.model.facts import ROUND_STARTED
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Kind
 
-_LOOK_S: Final = 20.0
+_LONGEST_WAIT_S: Final = 20.0
 """The longest wait in seconds without reading the clock again. The host may be suspended during a wait."""
 
 
@@ -38,14 +37,12 @@ class Sessions:
         size: The record size.
         plan: The plan of the confirmation.
         kept_s: Seconds that are kept for the record sizes that follow.
-        sleep: Waits the given number of seconds.
     """
 
     trials: StudyTrials
     size: RecordSizes
     plan: ConfirmationPlan
     kept_s: float
-    sleep: Callable[[float], None]
     _round: int | None = None
 
     def begin(self, step: Step, rate_records_per_s: float | None) -> bool:
@@ -69,10 +66,10 @@ class Sessions:
             self.trials.reporter.say(f"{self.size} B: round {number}, on newly started brokers")
             self.trials.bench.start_anew()
             configs = step.order[::-1]
-        for place, config in enumerate(configs):
+        for index, config in enumerate(configs):
             if self.trials.outlook.may_start(None):
                 # The first burn-in run on a new broker lasts until the throughput shows no trend.
-                until_steady = self.plan.new_broker and place == 0
+                until_steady = self.plan.new_broker and index == 0
                 self.trials.run_burn_in(self.size, config, rate_records_per_s, until_steady=until_steady)
         return True
 
@@ -107,7 +104,7 @@ class Sessions:
                 self.trials.progress.tell(
                     Progress(StudyState.CONFIRMING, record_bytes=str(self.size), kind=Kind.CONFIRM, message=message)
                 )
-                self.sleep(min(wait_s, _LOOK_S))
+                budget.clock.sleep(min(wait_s, _LONGEST_WAIT_S))
         now = datetime.datetime.fromtimestamp(budget.now_s(), datetime.UTC)
         kept[str(self.size)] = {"round": step.round, "at": now.isoformat(timespec="seconds")}
         self.trials.store.set_fact(ROUND_STARTED, kept)

@@ -48,7 +48,7 @@ def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATI
     """
     first, last = values[0], values[-1]
     step = (last - first) / (len(values) - 1)
-    scatter = max((abs(value - first - place * step) for place, value in enumerate(values)), default=0.0)
+    scatter = max((abs(value - first - index * step) for index, value in enumerate(values)), default=0.0)
     return abs(last - first) > max(agreement_ratio * max(first, last), scatter)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from runners.clusters.brokers.lost_broker import LONGEST_OUTAGE_S, kill_leader
+from runners.clusters.brokers.killed_broker import LONGEST_OUTAGE_S, kill_leader
 from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers
@@ -27,7 +27,7 @@ _SETTLING_S: Final = 1.5
 
 If a worker is lost, its load ends within a second, at the end of the window.
 """
-_SETTLING_LOOKS: Final = 20
+_SETTLING_COUNTS: Final = 20
 FILLING: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000})
 """The config that fills a topic before a measurement. Its batches are large, because that is fast."""
 
@@ -209,7 +209,7 @@ class ClusterTarget:
     def _final_stored(self, topic: Topic) -> int | None:
         """Wait until the topic no longer grows, and return how many records it has stored."""
         before, stored = None, self._stored(topic)
-        for _ in range(_SETTLING_LOOKS):
+        for _ in range(_SETTLING_COUNTS):
             if stored == before or not topic.owned:
                 break
             self._sleep(_SETTLING_S)

@@ -166,10 +166,10 @@ def _doubts(results: ExperimentResults) -> Iterable[str]:
     """
     alike: dict[str, dict[tuple[str, int], str]] = {}
     for row in results.rows:
-        for place, trial in enumerate(row.trials):
+        for index, trial in enumerate(row.trials):
             for said in (*trial.warnings, trial.error):
                 if said:
-                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), {}).setdefault((row.row.name, place), said)
+                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), {}).setdefault((row.row.name, index), said)
     for by_measurement in alike.values():
         rows = dict.fromkeys(name for name, _ in by_measurement)
         count = len(by_measurement)

@@ -161,7 +161,8 @@ def _variable(name: str) -> str:
 def _commented(recommendation: Recommendation, format_: Format, values: Mapping[str, str]) -> str:
     """Return a form of one client's users as properties or YAML, below a comment that says where it comes from."""
     found, entries = _FORMS[format_], dict(sorted(values.items()))
-    origin = _translated(recommendation) if _CLIENTS[format_] is ClientKind.JAVA else _origin(recommendation)
+    translated = is_translated(format_, recommendation.config.client)
+    origin = _origin_of_translation(recommendation) if translated else _origin(recommendation)
     head = _comment([*origin, *([f"to use it: {found.usage}"] if found.usage else [])])
     if found.layout is FileLayout.YAML:
         return format_properties({}, comment=head) + _yaml(found, entries)
@@ -217,11 +218,9 @@ def _origin(recommendation: Recommendation) -> list[str]:
     ]
 
 
-def _translated(recommendation: Recommendation) -> list[str]:
-    """Return the comment lines above a config for the Java client, which say what was translated if anything was."""
+def _origin_of_translation(recommendation: Recommendation) -> list[str]:
+    """Return the comment lines above a config that was translated for the Java client."""
     config = recommendation.config
-    if config.client.kind is ClientKind.JAVA:
-        return _origin(recommendation)
     translation = for_java(config)
     without = ", ".join(f"{name}={config.values[name]}" for name in translation.without_twin)
     return [

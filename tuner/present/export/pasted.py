@@ -36,6 +36,8 @@ def pasted_values(
 
 
 def _translated(config: ProducerConfig) -> ProducerConfig:
-    if config.client.kind is ClientKind.JAVA:
-        return translate_from_java(config)[0]
-    return ProducerConfig.parse(for_java(config).properties, java())
+    match config.client.kind:
+        case ClientKind.LIBRDKAFKA:
+            return ProducerConfig.parse(for_java(config).properties, java())
+        case ClientKind.JAVA:
+            return translate_from_java(config)[0]

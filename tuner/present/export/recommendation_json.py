@@ -21,7 +21,7 @@ from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values
 from tuner.present.recommendations.explanation_words import explanation_sections
 from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, scatter_note
-from tuner.results.recommendations.explanation import Closest, Explanation
+from tuner.results.recommendations.explanation import ClosestConfig, Explanation
 from tuner.results.recommendations.recommendation import Recommendation, SideEffect, SideEffectKind
 
 SCHEMA_VERSION: Final = 2
@@ -232,7 +232,7 @@ def _effect(effect: Effect) -> Mapping[str, Any]:
     }
 
 
-def _closest(closest: Closest) -> Mapping[str, Any]:
+def _closest(closest: ClosestConfig) -> Mapping[str, Any]:
     return {
         "trial": _trial_in_short(closest.trial),
         "gains": gains_json(closest.gains),

@@ -160,7 +160,7 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
         )
     used = seen.activity.partitions_used if seen.activity else None
     if used is not None and used < seen.workload.partitions:
-        sticky = seen.config.client.kind is ClientKind.LIBRDKAFKA and not seen.workload.key_bytes
+        sticky = "sticky.partitioning.linger.ms" in seen.config.client.catalogue and not seen.workload.key_bytes
         found.append(
             f"{seen.workload.partitions - used} of {seen.workload.partitions} partitions got less than a tenth of an "
             "even share of the records"

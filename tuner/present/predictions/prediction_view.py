@@ -8,8 +8,8 @@ from objectives.row_metrics import ROW_METRICS
 from runners.reporting import counted, percent
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
+from tuner.prediction.intervals import Interval
 from tuner.prediction.metrics import LATENCIES
-from tuner.prediction.modelled import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Prediction
 from tuner.prediction.question import Question

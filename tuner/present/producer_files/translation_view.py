@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from search_spaces.client import Client, ClientKind
+from search_spaces.client import Client
 from search_spaces.files.file_translation import FileTranslation, TranslatedProperty
 from search_spaces.files.properties_file import format_properties
 from search_spaces.translation.to_java import LABEL
@@ -35,7 +35,7 @@ def translated_text(translation: FileTranslation, file: Path, output: Path | Non
 
 def verify_command(client: Client, output: Path | None) -> str:
     """Return the command that measures the translation with its client."""
-    named = f"{client.kind}:{client.version}" if client.kind is ClientKind.JAVA else str(client.kind)
+    named = client.identity.replace(" ", ":")
     return f"tuner verify {shlex.quote(str(output)) if output else 'FILE'} --client {named}"
 
 

@@ -12,7 +12,7 @@ from tuner.present.changes import Change, changes
 from tuner.present.console import Unwrapped
 from tuner.present.number_text import gain, metric_name
 from tuner.present.recommendations.recommendation_words import gain_sentences
-from tuner.results.recommendations.explanation import FRONT, Closest, Explanation
+from tuner.results.recommendations.explanation import FRONT, ClosestConfig, Explanation
 from tuner.results.recommendations.recommendation import Recommendation
 
 REACHING_FRONT: Final = "reaching the front"
@@ -245,7 +245,7 @@ def _why_not(found: Recommendation) -> str:
     return "because the study has no rounds for it (confirm.undo_rounds: 0) or had no time left for them"
 
 
-def _falls_short(closest: Closest) -> str:
+def _falls_short(closest: ClosestConfig) -> str:
     if closest.gain is None:
         measured = "its one trial" if closest.trials == 1 else f"the mean of its {closest.trials} trials"
         return f"{closest.times:.2f} times as good as the baseline in {measured}"

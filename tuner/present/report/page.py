@@ -50,11 +50,11 @@ def report_page(study: StudyResults) -> str:
 def experiment_page(results: ExperimentResults) -> str:
     """Return the report of an experiment as HTML."""
     figures = [
-        figure_html(figure, f"chart-{metric}-{place}")
+        figure_html(figure, f"chart-{metric}-{index}")
         for metric in results.spec.metrics
-        for place, figure in enumerate(charts(results, metric))
+        for index, figure in enumerate(charts(results, metric))
     ]
-    figures[:0] = [figure_html(each, f"over-time-{place}") for place, each in enumerate(over_time(results))]
+    figures[:0] = [figure_html(each, f"over-time-{index}") for index, each in enumerate(over_time(results))]
     return _PAGES.get_template("experiment.html").render(
         results=results, spec=results.spec, figures=figures, plotly=inlined_plotly()
     )

@@ -149,11 +149,11 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
 
 def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) -> None:
     table = [["", "topic", "saved", "batches saved", "bytes saved", "codec", "today"]]
-    for place, row in enumerate(rows[:top], 1):
+    for rank, row in enumerate(rows[:top], 1):
         found, savings = row.inspection, row.inspection.savings
         table.append(
             [
-                str(place),
+                str(rank),
                 found.topic,
                 share(row.saved_ratio),
                 f"{number(savings.batches_ratio * found.recent_batches)} ({share(savings.batches_ratio)})",

@@ -19,7 +19,7 @@ from tuner.model.spec import ConfirmSpec, StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 
-COMPARED_CLIENTS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
+COMPARED_METRICS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
 """The metrics of which the ratio between the clients is stated, with an interval."""
 
 
@@ -47,7 +47,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class ClientsToCompare:
     """What is compared: two clients at their defaults, and with the configs that were given for them.
 
     Attributes:
@@ -208,12 +208,12 @@ class ClientComparison:
         )
 
 
-def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:
+def comparison_of(results: StudyResults, clients: ClientsToCompare) -> ClientComparison:
     """Return the comparison of two clients from the measurements of their study.
 
     Args:
-        results: The results of the study that `Contest.study` returned, which has one record size.
-        contest: What is compared.
+        results: The results of the study that `ClientsToCompare.study` returned, which has one record size.
+        clients: What is compared.
 
     Raises:
         StudyError: A pair has fewer than two rounds that measured both clients.
@@ -226,10 +226,10 @@ def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:
         *(f"{trial.client}: {warning}" for trial in confirming for warning in trial.warnings),
     )
     # Each ratio gives two claims: that it is above 1, and that it is below 1.
-    level = claim_level(2 * len(contest.pairs) * len(COMPARED_CLIENTS))
-    found = [_pair(plans[-1], size, sides, level) for sides in contest.pairs] if plans else []
+    level = claim_level(2 * len(clients.pairs) * len(COMPARED_METRICS))
+    found = [_pair(plans[-1], size, sides, level) for sides in clients.pairs] if plans else []
     pairs = tuple(each for each in found if each is not None)
-    if len(pairs) < len(contest.pairs):
+    if len(pairs) < len(clients.pairs):
         why = "; ".join(dict.fromkeys(warnings)) or "no round measured both clients"
         raise StudyError(
             f"a comparison needs at least two rounds that measured both clients, but there were fewer: {why}"
@@ -238,7 +238,7 @@ def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:
         study=results.name,
         record_bytes=size.record_bytes,
         rate_records_per_s=size.rate_records_per_s,
-        sides=tuple(_measured(side, size) for side in contest.sides),
+        sides=tuple(_measured(side, size) for side in clients.sides),
         pairs=pairs,
         warnings=tuple(dict.fromkeys(warnings)),
         simulated=results.simulated,
@@ -260,7 +260,7 @@ def _pair(plan: ConfirmationPlan, size: SizeResults, sides: Mapping[ClientKind, 
         return None
     ratios: dict[str, Ratio] = {}
     not_compared: dict[str, str] = {}
-    for metric in COMPARED_CLIENTS:
+    for metric in COMPARED_METRICS:
         gain = rounds.gain([metric], level)
         if gain is None:
             not_compared[metric] = next(_reasons(metric, rounds, tuple(sides.values())))

@@ -18,7 +18,7 @@ from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.results.experiments.checked_findings import Checked, check, comparisons_of, shared_scatters
 from tuner.results.experiments.row_results import OutageWindow, RowResults
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 

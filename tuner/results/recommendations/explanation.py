@@ -39,7 +39,7 @@ Importance = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Closest:
+class ClosestConfig:
     """The config that came closest to being recommended, if the baseline is recommended instead.
 
     Attributes:
@@ -81,7 +81,7 @@ class Explanation:
     metrics: tuple[str, ...]
     goal_metrics: tuple[str, ...]
     effects: Effects
-    closest: Closest | None
+    closest: ClosestConfig | None
     importance: Importance
     searched: int
 
@@ -138,7 +138,7 @@ def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, boo
     return effect.measured, effect.shows, bool(effect.misses), max(values, default=0.0)
 
 
-def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> Closest | None:
+def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig | None:
     metric = asked_metric(goal, size.objectives)
     known = [
         (gain, confirmation)
@@ -149,7 +149,7 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> Closest | None
     if claimed:
         gain, closest = max(claimed, key=lambda pair: pair[0].value)
         but = _reason_against(size, closest, gain, goal, allow_loss)
-        return Closest(size.trial_of(closest.fingerprint), closest.gains, gain, None, but)
+        return ClosestConfig(size.trial_of(closest.fingerprint), closest.gains, gain, None, but)
     assert size.baseline is not None
     others = [
         trial
@@ -161,7 +161,7 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> Closest | None
     best = max(others, key=lambda trial: size.goal_rank(trial, goal))
     times = size.goal_gain(best, goal)
     trials = size.estimates.repeats_of(best.fingerprint)
-    return None if times is None else Closest(best, {}, None, times, trials=trials)
+    return None if times is None else ClosestConfig(best, {}, None, times, trials=trials)
 
 
 def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, goal: Goal, allow_loss: float) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import Answer, Answers, ResultQuery
 from tuner.service.problems import Problem
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 _MOST_ASKED: Final = 20_000
 """After this many queries a reading process is replaced, in case one of its libraries leaks memory."""

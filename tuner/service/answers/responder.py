@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.problem_kinds import ProblemKind
-from tuner.service.answers import advice, pages, results
+from tuner.service.answers import pages, predictions, recommendations, results
 from tuner.service.answers.query import EVERY_RECOMMENDATION, TEXT, Answer, Answers, ResultQuery
 from tuner.service.answers.results_cache import ResultsCache, no_study
 from tuner.service.problems import Problem, problem_of
@@ -41,7 +41,7 @@ class Responder:
         try:
             with closing(self._kept.open_store(query.study)) as store:
                 if query.what == EVERY_RECOMMENDATION:
-                    asked = advice.polled_recommendations(query.study, self._kept.results(query.study, store))
+                    asked = recommendations.polled_recommendations(query.study, self._kept.results(query.study, store))
                 else:
                     asked = [query]
                 return {each: self._response(each, store) for each in asked}
@@ -83,7 +83,7 @@ def _stamp(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[s
 
 _Respond = Callable[[ResultsCache, str, ResultsStore, Mapping[str, Any]], Answer]
 RESPONSES: Final[Mapping[str, _Respond]] = {
-    "recommendation": advice.recommendation,
+    "recommendation": recommendations.recommendation,
     "front": results.front,
     "grid": results.grid,
     "status": results.status,
@@ -92,8 +92,8 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "trials_table": results.trials_table,
     "report": results.report,
     "comparison": results.comparison,
-    "explanation": advice.explanation,
-    "prediction": advice.prediction,
+    "explanation": recommendations.explanation,
+    "prediction": predictions.prediction,
     "newest": pages.newest,
     "picture": pages.picture,
     "figure": pages.figure,

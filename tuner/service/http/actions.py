@@ -30,12 +30,12 @@ from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, T
 from tuner.service.answers.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
-from tuner.service.limits import Limited, limited_json
+from tuner.service.limits import LimitedValue, limited_json
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, TaskKind
 from tuner.service.submission import spec_of, submission_of
 from tuner.storage.files import remove_files
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed
 
@@ -230,7 +230,9 @@ class StudyActions:
             return {**await self.studies.show(name), "limited": limited_json(changes)}, True
         return found, False
 
-    def _verify(self, asked: VerificationAsked, submitted_by: str) -> tuple[str, tuple[Limited, ...]] | dict[str, Any]:
+    def _verify(
+        self, asked: VerificationAsked, submitted_by: str
+    ) -> tuple[str, tuple[LimitedValue, ...]] | dict[str, Any]:
         """Put a study that verifies a config into the queue.
 
         Returns:

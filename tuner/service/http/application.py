@@ -41,7 +41,7 @@ from tuner.service.http.tokens import TokenFile
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 _ALIVE_S = 15.0
 _WARM_S = 60.0

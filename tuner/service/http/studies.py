@@ -26,7 +26,7 @@ from tuner.service.queue.job import JobState, QueuedJob, Submission, check_chang
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
-from tuner.storage.home import shared_url, storage_at
+from tuner.storage.locations import shared_url, storage_at
 from tuner.study_file import StudyFileError
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"

@@ -28,7 +28,7 @@ from tuner.service.queue.job import (
     task_after,
 )
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
-from tuner.storage.home import shared_url
+from tuner.storage.locations import shared_url
 
 _ACTIVE: Final = ", ".join(f"'{state}'" for state in ACTIVE)
 _WHERE_ACTIVE: Final = f"WHERE state IN ({_ACTIVE})"

@@ -24,7 +24,7 @@ from tuner.model.study_files import LOG_FILE, OLD_LOG_FILE, OUTCOME_FILE, PROCES
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task
 from tuner.storage.files import write_for_everybody
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 _GO: Final = b"go"
 _LONGEST_MESSAGE: Final = 4_000

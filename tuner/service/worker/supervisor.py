@@ -14,7 +14,7 @@ from tuner.service.errors import ServiceError
 from tuner.service.queue.job import JobState, QueuedJob, Task
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.study_process import ProcessOutcome, StudyProcess, last_sequence
-from tuner.storage.home import shared_url
+from tuner.storage.locations import shared_url
 
 MOST_CRASHES: Final = 3
 """How many times in a row a study's process may end early without a new trial. The next early end fails the study."""

@@ -20,7 +20,7 @@ from tuner.results.recommendations.recommend import recommendations
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task, TaskKind
 from tuner.service.submission import spec_of
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.tracking import sync
 
 
@@ -77,8 +77,8 @@ def confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
 def _verify(spec: StudySpec, text: str, folder: Path, given: dict[str, Any], view: StudyView) -> None:
     """Measure a config alternating with the baseline, and keep the judgement with the results."""
     terms = Terms.from_json(given["terms"])
-    spec = terms.study(spec)
-    results = measure_study(spec, text, folder, view, rates=given["rates"])
+    spec = replace(terms.study(spec), rates_records_per_s=given["rates"])
+    results = measure_study(spec, text, folder, view)
     judgement = Judgement.before(spec, terms, given["file"]).after(results, spec, terms)
     kept = {
         "record": judgement.as_json(),

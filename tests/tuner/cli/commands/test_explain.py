@@ -14,7 +14,7 @@ from tests.helpers.stored_studies import WINNER, taken_apart, write_study
 from tuner.cli.commands.explain import explain
 from tuner.cli.commands.recommend import recommend
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 
 Run = Callable[..., Result]
 LINGER = "linger.ms=2 instead of 5"

@@ -9,7 +9,7 @@ from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.small_experiment import run_small
 from tests.helpers.studies import on_record
 from tuner.model.trial import Kind
-from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE, STORAGE_VARIABLE
 
 _STUDY = """\
 # my first study

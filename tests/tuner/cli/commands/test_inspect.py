@@ -19,7 +19,7 @@ from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.facts import CLIENT_VERSION
 from tuner.results.study_results import SIMULATED
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 
 pytestmark = pytest.mark.broker
 SECRET = "hunter2"

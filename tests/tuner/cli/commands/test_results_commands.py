@@ -29,7 +29,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.present.number_text import number
 from tuner.results.recommendations.recommend import recommend_each
 from tuner.results.study_results import load_results
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 
 Run = Callable[..., Result]
 

@@ -23,7 +23,7 @@ from tuner.model.facts import IN_MLFLOW
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RESULTS_FILE
 from tuner.model.trial import Kind, Trial
-from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE, STORAGE_VARIABLE
 from tuner.storage.sqlite import FolderStorage
 
 

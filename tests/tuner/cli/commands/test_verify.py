@@ -15,7 +15,7 @@ from tuner.cli.options.verify_options import rounds_asked
 from tuner.model.goals import Goal
 from tuner.model.trial import Kind
 from tuner.results.study_results import SIMULATED, load_results
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 pytestmark = pytest.mark.usefixtures("studies")
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.helpers.trials import trial
-from tuner.course.budgets.budget import Budget, next_occurrence, spent_s
+from tuner.course.budgets.budget import Budget, WallClock, next_occurrence, spent_s
 from tuner.model.errors import DeadlinePassed
 from tuner.model.spec import SearchSpec
 from tuner.model.trial import Trial
@@ -23,7 +23,7 @@ def spent(*durations_s: float, value_bytes: float = 0.0) -> list[Trial]:
 
 def left_s(search: SearchSpec, *durations_s: float, now: datetime.datetime = EVENING) -> float:
     deadline = None if search.until is None else next_occurrence(search.until, now)
-    left = Budget(search, spent(*durations_s), deadline, lambda: now).left_s()
+    left = Budget(search, spent(*durations_s), deadline, WallClock(lambda: now)).left_s()
     assert left is not None
     return left
 
@@ -169,7 +169,7 @@ def test_a_trial_of_an_older_release_counts_with_its_acknowledged_bytes() -> Non
 def test_a_deadline_is_compared_with_the_wall_clock() -> None:
     """While the host sleeps, only the wall clock goes on."""
     clock = [EVENING]
-    budget = Budget(SearchSpec(until="06:00"), [], next_occurrence("06:00", EVENING), lambda: clock[0])
+    budget = Budget(SearchSpec(until="06:00"), [], next_occurrence("06:00", EVENING), WallClock(lambda: clock[0]))
     budget.check_deadline()
     clock[0] = datetime.datetime(2026, 3, 2, 5, 59)
     assert budget.left_s() == 60.0

@@ -12,6 +12,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Steady, Told, on_record, simulated_study, state_told
+from tuner.course.budgets.budget import WallClock
 from tuner.course.studies.reporter import Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.errors import DeadlinePassed
@@ -52,7 +53,7 @@ class Night:
         """Run the study."""
         spec = simulated_study((100,), trials=trials, until=until, burn_in_max=1, racing=False)
         told = Killed() if kill else Told()
-        return measure_study(spec, "", folder, told, simulated=self, searching=search, now=lambda: self.at)
+        return measure_study(spec, "", folder, told, simulated=self, searching=search, clock=WallClock(lambda: self.at))
 
 
 class Killed(Told):

@@ -22,7 +22,7 @@ from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 from tuner.storage.protocols import Storage
 from tuner.storage.sqlite import FolderStorage, SqliteStore
 

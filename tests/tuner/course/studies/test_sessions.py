@@ -24,6 +24,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Told, on_record, simulated_study
 from tests.helpers.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
+from tuner.course.budgets.budget import WallClock
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.course.studies.run import measure_study
 from tuner.course.trials.trial_target import ClusterTarget
@@ -87,7 +88,7 @@ def spread(hours: float = 4, rounds: int = 4, sizes: tuple[int, ...] = (1000,)) 
 
 def run(folder: Path, night: Night, spec: StudySpec) -> Timed:
     told = Timed(night=night)
-    measure_study(spec, "", folder, told, now=lambda: night.at, sleep=night.sleep)
+    measure_study(spec, "", folder, told, clock=WallClock(lambda: night.at, night.sleep))
     return told
 
 
@@ -145,7 +146,7 @@ def users_cluster(until: str, *sizes: int, **confirm: object) -> StudySpec:
 
 def night_of(folder: Path, spec: StudySpec, night: Night) -> Timed:
     told = Timed(night=night)
-    measure_study(spec, "", folder, told, simulated=SimulatedRunner(), now=lambda: night.at, sleep=night.sleep)
+    measure_study(spec, "", folder, told, simulated=SimulatedRunner(), clock=WallClock(lambda: night.at, night.sleep))
     return told
 
 

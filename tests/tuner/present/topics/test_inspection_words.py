@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from runners.inspection.batch_sampling import BatchSample
-from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+from runners.inspection.record_batch import BatchSequence, MergedBatches, RecordBatch
 from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.present.topics.inspection_view import inspection_json, inspection_lines, print_ranking, ranking_json
 from tuner.present.topics.inspection_words import in_short, linger, notes, remarks, share
 
-HALVED = Merged(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
+HALVED = MergedBatches(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
 MUCH = 10**9
 
 
@@ -47,7 +47,7 @@ def test_single_records_and_no_codec() -> None:
 
 def test_batches_that_wait() -> None:
     batches = [batch_of(each, "lz4", 0.4, producer_id=7) for each in batched(arrivals(3_000, 1), 50, MUCH)]
-    sample = sample_of(batches, merged=Merged(10, 10, 500, 1_000, 2_500, {"lz4": 1_000, "zstd": 990}))
+    sample = sample_of(batches, merged=MergedBatches(10, 10, 500, 1_000, 2_500, {"lz4": 1_000, "zstd": 990}))
     text = said(sample)
     assert "batches end after a wait, and linger.ms is 4" in text
     assert "Waiting longer would hardly help" in text
@@ -74,7 +74,7 @@ def test_a_topic_whose_batches_differ_gets_the_share_of_each_kind() -> None:
 
 
 def test_what_limits_the_figures_is_said() -> None:
-    stretch = BatchSequence(tuple(single()), Merged(), {"control": 3, "compacted": 1_200})
+    stretch = BatchSequence(tuple(single()), MergedBatches(), {"control": 3, "compacted": 1_200})
     sample = BatchSample(stored((0, 40), (0, 9), (0, 9)), {0: stretch}, {1: "NOT_LEADER", 2: "NOT_LEADER"})
     text = said(sample)
     assert "of the batches that were read, 3 that end transactions were left out." in text

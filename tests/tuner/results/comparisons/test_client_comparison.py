@@ -15,7 +15,7 @@ from tuner.course.studies.run import measure_study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
-from tuner.results.comparisons.client_comparison import ClientComparison, Contest, Side, comparison_of
+from tuner.results.comparisons.client_comparison import ClientComparison, ClientsToCompare, Side, comparison_of
 
 ROUNDS = 3
 TUNED = Side(ProducerConfig.parse({"linger.ms": 20, "compression.type": "lz4"}, java()), "tuned.properties")
@@ -42,14 +42,14 @@ class Slower:
         return replace(seen, records=round(seen.records * self.share), value_bytes=seen.value_bytes * self.share)
 
 
-def compared(folder: Path, contest: Contest, share: float = 0.5) -> ClientComparison:
+def compared(folder: Path, clients: ClientsToCompare, share: float = 0.5) -> ClientComparison:
     study = simulated_study((1000,), trials=1, burn_in_max=0)
-    spec = contest.study(replace(study, workload=replace(study.workload, rate_records_per_s=1_000.0)))
-    return comparison_of(measure_study(spec, "", folder, Told(), simulated=Slower(share)), contest)
+    spec = clients.study(replace(study, workload=replace(study.workload, rate_records_per_s=1_000.0)))
+    return comparison_of(measure_study(spec, "", folder, Told(), simulated=Slower(share)), clients)
 
 
 def test_each_ratio_is_that_of_the_means_and_says_which_client_is_better(tmp_path: Path) -> None:
-    found = compared(tmp_path, Contest(rounds=ROUNDS))
+    found = compared(tmp_path, ClientsToCompare(rounds=ROUNDS))
     (pair,) = found.pairs
     ours, theirs = (
         next(each.metrics for each in found.sides if each.side.kind is kind)
@@ -70,14 +70,14 @@ def test_each_ratio_is_that_of_the_means_and_says_which_client_is_better(tmp_pat
 
 
 def test_the_faster_client_is_named_whichever_it_is(tmp_path: Path) -> None:
-    (pair,) = compared(tmp_path, Contest(rounds=ROUNDS), share=20.0).pairs
+    (pair,) = compared(tmp_path, ClientsToCompare(rounds=ROUNDS), share=20.0).pairs
     assert pair.better("mb_per_s") is pair.better("client_cpu_ms_per_mb") is ClientKind.JAVA
 
 
 def test_a_given_config_is_measured_in_the_same_rounds_and_compared_with_the_other_clients_defaults(
     tmp_path: Path,
 ) -> None:
-    found = compared(tmp_path, Contest(given={ClientKind.JAVA: TUNED}, rounds=ROUNDS))
+    found = compared(tmp_path, ClientsToCompare(given={ClientKind.JAVA: TUNED}, rounds=ROUNDS))
     rounds = of_kind(on_record(tmp_path), Kind.CONFIRM)
     configs = {each.side.config.fingerprint for each in found.sides}
     assert len(configs) == 3
@@ -97,7 +97,7 @@ def test_a_given_config_is_measured_in_the_same_rounds_and_compared_with_the_oth
 
 
 def test_a_config_without_acknowledgements_has_no_latency_to_compare(tmp_path: Path) -> None:
-    found = compared(tmp_path, Contest(given={ClientKind.LIBRDKAFKA: UNANSWERED}, rounds=2))
+    found = compared(tmp_path, ClientsToCompare(given={ClientKind.LIBRDKAFKA: UNANSWERED}, rounds=2))
     _, pair = found.pairs
     assert set(pair.ratios) == {"mb_per_s", "client_cpu_ms_per_mb"}
     assert pair.not_compared["latency_p99_ms"] == (
@@ -109,4 +109,4 @@ def test_a_config_without_acknowledgements_has_no_latency_to_compare(tmp_path: P
 
 def test_a_client_that_cannot_be_measured_is_an_error_with_its_cause(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"at least two rounds that measured both clients.*no Java today"):
-        compared(tmp_path, Contest(rounds=2), share=0.0)
+        compared(tmp_path, ClientsToCompare(rounds=2), share=0.0)

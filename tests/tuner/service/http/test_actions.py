@@ -29,7 +29,7 @@ from tuner.service.http.actions import VerificationAsked
 from tuner.service.http.tokens import TokenRole
 from tuner.service.queue.job import JobState, Submission, Task, TaskKind
 from tuner.service.queue.job_queue import open_queue
-from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.locations import ROOT_VARIABLE
 
 pytestmark = pytest.mark.campaign
 

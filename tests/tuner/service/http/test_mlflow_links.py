@@ -11,7 +11,7 @@ from tests.tuner.service.http.test_pages import page
 from tuner.model.facts import IN_MLFLOW
 from tuner.service.answers.query import ResultQuery
 from tuner.service.answers.responder import Responder
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 ADDRESS = "https://mlflow.example/team"
 

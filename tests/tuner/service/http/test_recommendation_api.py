@@ -12,7 +12,7 @@ from tuner.results.recommendations.recommendation import CONDITIONS
 from tuner.service.answers.query import EVERY_RECOMMENDATION, ResultQuery
 from tuner.service.answers.responder import Responder
 from tuner.service.http.recommendation_api import ConfigAsked, ExplanationAsked, RecommendationAsked
-from tuner.storage.home import storage_at
+from tuner.storage.locations import storage_at
 
 
 def asked(**given: str) -> ResultQuery:

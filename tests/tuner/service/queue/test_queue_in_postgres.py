@@ -13,7 +13,7 @@ from tests.tuner.service.queue.queue_contract import LONG_S, JobQueueContract, O
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
-from tuner.storage.home import STORAGE_VARIABLE
+from tuner.storage.locations import STORAGE_VARIABLE
 from tuner.storage.postgres_url import PostgresUrl
 
 

@@ -14,7 +14,7 @@ from tuner.prediction.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PredictionRequest:
     """What a user asks of a study or an experiment.
 
     Attributes:

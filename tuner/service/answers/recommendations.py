@@ -1,16 +1,12 @@
-"""Answers the requests for recommendations, for their explanations, and for predictions."""
+"""Answers the requests for recommendations and for their explanations."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
 from search_spaces.client import client_of
-from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import Goal
-from tuner.model.problem_kinds import ProblemKind
-from tuner.prediction.changes import Changes
-from tuner.prediction.retention import TYPED, Retention
 from tuner.present.console import text_of
 from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.results.recommendations.recommend import recommend_each
@@ -18,7 +14,6 @@ from tuner.results.recommendations.recommendation import Conditions, Recommendat
 from tuner.results.study_results import StudyResults
 from tuner.service.answers.query import JSON, TEXT, YAML, Answer, ResultQuery
 from tuner.service.answers.results_cache import ResultsCache
-from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore
 
 _MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
@@ -59,36 +54,6 @@ def _recommended(
 ) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
     goal = Goal(given["goal"]) if given.get("goal") else None
     return recommend_each(results, given.get("record_bytes"), goal, Conditions.named(given))
-
-
-def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
-    """Return the prediction for another config or load, or the content of the what-if page."""
-    from tuner.prediction.asked import Asked
-    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
-    from tuner.present.predictions.what_if import what_if_json
-
-    form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
-    limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
-    typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
-    try:
-        retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
-        changes = Changes.of(settings)
-    except ValueError as error:
-        raise Problem(ProblemKind.INVALID, str(error)) from None
-    source = kept.source(study, store, changes.record_bytes)
-    begin = ProducerConfig.parse({}, source.config.client) if given.get("begin") == "defaults" else None
-    asked = Asked.of(source, changes, begin, swept, retention)
-    calibration = kept.calibration(study, store, source)
-    if form == "page":
-        return Answer.of(what_if_json(source, calibration, asked.question, retention, typed))
-    predictions = asked.predictions(calibration)
-    if form != "text":
-        return Answer.of(prediction_json(source, calibration, predictions, retention, setting=asked.setting))
-    if asked.setting is None:
-        lines = prediction_lines(source, calibration, predictions, retention)
-    else:
-        lines = sweep_lines(source, asked.setting, predictions)
-    return Answer.of("\n".join(lines) + "\n", TEXT)
 
 
 def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuery]:

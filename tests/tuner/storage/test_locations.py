@@ -7,7 +7,7 @@ import pytest
 
 from tuner.model.errors import StudyNotFound
 from tuner.model.study_files import RESULTS_FILE
-from tuner.storage.home import ROOT_VARIABLE, find_study, studies_root, study_folder
+from tuner.storage.locations import ROOT_VARIABLE, find_study, studies_root, study_folder
 from tuner.storage.sqlite import FolderStorage, SqliteStore
 from tuner.study_file import StudyFileError
 

@@ -1,0 +1,43 @@
+"""Answers the requests for predictions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from search_spaces.configs.producer_config import ProducerConfig
+from tuner.model.problem_kinds import ProblemKind
+from tuner.prediction.changes import Changes
+from tuner.prediction.retention import TYPED, Retention
+from tuner.service.answers.query import TEXT, Answer
+from tuner.service.answers.results_cache import ResultsCache
+from tuner.service.problems import Problem
+from tuner.storage.protocols import ResultsStore
+
+
+def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+    """Return the prediction for another config or load, or the content of the what-if page."""
+    from tuner.prediction.request import PredictionRequest
+    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+    from tuner.present.predictions.what_if import what_if_json
+
+    form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
+    limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
+    typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
+    try:
+        retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
+        changes = Changes.of(settings)
+    except ValueError as error:
+        raise Problem(ProblemKind.INVALID, str(error)) from None
+    source = kept.source(study, store, changes.record_bytes)
+    begin = ProducerConfig.parse({}, source.config.client) if given.get("begin") == "defaults" else None
+    request = PredictionRequest.of(source, changes, begin, swept, retention)
+    calibration = kept.calibration(study, store, source)
+    if form == "page":
+        return Answer.of(what_if_json(source, calibration, request.question, retention, typed))
+    predictions = request.predictions(calibration)
+    if form != "text":
+        return Answer.of(prediction_json(source, calibration, predictions, retention, setting=request.setting))
+    if request.setting is None:
+        lines = prediction_lines(source, calibration, predictions, retention)
+    else:
+        lines = sweep_lines(source, request.setting, predictions)
+    return Answer.of("\n".join(lines) + "\n", TEXT)
