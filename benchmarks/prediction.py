@@ -10,7 +10,7 @@ noise is part of the error. A second table has latencies by rate (`benchmarks.pr
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import exp, log, sqrt
 from statistics import fmean, geometric_mean, stdev
 from typing import Final
@@ -21,9 +21,9 @@ from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.predictions.at_rates import print_latencies
 from benchmarks.predictions.of_producers import print_producers
 from benchmarks.predictions.packet_model import Packet, PacketModel
+from benchmarks.problems.observed import observed, paced_load, start_of
 from benchmarks.problems.table import (
     MeasuredTable,
-    Row,
     embedded_grid,
     java_grid,
     large_records_grid,
@@ -32,10 +32,9 @@ from benchmarks.problems.table import (
     three_brokers_grid,
     undisturbed_grid,
 )
-from runners.performance_model.constants import EMBEDDED
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import damp_outliers
@@ -76,8 +75,6 @@ GOAL_RATIO: Final[Mapping[str, float]] = {
 }
 """The goals: by what is predicted, how large the mean error of the predictions may be."""
 _SLOW_MB_PER_S: Final = 25.0
-_HELD: Final = 0.95
-"""The share of the rate from which on a latency counts. In 1.5 s, records in flight at the end are a few per cent."""
 _STEADY_RATIO: Final = 0.5
 """Up to this share of its throughput, a config's latency hardly differs from one measurement to the next."""
 _STICKY_LINGER_MS: Final = 0.5
@@ -96,11 +93,12 @@ def main() -> None:
     straight: dict[int, list[float]] = defaultdict(list)
     medians: dict[str, _Errors] = {}
     for name, read in TABLES.items():
-        seen = observed(read())
+        table = read()
+        seen, start = observed(table), start_of(table)
         for count in PROBES:
-            chosen = chosen_probes(list(seen), count, paced_load(seen), EMBEDDED)
+            chosen = chosen_probes(list(seen), count, paced_load(seen), start)
             rest = {config: each for config, each in seen.items() if config not in chosen}
-            errors = _errors(chosen, seen, rest)
+            errors = _errors(start, chosen, seen, rest)
             print(f"| {name} | {count or 'none'} | {' | '.join(map(errors.cell, GOAL_RATIO))} |")
             if count:
                 paper = _by_the_paper(chosen, seen, rest)
@@ -110,7 +108,7 @@ def main() -> None:
                 medians[name] = errors
             inside[count] += errors.inside
             missed[count] += errors.missed
-        print(f"| {name} | all others | {' | '.join(map(_leave_one_out(seen).cell, GOAL_RATIO))} |")
+        print(f"| {name} | all others | {' | '.join(map(_leave_one_out(start, seen).cell, GOAL_RATIO))} |")
     print(
         f"\nShare of the measurements inside their intervals (goal: 90 %): {_shares(inside)}.",
         "For some measured latencies, the model predicts none.",
@@ -136,42 +134,6 @@ def main() -> None:
     print_latencies()
     print()
     print_producers()
-
-
-def observed(table: MeasuredTable) -> dict[ProducerConfig, list[Observation]]:
-    """Return what a table has measured, by config: the saturating load, and the paced load if the config held it.
-
-    Besides what the model is fitted to, they have `batch_records` and `stored_bytes_per_record` if the table has them.
-    """
-    rows: dict[ProducerConfig, list[Row]] = defaultdict(list)
-    for row in table.rows:
-        rows[row.config].append(row)
-    return {config: _observations(table, repeats) for config, repeats in rows.items()}
-
-
-def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observation]:
-    first = repeats[0]
-    load = replace(table.load_of(first), rate_records_per_s=None)
-    records_per_s = geometric_mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
-    values = {"records_per_s": records_per_s, **_known(repeats, (FULL_SPEED_METRICS[1], *CPU, BATCHES))}
-    found = [Observation(first.config, load, values)]
-    held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
-    if held:
-        values = _known(held, (*LATENCIES, "paced_batch_records", "stored_bytes_per_record"))
-        if "paced_batch_records" in values:
-            values[BATCHES] = values.pop("paced_batch_records")
-        found.append(Observation(first.config, replace(load, rate_records_per_s=first.rate_records_per_s), values))
-    return found
-
-
-def _known(rows: Sequence[Row], metrics: Sequence[str]) -> dict[str, float]:
-    found = {name: [row.metrics[name] for row in rows if row.metrics.get(name, 0.0) > 0] for name in metrics}
-    return {name: geometric_mean(values) for name, values in found.items() if values}
-
-
-def paced_load(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Workload:
-    """Return the load of a table's paced phases."""
-    return next(each.workload for found in seen.values() for each in found if each.workload.rate_records_per_s)
 
 
 def _calibration(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Calibration:
@@ -208,13 +170,14 @@ class _Errors:
 
 
 def _errors(
+    start: ClusterConstants,
     chosen: Sequence[ProducerConfig],
     seen: Mapping[ProducerConfig, Sequence[Observation]],
     rest: Mapping[ProducerConfig, Sequence[Observation]],
 ) -> _Errors:
-    """Calibrate the model with the `chosen` configs, predict those in `rest`, and return the errors."""
+    """Calibrate the model, which begins with `start`, with the `chosen` configs, and predict those in `rest`."""
     known = [each for config in chosen for each in seen[config]]
-    calibration = calibrate(known) if known else uncalibrated(EMBEDDED)
+    calibration = calibrate(known, start) if known else uncalibrated(start)
     errors = _Errors()
     for config, each in ((config, each) for config, found in rest.items() for each in found):
         load, values = each.workload, each.values
@@ -252,7 +215,7 @@ def _errors(
     return errors
 
 
-def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Errors:
+def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Errors:
     """Return the errors for each config if all others are known: most of it is noise of the measurements.
 
     The constants are fitted to all configs, and only the correction is learnt without the config. Source: Rasmussen
@@ -260,7 +223,7 @@ def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Err
     """
     known = [each for found in seen.values() for each in found]
     errors = _Errors()
-    calibration = calibrate(known)
+    calibration = calibrate(known, start)
     for metric, found in calibration.corrections.items():
         inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]

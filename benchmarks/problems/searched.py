@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.front import known_front
 from benchmarks.problems.grid import sensible_grid
+from benchmarks.problems.observed import start_of
 from benchmarks.problems.serial_line import serial_line
 from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
 from benchmarks.problems.truth import Simulate, Truth
@@ -25,7 +26,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
 from tuner.course.trials.racing import HOPELESS_RATIO
-from tuner.prediction.calibration import PRIOR_SD_LOG, with_shifted_logs
+from tuner.prediction.calibration import PRIOR_SD_LOG, similar_host, with_shifted_logs
 
 _P99, _MEDIAN = "latency_p99_ms", "latency_p50_ms"
 TABLES: Final = {
@@ -65,8 +66,8 @@ class Problem(Protocol):
         """Number of producers that share the load."""
 
     @property
-    def is_remote(self) -> bool:
-        """Whether the search is told that the cluster is not on the producer's host."""
+    def start(self) -> ClusterConstants:
+        """The constants with which the search's performance model begins."""
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -201,9 +202,9 @@ class SimulatedProblem:
         return self.truth.paced
 
     @property
-    def is_remote(self) -> bool:
-        """Whether the cluster is not on the producer's host."""
-        return not self.cluster.shared_host
+    def start(self) -> ClusterConstants:
+        """The constants for brokers on the producer's host, or for a cluster in the network."""
+        return similar_host(None if self.cluster.shared_host else "a cluster", self.defaults.client)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -294,10 +295,10 @@ class TableProblem:
         """The load of the paced phase."""
         return self.table.load_of(self.table.rows[0])
 
-    @property
-    def is_remote(self) -> bool:
-        """False: the tables were measured on an embedded broker."""
-        return False
+    @cached_property
+    def start(self) -> ClusterConstants:
+        """The constants for brokers on the producer's host, which do not come from this table with the Java client."""
+        return start_of(self.table)
 
     @property
     def producers(self) -> int:

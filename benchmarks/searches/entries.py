@@ -9,7 +9,7 @@ import optuna
 
 from benchmarks.problems.searched import Problem
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.prediction.calibration import PRIOR_SD_LOG, similar_host, with_shifted_logs
+from tuner.prediction.calibration import PRIOR_SD_LOG, with_shifted_logs
 from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.knob_space import KnobSpace
 from tuner.search.samplers import PointsSampler, strategy_of
@@ -63,9 +63,8 @@ def _expectation(spec: StudySpec, problem: Problem, off: float) -> ModelExpectat
     if expected is None:
         return None
     # The load of a study with the default settings differs from the load of a problem in the seconds of its phases.
-    start = similar_host("a cluster" if problem.is_remote else None)
     signs = np.where(np.arange(len(PRIOR_SD_LOG)) % 2, 1.0, -1.0)
-    wrong = with_shifted_logs(start, tuple(PRIOR_SD_LOG), signs * np.log(off))
+    wrong = with_shifted_logs(problem.start, tuple(PRIOR_SD_LOG), signs * np.log(off))
     metrics = [objective.metric for objective in spec.objectives]
     return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, wrong, problem.producers)
 

@@ -1,7 +1,7 @@
 """The constants of the performance model: what a record, a byte and a request cost on a cluster, and in each codec."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -137,6 +137,54 @@ REMOTE: Final = ClusterConstants(
     tail_s=1.5e-3,
 )
 """A broker with a round trip of 2 ms on a network of 1 Gbit/s. The network limits a config, and processors do not."""
+
+
+EMBEDDED_JAVA: Final = replace(
+    EMBEDDED,
+    name="embedded, Java client",
+    client_cores=1.8,
+    broker_s_per_record=0.03e-6,
+    broker_s_per_byte=0.35e-9,
+    broker_s_per_request=50e-6,
+    network_bytes_per_s=12e9,
+    disk_bytes_per_s=700e6,
+    refill_s=1.2e-3,
+    usual_queue_ratio=0.03,
+    stall_s=12e-3,
+    tail_s=0.23e-3,
+    busy_tail_s=0.7e-3,
+    pause_s=8e-3,
+    pause_ratio=0.65,
+    disk_tail_s=3.2e-3,
+    sender_s_per_record=0.33e-6,
+    sender_s_per_byte=0.03e-9,
+    client_s_per_record=0.05e-6,
+    client_s_per_byte=0.08e-9,
+    contention_ratio=0.11,
+    wake_s=320e-6,
+    gzip_ratio=0.75,
+    snappy_ratio=0.5,
+    lz4_ratio=1.2,
+)
+"""A Java producer and one broker on the same two cores.
+
+Source of its constants: the geometric means of those that `calibrate` fits to our two grids of the Java client, with
+records of 1 kB and of 100 B (`benchmarks.problems.table.java_grid`, `small_records_java_grid`).
+"""
+REMOTE_JAVA: Final = replace(
+    REMOTE,
+    name="remote, Java client",
+    sender_s_per_record=EMBEDDED_JAVA.sender_s_per_record,
+    sender_s_per_byte=EMBEDDED_JAVA.sender_s_per_byte,
+    client_s_per_record=EMBEDDED_JAVA.client_s_per_record,
+    client_s_per_byte=EMBEDDED_JAVA.client_s_per_byte,
+    contention_ratio=EMBEDDED_JAVA.contention_ratio,
+    wake_s=EMBEDDED_JAVA.wake_s,
+    gzip_ratio=EMBEDDED_JAVA.gzip_ratio,
+    snappy_ratio=EMBEDDED_JAVA.snappy_ratio,
+    lz4_ratio=EMBEDDED_JAVA.lz4_ratio,
+)
+"""A Java producer on the network of `REMOTE`. Only the costs in the client differ; no such host was measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
+from runners.performance_model.constants import (
+    CODECS,
+    EMBEDDED,
+    EMBEDDED_JAVA,
+    REMOTE,
+    REMOTE_JAVA,
+    ClusterConstants,
+)
 from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
+from search_spaces.client import Client, ClientKind
 from tuner.prediction.correction import Correction, corrections, without_outliers
 from tuner.prediction.metrics import FACTORED, FACTORED_SD_LOG, FITTED
 from tuner.prediction.observations import Observation
@@ -123,13 +131,19 @@ class Calibration:
         return tuple(name for name, sd in zip(self.names, spreads, strict=True) if sd > PRIOR_SD_LOG[name] / 2)
 
 
-def similar_host(bootstrap: str | None) -> ClusterConstants:
+def similar_host(bootstrap: str | None, client: Client) -> ClusterConstants:
     """Return the constants that a fit begins with: those of brokers on this host, or of a cluster in the network.
 
     Args:
         bootstrap: The address of the cluster; None for brokers that the tuner starts.
+        client: The client of the producers.
     """
-    return EMBEDDED if bootstrap is None else REMOTE
+    match client.kind:
+        case ClientKind.LIBRDKAFKA:
+            here, there = EMBEDDED, REMOTE
+        case ClientKind.JAVA:
+            here, there = EMBEDDED_JAVA, REMOTE_JAVA
+    return here if bootstrap is None else there
 
 
 def uncalibrated(start: ClusterConstants) -> Calibration:

@@ -85,7 +85,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None = None) -> Sou
     config, named = _recommended(study, size)
     workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
     target, *_ = study.facts.get(IDENTITY, {}).get("target") or [{}]
-    start = similar_host(target.get("bootstrap"))
+    start = similar_host(target.get("bootstrap"), config.client)
     producers = study_producers(study)
     return Source(
         name=study.name,
@@ -139,7 +139,7 @@ def source_of_experiment(experiment: ExperimentResults) -> Source:
     return Source(
         experiment.spec.name,
         observations,
-        similar_host(experiment.spec.target.bootstrap),
+        similar_host(experiment.spec.target.bootstrap, row.config.client),
         row.config,
         row.name,
         workload,

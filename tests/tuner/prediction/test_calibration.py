@@ -1,5 +1,6 @@
 """The performance model is fitted to measurements, and then predicts others."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from math import log
@@ -8,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.prediction import observed, paced_load
-from benchmarks.problems.table import embedded_grid
+from benchmarks.problems.observed import observed, paced_load, start_of
+from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
@@ -17,7 +18,7 @@ from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import calibrate, uncalibrated, value_of
+from tuner.prediction.calibration import calibrate, similar_host, uncalibrated, value_of
 from tuner.prediction.intervals import Interval
 from tuner.prediction.metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.observations import Observation
@@ -223,6 +224,29 @@ def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
 
     assert off(calibration.constants, "records_per_s") < 0.15
     assert off(calibration.constants, "latency_p50_ms") < 0.5
+
+
+@pytest.mark.parametrize("read", [java_grid, small_records_java_grid])
+def test_before_any_measurement_a_host_of_the_java_client_predicts_the_java_client_best(
+    read: Callable[[], MeasuredTable],
+) -> None:
+    """The host that is compared first is fitted to the other table of the Java client."""
+    table = read()
+
+    def off(start: ClusterConstants) -> float:
+        return float(
+            np.mean(
+                [
+                    abs(log(value_of(performance(start, each.config, each.workload), metric) / each.values[metric]))
+                    for seen in observed(table).values()
+                    for each in seen
+                    for metric in {"records_per_s", "latency_p50_ms"} & each.values.keys()
+                ]
+            )
+        )
+
+    assert off(start_of(table)) < off(similar_host(None, librdkafka())) / 2
+    assert off(similar_host(None, java())) < off(start_of(table)) * 1.05
 
 
 def test_most_real_measurements_lie_in_their_intervals() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from benchmarks.prediction import observed, paced_load
+from benchmarks.problems.observed import observed, paced_load
 from benchmarks.problems.table import java_grid
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance

@@ -91,7 +91,8 @@ def calibrate(
             replication=replication,
             rate_records_per_s=rate,
         )
-    text, load = calibration_file(client_of(client), target, load, probes, similar_host(bootstrap))
+    start = similar_host(bootstrap, client_of(client))
+    text, load = calibration_file(client_of(client), target, load, probes, start)
     silent = quiet or as_json
     with new_study(_STEM, storage_at(), silent=silent) as name:
         spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
@@ -100,7 +101,7 @@ def calibrate(
         results = run_experiment_shown(
             replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
         )
-    calibration = fitted(observations_of_experiment(results), similar_host(bootstrap))
+    calibration = fitted(observations_of_experiment(results), start)
     if warning := warning_of_unheld_rate(name, calibration.observations, load.rate_records_per_s or 0.0):
         warn(warning)
     if as_json:
