@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, runtime_checkable
 
 from runners.clock import NS_PER_S
 from runners.measurements.measurement import Measurement, Window, WindowKind
@@ -51,6 +51,28 @@ class Runner(Protocol):
             RunnerError: The run gave no measurement. `runners.errors` says what each kind of error means for the
                 caller.
         """
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A runner that can start beforehand what takes long to start, such as a process."""
+
+    def prepare(self, config: ProducerConfig, workload: Workload) -> None:
+        """Start what the next run in this process needs, unless it is there already. Nothing is sent to the cluster.
+
+        Raises:
+            RunnerError: It can't be started.
+        """
+
+
+def prepare(runner: Runner, config: ProducerConfig, workload: Workload) -> None:
+    """Prepare a run if the runner can do that.
+
+    Raises:
+        RunnerError: The runner can't start what the run needs.
+    """
+    if isinstance(runner, Preparable):
+        runner.prepare(config, workload)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 This module also turns the raw result of a load (`JavaResult`) into a `Measurement`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -81,22 +83,36 @@ class JavaRunner:
             RuleBroken: The config or the topic does not allow records of this size.
         """
         check_records(self.topic, config, workload)
+        with sent_bytes_in_errors() as loads, self._jvm(config, workload) as jvm:
+            return measured_on(
+                self.topic,
+                self.cluster,
+                config,
+                workload,
+                lambda pool: self._load(jvm, config, workload, watch, pool, loads),
+                generator="java",
+                client_version=f"kafka-clients {jvm.version}",
+            )
+
+    def prepare(self, config: ProducerConfig, workload: Workload) -> None:
+        """Start and warm up the Java process of the next run, unless one is kept.
+
+        Raises:
+            RunnerError: The process can't be started or warmed up.
+        """
+        with self._jvm(config, workload):
+            pass
+
+    @contextmanager
+    def _jvm(self, config: ProducerConfig, workload: Workload) -> Iterator[Jvm]:
+        """Yield a Java process for one run. If it is new, it has been warmed up."""
         heap_bytes = default_heap_bytes()
         protocol = self.cluster.connection.get("security.protocol", "plaintext")
-        with sent_bytes_in_errors() as loads:
-            check_heap(config, workload, heap_bytes)
-            with kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
-                if self.warms_up and not jvm.warm:
-                    warm_up(jvm, config, workload, _OURS)
-                return measured_on(
-                    self.topic,
-                    self.cluster,
-                    config,
-                    workload,
-                    lambda pool: self._load(jvm, config, workload, watch, pool, loads),
-                    generator="java",
-                    client_version=f"kafka-clients {jvm.version}",
-                )
+        check_heap(config, workload, heap_bytes)
+        with kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
+            if self.warms_up and not jvm.warm:
+                warm_up(jvm, config, workload, _OURS)
+            yield jvm
 
     def _load(
         self,

@@ -6,12 +6,12 @@ from typing import Final
 
 from runners.host_processes.child import PATIENCE_S, Child
 from runners.measurements.measurement import Measurement
-from runners.runner import Runner, Watch, go_on
+from runners.runner import Runner, Watch, go_on, prepare
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
 _RUNS_PER_CHILD: Final = 100
-"""A child process is replaced after this many runs.
+"""A child process is replaced after the run in which it has done this many runs and preparations.
 
 Otherwise, anything that the client library leaves behind in the process could slow down all later runs.
 """
@@ -49,11 +49,26 @@ class Isolated:
             child.end()
             raise
         if self.reuses_process and child.jobs < _RUNS_PER_CHILD:
-            with _lock:
-                _waiting.append(child)
+            _keep(child)
         else:
             child.end()
         return measured
+
+    def prepare(self, config: ProducerConfig, workload: Workload) -> None:
+        """Start the child process of the next run, and prepare the run there, if child processes serve several runs.
+
+        Raises:
+            RunnerError: The other runner can't start what the run needs, or the child process was lost.
+        """
+        if not self.reuses_process:
+            return
+        child = _waiting_child()
+        try:
+            child.run(_Preparing(self.runner, config, workload), go_on, self.patience_s)
+        except BaseException:
+            child.end()
+            raise
+        _keep(child)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,18 @@ class _Measuring:
         return self.runner.run(self.config, self.workload, watch)
 
 
+@dataclass(frozen=True, slots=True)
+class _Preparing:
+    """The preparation of a run in a child process."""
+
+    runner: Runner
+    config: ProducerConfig
+    workload: Workload
+
+    def __call__(self, _: Watch) -> None:
+        prepare(self.runner, self.config, self.workload)
+
+
 def end_reused_processes() -> None:
     """End all child processes of `Isolated` that wait for their next run."""
     with _lock:
@@ -78,6 +105,12 @@ def end_reused_processes() -> None:
 
 _lock = threading.Lock()
 _waiting: list[Child] = []
+
+
+def _keep(child: Child) -> None:
+    """Let a child process wait for its next run."""
+    with _lock:
+        _waiting.append(child)
 
 
 def _waiting_child() -> Child:

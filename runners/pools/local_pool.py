@@ -13,11 +13,10 @@ from typing import Final
 
 from runners.load.isolated import end_reused_processes
 from runners.measurements.measurement import Window
-from runners.pools.pool import Done, Job, RunningJob, WorkerReport, produce, runner_of, whoami
+from runners.pools.pool import Done, Job, RunningJob, WorkerReport, prepare_producer, produce, runner_of, whoami
 from runners.pools.producers import share
-from runners.runner import Runner, Watch, go_on
+from runners.runner import Watch, go_on
 from runners.workload import Workload
-from search_spaces.configs.producer_config import ProducerConfig
 
 _LEAD_S: Final = 0.1
 _FAREWELL_S: Final = 2.5
@@ -93,45 +92,58 @@ class LocalPool:
     def _begin(self, running: RunningJob) -> None:
         stop = threading.Event()
         running.begin(stop.set)
-        job = running.job
-        count = len(job.runners)
-        wait_s = job.wait_s(_LEAD_S)
-        begin_unix_s = time.time() + wait_s
-        for producer in range(count):
+        start = _CommonStart(running.job)
+        for producer in range(len(running.job.runners)):
             thread = threading.Thread(
                 target=self._run_producer,
-                args=(
-                    running,
-                    producer,
-                    runner_of(job, producer, begin_unix_s, wait_s),
-                    job.config,
-                    share(job.workload, count, producer),
-                    stop,
-                ),
+                args=(running, producer, start, stop),
                 name=f"tuner-job-{next(_numbers)}",
                 daemon=True,
             )
             self._threads = [*self._live_threads(), thread]
             thread.start()
 
-    def _run_producer(
-        self,
-        running: RunningJob,
-        producer: int,
-        runner: Runner,
-        config: ProducerConfig,
-        workload: Workload,
-        stop: threading.Event,
-    ) -> None:
+    def _run_producer(self, running: RunningJob, producer: int, start: "_CommonStart", stop: threading.Event) -> None:
+        job = running.job
+        workload = share(job.workload, len(job.runners), producer)
+        begin_unix_s = start.after_preparing(producer, workload)
+        if self._closing.is_set():
+            return
+        runner = runner_of(job, producer, begin_unix_s, start.wait_s)
+
         def stopped() -> bool:
             if self._closing.is_set():
                 raise _PoolClosed
             return stop.is_set()
 
         report = produce(
-            runner, config, workload, lambda window: self._messages.put((running, producer, window)), stopped
+            runner, job.config, workload, lambda window: self._messages.put((running, producer, window)), stopped
         )
         self._messages.put((running, producer, report))
+
+
+class _CommonStart:
+    """The moment at which the producers of a job start. It is chosen when all of them are prepared.
+
+    Attributes:
+        wait_s: How long before that moment it is chosen, in seconds.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.wait_s = job.wait_s(_LEAD_S)
+        self._job = job
+        self._prepared = threading.Barrier(len(job.runners), self._choose)
+        self._unix_s = 0.0
+
+    def after_preparing(self, producer: int, workload: Workload) -> float:
+        """Prepare a producer, wait for the others, and return the moment to start, in seconds since 1970."""
+        if len(self._job.runners) > 1:
+            prepare_producer(self._job.runners[producer], self._job.config, workload)
+        self._prepared.wait()
+        return self._unix_s
+
+    def _choose(self) -> None:
+        self._unix_s = time.time() + self.wait_s
 
 
 class _PoolClosed(Exception):

@@ -3,13 +3,15 @@
 A job has one runner for each of its producers. The load is divided among the producers, and their windows and
 measurements are merged.
 
-The driver, which is the process that runs the study, sets one moment at which all producers of a job start
-(`StartingAt`). At that moment each producer opens its client and then starts its load. So the loads begin a little
-apart, usually still in the warm-up. If they began further apart than 5 % of the measured phase, the merged measurement
-has a warning. If they began more than half of the measured phase and more than a second apart, the job is repeated
-once; if that happens again, the outcome is an error.
+If a job has several producers, they first start the processes that they need (`prepare_producer`), because a Java
+process takes seconds to start. When all producers have done so, the driver, which is the process that runs the study,
+sets one moment at which all of them start (`StartingAt`). At that moment each producer opens its client and then starts
+its load. So the loads begin a little apart, usually still in the warm-up. If they began further apart than 5 % of the
+measured phase, the merged measurement has a warning. If they began more than half of the measured phase and more than a
+second apart, the job is repeated once; if that happens again, the outcome is an error.
 """
 
+import contextlib
 import os
 import socket
 import time
@@ -24,7 +26,7 @@ from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
 from runners.measurements.measurement import Measurement, TimePoint, Window, sent_bytes_of
 from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.producers import merge, merge_windows
-from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.runner import Runner, Watch, WatchDecision, go_on, prepare
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
@@ -187,6 +189,20 @@ class WorkerReport:
     began_unix_s: float | None = None
 
 
+def prepare_producer(runner: Runner, config: ProducerConfig, workload: Workload) -> None:
+    """Prepare the run of one producer of a job, if its runner can do that.
+
+    An error is left to the run, which meets it again and reports it.
+
+    Args:
+        runner: The runner of the producer.
+        config: The config to measure.
+        workload: This producer's share of the workload.
+    """
+    with contextlib.suppress(Exception):
+        prepare(runner, config, workload)
+
+
 def produce(
     runner: Runner,
     config: ProducerConfig,
@@ -314,8 +330,7 @@ class RunningJob:
     def repeatable(self) -> bool:
         """Whether to run the job again: it gave no measurement, and has an attempt left.
 
-        A job gives no measurement if a worker was lost or stood still, or if the producers began too far apart. New
-        Java processes may begin so far apart.
+        A job gives no measurement if a worker was lost or stood still, or if the producers began too far apart.
         """
         lost = any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values())
         return (lost or self._too_far_apart) and self.attempts < _ATTEMPTS
@@ -340,12 +355,10 @@ class RunningJob:
         # The reports are in the order of their arrival. The first error is the cause of the others, unless a worker was
         # lost or stood still: that is always the cause.
         errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
-        for error in errors:
-            if isinstance(error, WorkerLost):
-                return WorkerLost(f"a worker died {self.attempts} times: {error}")
-        for error in errors:
-            if isinstance(error, LoadPaused):
-                return LoadPaused(f"{error}; there were {self.attempts} attempts, and none gave a measurement")
+        for kind in (WorkerLost, LoadPaused):
+            for error in errors:
+                if isinstance(error, kind):
+                    return kind(f"{error}; there were {self.attempts} attempts, and none gave a measurement")
         if errors:
             return errors[0]
         if self._too_far_apart:

@@ -8,6 +8,7 @@ the worker of the first producer (`runners.pools.ray_consumers`).
 All producers of a job begin at one moment, so the driver measures how far each worker's clock is ahead of its own.
 """
 
+import contextlib
 import pickle
 import queue
 import sys
@@ -21,9 +22,9 @@ from typing import Any, Final
 from runners.consumer_runs.clock_offset import SAME_CLOCK, Offset, clock_id, offset_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
-from runners.errors import GeneratorError
+from runners.errors import GeneratorError, signals_unwrapped
 from runners.measurements.measurement import Window
-from runners.pools.pool import WorkerReport, priority_warnings, produce, whoami
+from runners.pools.pool import WorkerReport, prepare_producer, priority_warnings, produce, whoami
 from runners.pools.ray_seats import Seats, reason
 from runners.reporting import Say
 from runners.runner import Runner, WatchDecision
@@ -31,6 +32,9 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
 _PATIENCE_S: Final = 120.0
+_LOOK_S: Final = 0.2
+_PREPARED_S: Final = 240.0
+"""Longest time in seconds in which workers are prepared. A worker that is still busy then starts its run late."""
 _ATTEMPTS: Final = 3
 """Attempts to start all workers. Until Ray notices that a node has left, it may try to start a worker on that node."""
 
@@ -113,6 +117,29 @@ class RayCrew:
             for number in self._lost:
                 (self.workers[number],) = self._with_names([self._actor.remote()])
         self._lost.clear()
+
+    def prepare(self, runners: Sequence[Runner], config: ProducerConfig, workloads: Sequence[Workload]) -> None:
+        """Prepare the runs of the first workers, all at the same time, and wait until they are prepared.
+
+        If a worker is lost meanwhile, its run will report that.
+
+        Args:
+            runners: The runner of each producer.
+            config: The config to measure.
+            workloads: The share of each producer.
+        """
+        waiting = [
+            worker.actor.prepare.remote(runner, config, workload)
+            for worker, runner, workload in zip(self.workers, runners, workloads, strict=False)
+        ]
+        deadline = time.monotonic() + _PREPARED_S
+        # Each wait is short, because signals are not handled during a wait.
+        while waiting and time.monotonic() < deadline:
+            with signals_unwrapped():
+                ready, waiting = self._ray.wait(waiting, timeout=_LOOK_S)
+            for each in ready:
+                with contextlib.suppress(self._ray.exceptions.RayError):
+                    self._ray.get(each)
 
     def set_clocks(self, count: int) -> None:
         """Measure how far the clocks of the first `count` workers are ahead of ours.
@@ -210,6 +237,10 @@ class Worker:
     def stop(self, run: int) -> None:
         """Ask the run with this number to end. Nothing happens if that run is already over."""
         self._stopped_run = run
+
+    def prepare(self, runner: Runner, config: ProducerConfig, workload: Workload) -> None:
+        """Start what the run of one producer of a job needs, such as a Java process."""
+        prepare_producer(runner, config, workload)
 
     def run(self, run: int, runner: Runner, config: ProducerConfig, workload: Workload) -> Iterator[bytes]:
         """Run one producer of a job. The number `run` identifies this run in a later call of `stop`.

@@ -150,22 +150,23 @@ class RayPool(Pool):
         placement = running.job.placement
         # Ray on this host has room for the largest job, whose workers are kept.
         slot.crew.complete(placement.zones_of_workers(self._producers if self._own else count))
-        if count > 1:
-            slot.crew.set_clocks(count)
-        workers = slot.crew.workers[:count]
         host: ConsumerHost = THIS_HOST
         if placement.consumer_zone is not None:
             consumers = slot.crew.workers[count]
             host = RayConsumerHost(consumers.actor, consumers.name, run)
 
         def stop() -> None:
-            for worker in workers:
+            for worker in slot.crew.workers[:count]:
                 worker.actor.stop.options(concurrency_group="control").remote(run)
 
         running.begin(stop)
         job = running.job
         if running.attempts > 1:
             time.sleep(_SETTLE_S)  # until then, lost producers may send records that the new consumers must not read
+        shares = [share(job.workload, count, number) for number in range(count)]
+        if count > 1:
+            slot.crew.prepare(job.runners, job.config, shares)
+            slot.crew.set_clocks(count)
         wait_s = job.wait_s(_LEAD_S)
         begin_unix_s = time.time() + wait_s
         slot.silent_s = dict.fromkeys(range(count), 0.0)
@@ -174,9 +175,9 @@ class RayPool(Pool):
                 run,
                 runner_of(job, number, begin_unix_s + worker.clock.ahead_s, wait_s, host),
                 job.config,
-                share(job.workload, count, number),
+                shares[number],
             )
-            for number, worker in enumerate(workers)
+            for number, worker in enumerate(slot.crew.workers[:count])
         }
 
     def _report_if_hung(self, slot: "_Slot", number: int) -> WorkerReport | None:

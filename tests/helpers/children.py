@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -52,7 +54,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """Fails at once.
+    """Fails at once, also when it is prepared.
 
     Attributes:
         error: The error that it raises.
@@ -60,9 +62,41 @@ class Failing:
 
     error: Exception
 
+    def prepare(self, config: ProducerConfig, workload: Workload) -> None:
+        """Raise the error."""
+        raise self.error
+
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Raise the error."""
         raise self.error
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Runs only if it has been prepared in the same process, and if the other runner has been prepared too.
+
+    Attributes:
+        folder: Folder in which each runner makes a file when it has been prepared.
+        name: Name of this runner's file.
+        other: Name of the other runner's file.
+        takes_s: How long the preparation takes, in seconds.
+    """
+
+    folder: Path
+    name: str
+    other: str
+    takes_s: float = 0.0
+
+    def prepare(self, config: ProducerConfig, workload: Workload) -> None:
+        """Make the file, with the id of this process."""
+        time.sleep(self.takes_s)
+        (self.folder / self.name).write_text(str(os.getpid()))
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Simulate."""
+        prepared = {name: (self.folder / name).read_text() for name in (self.name, self.other)}
+        assert str(os.getpid()) in prepared.values(), prepared
+        return SimulatedRunner().run(config, workload, watch)
 
 
 class DetailedError(RunnerError):

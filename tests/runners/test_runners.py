@@ -8,25 +8,30 @@ from contextlib import contextmanager
 from typing import ClassVar
 from uuid import uuid4
 
+import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import Topic
+from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.clusters.topics.topic_for_run import WithTopic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import ByteBudgetExceeded
 from runners.java_client.java_runner import JavaRunner
+from runners.java_client.kept_jvm import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
 from runners.load.isolated import Isolated, end_reused_processes
+from runners.measurements.measurement import Window
 from runners.pools.pool import StartingAt
-from runners.runner import Runner
+from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import RuleBroken
 from tests.conftest import TopicMaker
+from tests.helpers.clients import holders
 from tests.helpers.mock_cluster import PARTITIONS
 from tests.helpers.runner_contract import CONFIG, PACED, Left, RunnerContract, check_nothing_left
 
@@ -35,6 +40,10 @@ SHORTEST = Workload(RecordSizes.fixed(100), partitions=PARTITIONS, warmup_s=0.0,
 
 def new_topic() -> Topic:
     return Topic(f"topic-{uuid4()}", PARTITIONS, 1, owned=True)
+
+
+def _java_children() -> set[int]:
+    return {process.pid for process in holders("java", psutil.Process().children())}
 
 
 class RealRunnerContract(RunnerContract):
@@ -164,6 +173,24 @@ class TestJava(JavaRunnerContract):
         with pytest.raises(ByteBudgetExceeded, match="at least one record, but only") as caught:
             JavaRunner(broker, topic, Limits(max_bytes=9), warms_up=False).run(self.config, PACED)
         assert caught.value.sent_bytes == 0
+
+    def test_the_process_that_was_prepared_serves_the_next_run(
+        self, broker: RunningCluster, new_topic: TopicMaker
+    ) -> None:
+        end_kept_jvms()
+        before, topic, seen = _java_children(), new_topic(PARTITIONS), set[int]()
+
+        def watch(_: Window) -> WatchDecision:
+            seen.update(_java_children() - before)
+            return WatchDecision.GO_ON
+
+        runner = JavaRunner(broker, topic, warms_up=False)
+        runner.prepare(self.config, SHORTEST)
+        prepared = _java_children() - before
+        assert len(prepared) == 1
+        assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, PARTITIONS)) == 0
+        runner.run(self.config, SHORTEST, watch)
+        assert seen == prepared
 
 
 @pytest.mark.long

@@ -70,6 +70,17 @@ class TopicAdmin:
         self._contact = Contact(connection)
         self._admin = self._contact.admin
 
+    def connect(self) -> None:
+        """Wait until this client has a connection to a broker.
+
+        A new client of librdkafka 2.16 often asks for the leaders of partitions before it has a connection, and then
+        asks again only after 1 to 3 s. So `end_offsets` is slow if it is the first request of a client.
+
+        Raises:
+            BrokerLost: The cluster did not answer.
+        """
+        self._metadata()
+
     def cluster(self) -> tuple[str, int]:
         """Return the cluster's id and the number of its brokers.
 

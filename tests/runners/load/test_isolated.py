@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -19,6 +20,7 @@ from tests.helpers.children import (
     DetailedError,
     Endless,
     Failing,
+    Prepared,
     Stuck,
     child_of,
     running_owner,
@@ -109,6 +111,17 @@ class TestKept:
         before = self._served(Isolated(SimulatedRunner(), reuses_process=True))
         with pytest.raises(BrokerLost):
             Isolated(Failing(BrokerLost("gone")), reuses_process=True).run(CONFIG, WORKLOAD)
+        assert not psutil.pid_exists(before)
+
+    def test_the_child_that_was_prepared_serves_the_next_run(self, tmp_path: Path) -> None:
+        runner = Isolated(Prepared(tmp_path, "only", "only"), reuses_process=True)
+        runner.prepare(CONFIG, WORKLOAD)
+        assert runner.run(CONFIG, WORKLOAD).records
+
+    def test_a_child_is_not_kept_after_a_failed_preparation(self) -> None:
+        before = self._served(Isolated(SimulatedRunner(), reuses_process=True))
+        with pytest.raises(BrokerLost):
+            Isolated(Failing(BrokerLost("gone")), reuses_process=True).prepare(CONFIG, WORKLOAD)
         assert not psutil.pid_exists(before)
 
     def test_waiting_children_can_be_ended(self) -> None:

@@ -20,7 +20,7 @@ from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.errors import RuleBroken
-from tests.helpers.children import DetailedError, Failing, Stuck
+from tests.helpers.children import DetailedError, Failing, Prepared, Stuck
 from tests.helpers.waiting import eventually
 from tests.runners.pools.pool_runners import CONFIG, ENDLESS, WORKLOAD, Dying, Meeting, Slow
 
@@ -182,6 +182,15 @@ class PoolContract:
         pool.submit(job(Meeting(tmp_path, "a", "b"), Meeting(tmp_path, "b", "a")))
         assert measured(pool.next_done()).records
 
+    def test_all_producers_are_prepared_before_one_starts(self, pool: Pool, tmp_path: Path) -> None:
+        """New Java processes take seconds, and not the same time on each node; a lost node makes them necessary."""
+        runners = (Prepared(tmp_path, "a", "b", takes_s=0.5), Prepared(tmp_path, "b", "a"))
+        pool.submit(job(*(Isolated(each, reuses_process=True) for each in runners)))
+        done = pool.next_done()
+        assert measured(done).records
+        assert done is not None
+        assert done.attempts == 1
+
     def test_a_producer_that_fails_ends_the_others(self, pool: Pool) -> None:
         pool.submit(job(Slow(), Failing(BrokerLost("gone")), workload=ENDLESS))
         done = pool.next_done()
@@ -210,7 +219,7 @@ class PoolContract:
         done = pool.next_done()
         assert done is not None
         assert isinstance(done.outcome, WorkerLost)
-        assert "died 2 times" in str(done.outcome)
+        assert "there were 2 attempts" in str(done.outcome)
         assert done.attempts == 2
         pool.submit(job(SimulatedRunner()))
         assert measured(pool.next_done()).records

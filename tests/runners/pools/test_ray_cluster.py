@@ -246,7 +246,7 @@ def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
     assert any(line.startswith("say a Ray worker was lost") for line in lines), lines
     assert any(line.startswith("say 2 workers share 1 node of the Ray cluster") for line in lines), lines
     trials = on_record(folder)
-    assert {trial.state for trial in trials} == {State.COMPLETE}
+    assert {trial.state for trial in trials} == {State.COMPLETE}, [trial.error for trial in trials]
     assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 1
     assert max(trial.attempts for trial in trials) == 2
     store = SqliteStore(folder, create=False)
