@@ -42,7 +42,7 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.study_names import RESERVED_NAMES
-from tuner.model.target import MOST_BROKERS
+from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
 from tuner.study_file.objectives import AskedObjectives, constraint, goal_or_metrics, preset
@@ -80,6 +80,7 @@ Zone = Annotated[
     str, fields.text("a zone must consist of letters, digits, -, _ and .", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 ]
 Text = Annotated[str, fields.text()]
+Topic = Annotated[str, fields.text(TOPIC_RULE, TOPIC_PATTERN)]
 Sizes = Annotated[RecordSizes, fields.record_sizes()]
 Duration = Annotated[float, fields.seconds(0, SECONDS_PER_DAY)]
 Measured = Annotated[float, fields.seconds(0, SECONDS_PER_DAY, above=True)]
@@ -152,9 +153,9 @@ class TargetSection(Section):
     """Container image to start the broker from, such as apache/kafka:4.1.0."""
     brokers: Annotated[int, fields.whole(1, MOST_BROKERS)] | None = None
     """Number of brokers to start on this machine. Default: 1."""
-    topic: Text | None = None
+    topic: Topic | None = None
     """Topic of yours to write to; it keeps its records and is never deleted. Default: each trial gets a new topic."""
-    like: Text | None = None
+    like: Topic | None = None
     """Topic of yours whose partitions, replication and settings the new topics get."""
     zone_delay: Annotated[float, fields.seconds(0, MAX_DELAY_MS / 1e3)] | None = None
     """Delay of each direction between clients and brokers that the tuner starts, such as 2ms: as in another zone."""

@@ -116,6 +116,7 @@ def inspect(
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
+    options.check_topic(topic, "TOPIC")
     target = options.target_of(bootstrap, command_config)
     since_ms = int((time.time() - _PERIOD_S) * 1e3)
     with ExitStack() as stack:
