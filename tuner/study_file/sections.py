@@ -282,9 +282,9 @@ class ConfirmSection(Section):
     """The confirmation, which measures the winners of the search again, alternating with the baseline."""
 
     rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.rounds
-    """Minimum number of rounds. A round measures baseline and winners once. With 0, nothing is confirmed."""
+    """Minimum number of rounds, by default at most max_rounds. Each measures baseline and winners once. 0: none."""
     max_rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.max_rounds
-    """Maximum number of rounds, used where the confidence interval of a gain is still too wide."""
+    """Maximum number of rounds, at least rounds: used where the confidence interval of a gain is still too wide."""
     width_ratio: Annotated[float, fields.number(0, 10, above=True)] = _CONFIRM.width_ratio
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are needed."""
     nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees
