@@ -1,5 +1,6 @@
 """Options that several commands share, and the parsing of their values."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from runners.java_client.key_stores import with_java_stores_read
+from runners.java_client.key_stores import read_connection
 from runners.quantities import clock_time, duration_s, size_bytes
 from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
-from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.files.producer_file import read_producer_file
-from search_spaces.files.properties_file import named_file, parse_pairs, read_properties
+from search_spaces.files.properties_file import named_file, parse_pairs
 from tuner.model import spec
 from tuner.model.errors import RequestRefused
 from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE, Target, check_addresses, without_login
@@ -316,8 +316,7 @@ def target_of(
     connection: dict[str, str] = {}
     if command_config:
         with named_file(command_config):
-            connection = ConnectionConfig.parse(with_java_stores_read(read_properties(command_config))).values
-    connection.pop("bootstrap.servers", None)
+            connection = read_connection(command_config, os.environ)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
 
 

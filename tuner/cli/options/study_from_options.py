@@ -215,7 +215,7 @@ class StudyFromOptions(StudyOptions):
                 name="study",
                 folder=Path.cwd(),
                 origin="the command line",
-                environ={},
+                environ=os.environ,  # for the properties files; the text itself has every `${` escaped
                 advice="give --current-client java",
             )
             return spec, text
