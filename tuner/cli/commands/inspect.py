@@ -170,10 +170,10 @@ def _inspect_one(
     found = inspection_of(sample)
     if found is None:
         reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
-        advice = "; for larger batches, raise --max-bytes" if sample.unread else ""
+        remedy = "; for larger batches, raise --max-bytes" if sample.unread else ""
         raise WorkloadRefused(
             f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
-            f"{advice}"
+            f"{remedy}"
         )
     if as_json:
         record = inspection_json(found, sample, received_bytes)
