@@ -35,7 +35,7 @@ from search_spaces.librdkafka import limits as librdkafka_limits
 from search_spaces.librdkafka import properties as librdkafka_properties
 from search_spaces.librdkafka import rules as librdkafka_rules
 from search_spaces.properties.catalogue import Catalogue, DefaultChange, major_and_minor
-from search_spaces.properties.roles import Role
+from search_spaces.properties.roles import TRANSACTION_TIMEOUT, Role
 
 
 class ClientKind(StrEnum):
@@ -295,6 +295,13 @@ def client_in_version(said: str, version: str | None = None) -> Client:
 def is_known(name: str) -> bool:
     """Return whether a client has a property of this name."""
     return name in librdkafka().catalogue or name in java().catalogue
+
+
+def tunes_producer(name: str) -> bool:
+    """Return whether a property of a client tunes the producer, or is the timeout of its transactions."""
+    catalogues = (each.catalogue for each in (librdkafka(), java()))
+    roles = {each.find(name).role for each in catalogues if name in each}
+    return Role.PRODUCER in roles or name == TRANSACTION_TIMEOUT
 
 
 def may_show(name: str) -> bool:

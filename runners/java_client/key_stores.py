@@ -1,6 +1,7 @@
-"""Reads the key stores and trust stores of a connection file that was written for Java, which librdkafka can't read.
+"""Reads connection files, also the key stores and trust stores of files that were written for Java.
 
-Both clients then get the certificates and the key as PEM text, which stays in memory.
+librdkafka can't read such stores. Both clients then get the certificates and the key as PEM text, which stays in
+memory.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,11 @@ from runners.errors import TargetRefused
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from search_spaces.client import java
+from search_spaces.connection.connection_config import ConnectionConfig
+from search_spaces.errors import InvalidValue
+from search_spaces.files.properties_file import read_properties
 from search_spaces.properties.catalogue import Value
+from search_spaces.properties.roles import is_secret
 
 _HEAP_BYTES: Final = 64 << 20
 _PATIENCE_S: Final = 60.0
@@ -19,6 +24,30 @@ _TRUST: Final = "ssl.truststore"
 _KEY: Final = "ssl.keystore"
 _JAVA_ENDINGS: Final = (".jks", ".jceks", ".keystore")
 _PEM: Final = "PEM"
+
+
+def read_connection(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the connection properties of a file under librdkafka's names, without the addresses of the brokers.
+
+    Args:
+        path: The properties file, for either client.
+        environ: Environment variables for `${NAME}` in the values.
+
+    Raises:
+        ConfigError: The file can't be read, a variable is not set, or a property is wrong. No message shows the value
+            of a secret or of a variable.
+        RunnerError: A store of Java can't be read; see `with_java_stores_read`.
+    """
+    entries, written = read_properties(path, environ), read_properties(path)
+    try:
+        values = ConnectionConfig.parse(with_java_stores_read(entries)).values
+    except InvalidValue as error:
+        if entries == written or is_secret(error.name):
+            raise
+        shown = written.get(error.name)
+        raise InvalidValue(error.name, error.rule, shown, secret=shown is None) from None
+    values.pop("bootstrap.servers", None)
+    return values
 
 
 def with_java_stores_read(properties: Mapping[str, Value]) -> dict[str, Value]:

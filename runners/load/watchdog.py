@@ -31,13 +31,19 @@ WRITING: Final[Permanent] = (
     (
         frozenset(
             {
-                *("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG"),
-                *("RecordTooLargeException", "RecordBatchTooLargeException", "InvalidRecordException"),
+                *("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG"),
+                *("RecordTooLargeException", "RecordBatchTooLargeException"),
             }
         ),
         WorkloadRefused,
         "every record must fit the topic's max.message.bytes, but the broker answered {}; raise the topic's "
         "max.message.bytes, or measure smaller records",
+    ),
+    (  # Source: `LogValidator` of Kafka 4.3
+        frozenset({"INVALID_RECORD", "InvalidRecordException"}),
+        WorkloadRefused,
+        "the topic must accept the records, but the broker answered {}; if it is compacted, its records need keys "
+        "(--key-bytes, or key_bytes in a file)",
     ),
     (
         frozenset(

@@ -1,12 +1,13 @@
 """Reads the properties file of a producer, for librdkafka or for Java, as a config of the client that is measured."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from search_spaces.client import Client, ClientKind, java, librdkafka
+from search_spaces.client import Client, ClientKind, java, librdkafka, tunes_producer
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import transaction_timeout_ms, transactions
@@ -79,6 +80,7 @@ def read_producer_file(
     *,
     complete: bool = True,
     advice: str = "",
+    environ: Mapping[str, str] = os.environ,
 ) -> ProducerFile:
     """Read a producer's properties file. Properties that do not tune the producer are set aside.
 
@@ -94,14 +96,15 @@ def read_producer_file(
             properties are not checked.
         advice: How the user can say that the file is for Java, for a note about a file that does not show its client:
             `give --file-client java`. Empty if there is no way.
+        environ: Environment variables for `${NAME}` in the values of properties that tune the producer.
 
     Raises:
-        PropertiesFileError: The file or a line of it can't be read.
+        PropertiesFileError: The file or a line of it can't be read, or a variable is not set.
         ConfigProblems: Properties are unknown, have a wrong value or contradict each other. The message has all
             problems, but not the file's name.
     """
     client = client or librdkafka()
-    entries = read_properties(path)
+    entries = read_properties(path, environ, is_filled=tunes_producer)
     guessed = written_for is FileClient.AUTO
     if guessed:
         written_for = client_shown_by(entries) or FileClient(client.kind)

@@ -1,8 +1,8 @@
 """Reading and writing of Java's `.properties` files, and reading of `key=value` pairs from a command line.
 
 The format is that of `java.util.Properties`: comments start with `#` or `!`, a key ends at `=`, `:` or white space, and
-a backslash continues a line or starts an escape. Files are UTF-8. In one point this reader is stricter than Java: a
-repeated key is an error here, while Java silently uses the last entry.
+a backslash continues a line or starts an escape. Files are UTF-8. This reader differs from Java in two points: a
+repeated key is an error here, while Java silently uses the last entry, and values can name environment variables.
 
 Source: the documentation of `java.util.Properties.load(Reader)` and `store`, Java SE 21.
 """
@@ -15,6 +15,7 @@ from typing import Final
 
 from search_spaces.client import is_known, may_show
 from search_spaces.errors import ConfigError, PropertiesFileError
+from search_spaces.files.variables import VariableError, filled_in
 from search_spaces.properties.roles import is_secret
 
 MAX_BYTES: Final = 1_000_000
@@ -33,12 +34,20 @@ _SURROGATE_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def read_properties(path: Path) -> dict[str, str]:
+def read_properties(
+    path: Path, environ: Mapping[str, str] | None = None, *, is_filled: Callable[[str], bool] = lambda _: True
+) -> dict[str, str]:
     """Return the entries of a properties file, in the file's order.
 
+    Args:
+        path: The file.
+        environ: The environment variables for `${NAME}` in values; None leaves the values as they are written.
+        is_filled: Returns whether variables are replaced in the value of this property; by default in all values.
+
     Raises:
-        PropertiesFileError: The file or an entry cannot be read, the file is not UTF-8, a key is repeated, or a line
-            does not begin with a property's name. The message does not show such a line, which may be a secret.
+        PropertiesFileError: The file or an entry cannot be read, the file is not UTF-8, a key is repeated, a variable
+            is not set, or a line does not begin with a property's name. The message does not show such a line, which
+            may be a secret.
     """
     try:
         with path.open("rb") as file:
@@ -52,7 +61,22 @@ def read_properties(path: Path) -> dict[str, str]:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise PropertiesFileError(path.name, line, "", "a properties file must be UTF-8 text") from None
-    return parse_properties(text, source=path.name, is_name=may_show)
+
+    def value_of(key: str, written: str) -> str:
+        return written if environ is None or not is_filled(key) else _filled(key, written, environ)
+
+    return parse_properties(text, source=path.name, is_name=may_show, value_of=value_of)
+
+
+def _filled(key: str, written: str, environ: Mapping[str, str]) -> str:
+    try:
+        return filled_in(written, environ, MAX_BYTES)[0]
+    except VariableError as error:
+        # A password may contain `${`. Then what follows is not the name of a variable, but a part of the password.
+        if is_secret(key) and error.name and written != f"${{{error.name}}}":
+            rule = "an environment variable that the value names is not set; export it, or write $${ for the characters"
+            raise VariableError(f"{rule} ${{") from None
+        raise
 
 
 @contextmanager
@@ -72,7 +96,11 @@ def named_file(path: Path) -> Iterator[None]:
 
 
 def parse_properties(
-    text: str, *, source: str = "properties", is_name: Callable[[str], bool] | None = None
+    text: str,
+    *,
+    source: str = "properties",
+    is_name: Callable[[str], bool] | None = None,
+    value_of: Callable[[str, str], str] = lambda _, written: written,
 ) -> dict[str, str]:
     """Return the entries in the text of a properties file, in the text's order.
 
@@ -80,9 +108,10 @@ def parse_properties(
         text: The whole text.
         source: The name of the file in error messages.
         is_name: Returns whether a text can be a key; by default any text can.
+        value_of: Returns the value of a key from the written value, or raises `VariableError`; by default the same.
 
     Raises:
-        PropertiesFileError: An entry cannot be read, or a key is repeated.
+        PropertiesFileError: An entry cannot be read, a key is repeated, or a variable can't be replaced.
     """
     entries: dict[str, str] = {}
     first_lines: dict[str, int] = {}
@@ -101,7 +130,10 @@ def parse_properties(
                 f"a key must not be repeated, but line {first_lines[key]} already has it; remove one of the lines",
             )
         first_lines[key] = line
-        entries[key] = _unescape(raw_value, source, line, key)
+        try:
+            entries[key] = value_of(key, _unescape(raw_value, source, line, key))
+        except VariableError as error:
+            raise PropertiesFileError(source, line, key, str(error)) from None
     return entries
 
 

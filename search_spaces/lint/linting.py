@@ -1,11 +1,12 @@
 """Checks a producer's properties file for a client. Measures nothing and contacts no cluster."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from search_spaces.client import Client, ClientKind, client_in_version
+from search_spaces.client import Client, ClientKind, client_in_version, tunes_producer
 from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
 from search_spaces.files.producer_file import client_shown_by
 from search_spaces.files.properties_file import read_properties
@@ -32,10 +33,11 @@ def lint_file(
         load: The records that the producer sends; None if that is not known.
 
     Raises:
-        PropertiesFileError: The file or a line of it can't be read.
+        PropertiesFileError: The file or a line of it can't be read, or an environment variable that the value of a
+            property of the producer names is not set.
         UnknownClient: There is no such client, or its version is not known.
     """
-    entries = read_properties(path)
+    entries = read_properties(path, os.environ, is_filled=tunes_producer)
     shown = client_shown_by(entries)
     report = lint(entries, client_in_version(client or shown or ClientKind.LIBRDKAFKA, version), load)
     return replace(report, assumed=client is None and shown is None)

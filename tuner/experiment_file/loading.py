@@ -101,7 +101,7 @@ def parse_experiment(
     problems = Problems(origin, MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
-    spec = build_experiment(written, name, Files(folder, problems), problems, quick, environ)
+    spec = build_experiment(written, name, Files(folder, problems, environ), problems, quick, environ)
     own_name = spec.name.removesuffix(QUICK_SUFFIX) if quick else spec.name
     if own_name.endswith(QUICK_SUFFIX):
         problems.add(
@@ -136,7 +136,7 @@ def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> E
             target = {key: value for key, value in target.items() if key not in _ONLY_TO_CONNECT}
             written["target"] = {**target, "bootstrap": bootstrap} if "bootstrap" in target else target
     full_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
-    spec = build_experiment(written, full_name, Files(Path.cwd(), problems), problems, quick, os.environ)
+    spec = build_experiment(written, full_name, Files(Path.cwd(), problems, os.environ), problems, quick, os.environ)
     if bootstrap is None or spec.target.bootstrap is not None:
         return spec
     return replace(spec, target=Target(bootstrap))

@@ -22,6 +22,12 @@ _ADDRESS: Final = re.compile(
     r"([A-Z_]+://)?([^\s,:/@\[\]]+|\[[0-9a-f:.]+(%\w+)?\]):(?P<port>[0-9]{1,5})", re.IGNORECASE | re.ASCII
 )
 
+TOPIC_RULE: Final = (
+    "a topic's name must consist of letters, digits, ., _ and -, have at most 249 characters, and be neither . nor .."
+)
+TOPIC_PATTERN: Final = r"(?!\.\.?$)[A-Za-z0-9._-]{1,249}"
+"""The names that Kafka accepts. Source: `org.apache.kafka.common.internals.Topic`."""
+
 
 def check_addresses(text: str) -> str:
     """Return the addresses of brokers, if each of them has a host and a port.

@@ -188,9 +188,12 @@ def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[
     defaults = ProducerConfig.parse({}, java()).in_force
     # A batch is taken from the buffer, which is assumed to have its default size.
     full_bytes = ending.full_bytes and min(ending.full_bytes, defaults.integer("buffer.memory"))
+    # Batches of several records are at most as large as batch.size, so it can't be the default if many are larger.
+    found_bytes = round(traffic.bytes_per_batch.p90) if traffic.records_per_batch.median > 1 else 0
+    least_bytes = min(max(found_bytes, defaults.integer("batch.size")), defaults.integer("buffer.memory"))
     settings = {
         "linger.ms": defaults.text("linger.ms"),
-        "batch.size": str(full_bytes or defaults.text("batch.size")),
+        "batch.size": str(full_bytes or least_bytes),
         "compression.type": next(iter(traffic.codecs), UNCOMPRESSED),
     }
     if full_bytes and traffic.bytes < traffic.plain_bytes:

@@ -114,12 +114,15 @@ class Sweep:
         if setting == "record_bytes" and ":" in listed:
             raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
         try:
-            return cls(setting, {value: asked.changed(Changes.of({setting: value})) for value in _values(listed)})
+            questions = {value: asked.changed(Changes.of({setting: value})) for value in _values(listed)}
         except WorkloadRefused as error:
             raise ValueError(str(error)) from None
         except UnknownProperty as error:
             known = ", ".join(LOAD_SETTINGS)
             raise ValueError(f"{error}; a sweep takes a producer property or one of {known}") from None
+        if len(set(questions.values())) < len(questions):  # such as 5 and 5.0, or all and -1
+            raise ValueError(f"a sweep takes each value once, but got {listed!r}")
+        return cls(setting, questions)
 
     def answers(self, source: Source, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the prediction for each value, or why there is none."""

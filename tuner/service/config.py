@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
+from search_spaces.files.variables import names_in
 from tuner.model.secrets_in_urls import secrets_in
 from tuner.model.study_names import TOKENS_FILE
 from tuner.model.target import Target
@@ -19,7 +20,7 @@ from tuner.study_file import fields
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, Refused, StudyFileError, did_you_mean
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
-from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, names_in, read_yaml, secret_variables
+from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, secret_variables
 from tuner.study_file.targets import target_of
 
 SIMULATED: Final = "simulated"
@@ -151,7 +152,7 @@ def load_config(
         StudyFileError: The file can't be read or has mistakes. The error names every mistake.
     """
     if path is None:
-        return _config(ServiceFile(), Path.cwd(), Problems("the defaults"))
+        return _config(ServiceFile(), Path.cwd(), Problems("the defaults"), environ)
     problems = Problems(str(path))
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -169,7 +170,7 @@ def load_config(
         for misfit in error.errors(include_url=False):
             _note(dict(misfit), problems)
         raise problems.error() from None
-    config = _config(file, path.absolute().parent, problems)
+    config = _config(file, path.absolute().parent, problems, environ)
     if checks_certificate and config.tls is not None:
         _check_certificate(*config.tls, problems)
     problems.stop_if_any()
@@ -210,12 +211,12 @@ def _keys_at(place: KeyPath) -> list[str]:
     return list(section.model_fields) if section else []
 
 
-def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfig:
+def _config(file: ServiceFile, folder: Path, problems: Problems, environ: Mapping[str, str]) -> ServiceConfig:
     def at(path: str) -> Path:
         return (folder / Path(path).expanduser()).absolute()
 
     root = studies_root() if file.studies is None else at(file.studies)
-    targets = _targets(file, folder, problems)
+    targets = _targets(file, Files(folder, problems, environ))
     if file.default_target is not None and file.default_target not in targets:
         problems.add(("default_target",), f"this must be one of the targets: {', '.join(targets)}")
     if (file.executor.ray_address or "").startswith("ray://"):
@@ -266,7 +267,7 @@ def _check_certificate(certificate: Path, private: Path, problems: Problems) -> 
         )
 
 
-def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, Target]:
+def _targets(file: ServiceFile, files: Files) -> dict[str, Target]:
     """Return the targets by name. `SIMULATED`, which needs no cluster, is always one of them."""
     if file.targets is None:
         return {"embedded": Target(), SIMULATED: Target()}
@@ -275,13 +276,13 @@ def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, T
         try:
             NAME.read(name)
         except ValueError as error:
-            problems.add(("targets", name), str(error))
+            files.problems.add(("targets", name), str(error))
         if name == SIMULATED:
-            problems.add(
+            files.problems.add(
                 ("targets", name),
                 "this name is reserved for simulated studies, which measure nothing; choose another name",
             )
-        found[name] = target_of(section, ("targets", name), Files(folder, problems))
+        found[name] = target_of(section, ("targets", name), files)
     return {**found, SIMULATED: Target()}
 
 

@@ -172,7 +172,7 @@ def _read(
         problems.add(
             ("study",), f"a file or folder that is not a study has the name {name} already; choose another name"
         )
-    spec = Builder(file, name, Files(None, problems), problems, searched).study()
+    spec = Builder(file, name, Files(None, problems, {}), problems, searched).study()
     problems.stop_if_any()
     if names == (SIMULATED,):
         spec = replace(spec, executor=Executor.SIMULATED)

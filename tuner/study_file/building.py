@@ -14,6 +14,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.properties.catalogue import Value
+from tuner.model.errors import RequestRefused
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -23,6 +24,7 @@ from tuner.model.spec import (
     SearchSpec,
     StudySpec,
     WorkloadSpec,
+    check_rounds,
 )
 from tuner.model.target import Target
 from tuner.study_file.errors import KeyPath, Problems, Refusal
@@ -67,6 +69,7 @@ class Builder:
         baseline, notes = self._baseline()
         self._check_record_sizes(baseline)
         self._check_executor()
+        self._check_rounds()
         self._check_sessions(targets)
         self._check_acknowledged(baseline)
         self._check_consumers(baseline, targets)
@@ -148,6 +151,15 @@ class Builder:
                 ("executor", "placement"),
                 "each zone needs at least one producer; raise workload.producers or name fewer zones",
             )
+
+    def _check_rounds(self) -> None:
+        """Check that the maximum number of rounds is not below the minimum, if the file gives both."""
+        confirm = self.file.confirm
+        if {"rounds", "max_rounds"} <= confirm.model_fields_set:
+            try:
+                check_rounds(confirm.rounds, confirm.max_rounds)
+            except RequestRefused as error:
+                self.problems.add(("confirm", "max_rounds"), str(error))
 
     def _check_sessions(self, targets: tuple[Target, ...]) -> None:
         own = all(target.bootstrap is None for target in targets)
@@ -293,6 +305,8 @@ def _workload(section: WorkloadSection) -> WorkloadSpec:
 def _confirm(section: ConfirmSection) -> ConfirmSpec:
     values = {**_values(section), "goals": tuple(section.goals), "spread_over_s": section.spread_over}
     del values["spread_over"]
+    if "max_rounds" in section.model_fields_set and "rounds" not in section.model_fields_set:
+        values["rounds"] = min(section.rounds, section.max_rounds)
     return ConfirmSpec(**values)
 
 

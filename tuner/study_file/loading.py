@@ -78,7 +78,7 @@ def parse_study(
             problems.add(
                 ("study",), f"{error}, but got {name!r}; give the study a name, such as `study: orders`", line=1
             )
-    return Builder(file, name, Files(folder, problems, advice), problems, searched).study()
+    return Builder(file, name, Files(folder, problems, environ, advice), problems, searched).study()
 
 
 def parse_stored_study(text: str, *, name: str, origin: str) -> StudySpec:

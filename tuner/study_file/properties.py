@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from runners.java_client.key_stores import read_connection
 from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError, UnknownClient
 from search_spaces.files.producer_file import FileClient, ProducerFile, read_producer_file
-from search_spaces.files.properties_file import read_properties
 from search_spaces.properties.catalogue import Property, Value
 from search_spaces.properties.roles import Role
 from search_spaces.properties.values import canonical_value
@@ -160,15 +160,17 @@ class Files:
     Attributes:
         folder: Folder to which paths are relative; None if no local file may be read.
         problems: Collects the problems that are found.
+        environ: Environment variables for `${NAME}` in the values of properties files.
         advice: How the user can say that a producer's file is for Java, for a note; empty if there is no way.
     """
 
     folder: Path | None
     problems: Problems
+    environ: Mapping[str, str]
     advice: str = BASELINE_CLIENT
 
-    def properties(self, path: str, place: KeyPath) -> Mapping[str, str]:
-        """Return the entries of a properties file.
+    def connection(self, path: str, place: KeyPath) -> dict[str, str]:
+        """Return the connection properties of a file, as `read_connection` does.
 
         If no local file may be read, the method notes a problem and returns an empty mapping.
 
@@ -177,10 +179,11 @@ class Files:
             place: Key path of the value that names the file.
 
         Raises:
-            PropertiesFileError: The file can't be read.
+            ConfigError: The file can't be read, or has wrong properties.
+            RunnerError: A store of Java that the file names can't be read.
         """
         found = self._located(path, place)
-        return {} if found is None else read_properties(found)
+        return {} if found is None else read_connection(found, self.environ)
 
     def producer(self, path: str, place: KeyPath, written_for: FileClient, client: Client) -> ProducerFile:
         """Return the contents of a producer's properties file for the client that is measured.
@@ -199,7 +202,7 @@ class Files:
         found = self._located(path, place)
         if found is None:
             return ProducerFile({}, (), client)
-        return read_producer_file(found, written_for, client, advice=self.advice)
+        return read_producer_file(found, written_for, client, advice=self.advice, environ=self.environ)
 
     def _located(self, path: str, place: KeyPath) -> Path | None:
         if self.folder is None:

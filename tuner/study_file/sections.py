@@ -42,7 +42,7 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.study_names import RESERVED_NAMES
-from tuner.model.target import MOST_BROKERS
+from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
 from tuner.study_file.objectives import AskedObjectives, constraint, goal_or_metrics, preset
@@ -80,6 +80,7 @@ Zone = Annotated[
     str, fields.text("a zone must consist of letters, digits, -, _ and .", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 ]
 Text = Annotated[str, fields.text()]
+Topic = Annotated[str, fields.text(TOPIC_RULE, TOPIC_PATTERN)]
 Sizes = Annotated[RecordSizes, fields.record_sizes()]
 Duration = Annotated[float, fields.seconds(0, SECONDS_PER_DAY)]
 Measured = Annotated[float, fields.seconds(0, SECONDS_PER_DAY, above=True)]
@@ -152,9 +153,9 @@ class TargetSection(Section):
     """Container image to start the broker from, such as apache/kafka:4.1.0."""
     brokers: Annotated[int, fields.whole(1, MOST_BROKERS)] | None = None
     """Number of brokers to start on this machine. Default: 1."""
-    topic: Text | None = None
+    topic: Topic | None = None
     """Topic of yours to write to; it keeps its records and is never deleted. Default: each trial gets a new topic."""
-    like: Text | None = None
+    like: Topic | None = None
     """Topic of yours whose partitions, replication and settings the new topics get."""
     zone_delay: Annotated[float, fields.seconds(0, MAX_DELAY_MS / 1e3)] | None = None
     """Delay of each direction between clients and brokers that the tuner starts, such as 2ms: as in another zone."""
@@ -281,9 +282,9 @@ class ConfirmSection(Section):
     """The confirmation, which measures the winners of the search again, alternating with the baseline."""
 
     rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.rounds
-    """Minimum number of rounds. A round measures baseline and winners once. With 0, nothing is confirmed."""
+    """Minimum number of rounds, by default at most max_rounds. Each measures baseline and winners once. 0: none."""
     max_rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.max_rounds
-    """Maximum number of rounds, used where the confidence interval of a gain is still too wide."""
+    """Maximum number of rounds, at least rounds: used where the confidence interval of a gain is still too wide."""
     width_ratio: Annotated[float, fields.number(0, 10, above=True)] = _CONFIRM.width_ratio
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are needed."""
     nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import yaml
 
+from search_spaces.files.variables import VariableError, filled_in, names_in, with_defaults
 from search_spaces.properties.roles import is_secret
 from tuner.model.secrets_in_urls import secrets_in
 from tuner.study_file.errors import KeyPath, Problems
@@ -158,10 +159,6 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     return number, f"this is not YAML: {said}"
 
 
-_REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
-_INSIDE: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", re.DOTALL)
-
-
 def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:
     """Return the value with each `${NAME}` in its texts replaced by the value of the environment variable NAME.
 
@@ -198,23 +195,12 @@ def refuse_passwords(value: Plain, problems: Problems, place: KeyPath = ()) -> N
         case dict() | list():
             for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
                 refuse_passwords(inner, problems, (*place, key))
-        case str() if secrets_in(_REFERENCE.sub(_default, value)):
+        case str() if secrets_in(with_defaults(value)):
             problems.add(
                 place,
                 "a password must not be written into a study file; write ${NAME} in its place to take it from an "
                 "environment variable",
             )
-
-
-def _default(reference: re.Match[str]) -> str:
-    inside = _INSIDE.fullmatch(reference["inside"] or "")
-    return reference[0] if inside is None else inside["default"] or ""
-
-
-def names_in(text: str) -> list[str]:
-    """Return the names of the environment variables that a text refers to as `${NAME}`."""
-    inside = (_INSIDE.fullmatch(reference["inside"] or "") for reference in _REFERENCE.finditer(text))
-    return [found["name"] for found in inside if found is not None]
 
 
 def escaped(text: str) -> str:
@@ -223,31 +209,14 @@ def escaped(text: str) -> str:
 
 
 def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: KeyPath) -> str:
-    length = len(text)
-
-    def replacement(reference: re.Match[str]) -> str:
-        nonlocal length
-        if reference[0] == "$${":
-            return "${"
-        inside = _INSIDE.fullmatch(reference["inside"])
-        if inside is None or not reference["end"]:
-            problems.add(place, "a variable must read ${NAME} or ${NAME:-default}; write $${ for the characters ${")
-            return ""
-        found = environ.get(inside["name"])
-        if inside["default"] is not None and not found:
-            return inside["default"]
-        if found is None:
-            name = inside["name"]
-            problems.add(place, f"the environment variable {name} is not set; export it, or write ${{{name}:-default}}")
-            return ""
+    try:
+        filled, used = filled_in(text, environ, MAX_BYTES)
+    except VariableError as error:
+        problems.add(place, str(error))
+        return ""
+    if used:
         problems.written[place] = text
-        length += len(found)
-        if length > MAX_BYTES:
-            problems.add(place, f"a text must have at most {MAX_BYTES} characters with its variables filled in")
-            return ""
-        return found
-
-    return _REFERENCE.sub(replacement, text)
+    return filled
 
 
 def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:

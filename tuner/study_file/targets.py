@@ -1,7 +1,6 @@
 """Reads from a study file the clusters that are measured, and checks the settings of each cluster."""
 
 from runners.errors import RunnerError
-from runners.java_client.key_stores import with_java_stores_read
 from runners.zones.link import Link
 from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import ConfigError
@@ -94,16 +93,12 @@ def _command_config(section: TargetSection, place: KeyPath, files: Files) -> dic
         return {}
     place = (*place, "command_config")
     try:
-        properties = with_java_stores_read(files.properties(section.command_config, place))
-        values = ConnectionConfig.parse(properties).values
+        return files.connection(section.command_config, place)
     except ConfigError as error:
         files.problems.add(place, files.words(section.command_config, place, error))
-        return {}
     except RunnerError as error:
         files.problems.add(place, str(error))
-        return {}
-    values.pop("bootstrap.servers", None)
-    return values
+    return {}
 
 
 def _connection(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:

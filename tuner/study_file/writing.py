@@ -161,7 +161,7 @@ def quick_sections(sections: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         sections: The sections, as for `study_text`. The objectives are the name of a goal, or None.
     """
-    return _by_p95(_merged(_QUICK, sections))
+    return _by_p95(_with_fitting_rounds(_merged(_QUICK, sections), sections))
 
 
 def quick_text(text: str, name: str) -> str:
@@ -186,7 +186,20 @@ def changed_text(text: str, changes: Mapping[str, Any]) -> str:
     """
     value = read_yaml(text, Problems("the study file"))
     # A file without sections is left to the checks of the study file.
-    return _dumped(_changed(value, changes)) if isinstance(value, dict) else text
+    return _dumped(_with_fitting_rounds(_changed(value, changes), changes)) if isinstance(value, dict) else text
+
+
+def _with_fitting_rounds(sections: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sections in which a new `rounds` or `max_rounds` also changes the other one if they contradict."""
+    confirm, new = sections.get("confirm"), changes.get("confirm") or {}
+    if not isinstance(confirm, Mapping):
+        return sections
+    rounds, most = confirm.get("rounds"), confirm.get("max_rounds")
+    changed = [key for key in ("rounds", "max_rounds") if new.get(key) is not None]
+    if not (isinstance(rounds, int) and isinstance(most, int) and most < rounds and len(changed) == 1):
+        return sections
+    asked = new[changed[0]]
+    return {**sections, "confirm": {**confirm, "rounds": asked, "max_rounds": asked}}
 
 
 def _changed(value: Any, changes: Mapping[str, Any]) -> Any:

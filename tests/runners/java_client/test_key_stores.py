@@ -8,9 +8,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from runners.errors import TargetRefused
-from runners.java_client.key_stores import with_java_stores_read
+from runners.java_client.key_stores import read_connection, with_java_stores_read
 from runners.java_runtime.java import find_java
 from search_spaces.connection.connection_config import ConnectionConfig
+from search_spaces.errors import ConfigError
 
 PASSWORD = "changeit"
 
@@ -90,3 +91,18 @@ def test_a_store_without_a_key_is_no_identity(tmp_path: Path, store: tuple[str, 
 def test_without_a_java_store_nothing_is_read() -> None:
     given = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem", "ssl.keystore.location": "client.p12"}
     assert with_java_stores_read(given) == given
+
+
+def test_a_connection_file_takes_variables_and_shows_none(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text('security.protocol=${PROTOCOL}\nsasl.jaas.config=org.apache.kafka.common.security.plain.Plain\\\n'
+                    'LoginModule required username="u" password="${PW}";\nsasl.mechanism=PLAIN\n')  # fmt: skip
+    found = read_connection(path, {"PROTOCOL": "SASL_SSL", "PW": "hunter2"})
+    assert found["security.protocol"] == "sasl_ssl"
+    assert (found["sasl.username"], found["sasl.password"]) == ("u", "hunter2")
+    with pytest.raises(ConfigError) as caught:
+        read_connection(path, {"PROTOCOL": "hunter2", "PW": "hunter2"})
+    assert "not '${PROTOCOL}'" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(ConfigError, match=r"line 2: sasl.jaas.config: an environment variable that the value names is"):
+        read_connection(path, {"PROTOCOL": "SASL_SSL"})

@@ -39,6 +39,8 @@ class Watched:
     [
         ("MSG_SIZE_TOO_LARGE", WorkloadRefused, r"max\.message\.bytes.*MSG_SIZE_TOO_LARGE.*smaller records"),
         ("RECORD_LIST_TOO_LARGE", WorkloadRefused, "RECORD_LIST_TOO_LARGE"),
+        ("INVALID_RECORD", WorkloadRefused, r"compacted, its records need keys \(--key-bytes"),
+        ("InvalidRecordException", WorkloadRefused, "records need keys"),
         ("TOPIC_AUTHORIZATION_FAILED", TargetRefused, "right to write.*grant WRITE"),
         ("CLUSTER_AUTHORIZATION_FAILED", TargetRefused, "CLUSTER_AUTHORIZATION_FAILED"),
         ("UNSUPPORTED_COMPRESSION_TYPE", TargetRefused, "must accept the config"),

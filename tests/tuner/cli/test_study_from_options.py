@@ -180,8 +180,18 @@ def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
 
 def test_a_maximum_below_the_usual_rounds_lowers_the_minimum() -> None:
     assert described(max_rounds=3).confirm == ConfirmSpec(3, 3)
+    assert described(max_rounds=3, quick=True).confirm.rounds == 3
     with pytest.raises(typer.BadParameter, match=r"--max-rounds must be at least --rounds \(5\), but got 3"):
         described(rounds=5, max_rounds=3)
+
+
+@pytest.mark.parametrize("change", [{"max_rounds": 3}, {"rounds": 12}])
+def test_an_option_for_rounds_wins_over_the_other_number_of_a_file(file: Path, change: dict[str, int]) -> None:
+    file.write_text("workload: {record_bytes: 100}\nconfirm: {rounds: 5, max_rounds: 9}\n")
+    (asked,) = change.values()
+    assert described(study_file=file, **change).confirm == ConfirmSpec(asked, asked)
+    assert described(study_file=file, rounds=6).confirm == ConfirmSpec(6, 9)
+    assert described(quick=True, rounds=12).confirm.max_rounds == 12
 
 
 @pytest.mark.parametrize(

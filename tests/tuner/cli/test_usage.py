@@ -72,6 +72,16 @@ def test_wrong_input_is_refused_and_the_message_names_it(words: list[str], said:
     assert ended.out == ""
 
 
+def test_a_connection_file_whose_variable_is_not_set_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("sasl.password=${PASSWORD_THAT_IS_NOT_SET}\n")
+    for words in (("bench",), ("cleanup",), ("inspect", "orders"), ("run",), ("plan",)):
+        ended = tuner(*words, "--bootstrap", "127.0.0.1:9", "--command-config", str(path))
+        assert ended.code == 2
+        said = "sasl.password: the environment variable PASSWORD_THAT_IS_NOT_SET is not set; export it"
+        assert f"client.properties, line 1: {said}" in ended.complaint, ended.err
+
+
 def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_TUNER_SERVER", raising=False)
     ended = tuner("pause", "overnight")

@@ -52,6 +52,27 @@ def test_today_is_near_what_was_found() -> None:
         assert found.today.settings["compression.type"] == "none"
 
 
+def test_batches_that_are_larger_than_the_default_size_show_a_larger_one() -> None:
+    """Nothing explains where these batches end, so their sizes are all that is known of batch.size."""
+    counts = [40, 400, 90, 700, 250, 60, 500, 120] * 5
+    starts = [sum(counts[:at]) for at in range(len(counts))]
+    records = arrivals(sum(counts), mean_ms=0.05)
+    batches = [
+        batch_of(records[start : start + count], producer_id=7) for start, count in zip(starts, counts, strict=True)
+    ]
+    found = inspection_of(sample_of(batches, merged=MERGED))
+    assert found is not None
+    assert found.ending.full_bytes is None
+    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    assert told is not None
+    assert int(told.today.settings["batch.size"]) == round(found.traffic.bytes_per_batch.p90) > 300_000
+    large = inspection_of(sample_of([batch_of([(1_000.0 + n, 40_000)], producer_id=7) for n in range(50)]))
+    assert large is not None
+    told = advice(large, uncalibrated(REMOTE), DAY_S)
+    assert told is not None
+    assert told.today.settings["batch.size"] == "16384", "a record that is larger than batch.size is a batch of its own"
+
+
 def test_longer_waits_make_larger_batches_and_cost_latency() -> None:
     found = advised(0)
     codec_only, *waits = found.others

@@ -92,3 +92,8 @@ def test_a_study_cannot_have_the_name_of_a_file_beside_studies(tmp_path: Path, t
 def test_the_study_files_that_tests_write_are_accepted() -> None:
     spec = parse(study_text("night", "1000", "100:0.7,1000:0.3"))
     assert (spec.name, [str(size) for size in spec.workload.record_sizes]) == ("night", ["1000", "100:0.7,1000:0.3"])
+
+
+def test_a_maximum_below_the_usual_rounds_lowers_them() -> None:
+    for confirm, rounds in (("max_rounds: 5", 5), ("max_rounds: 50", 8), ("rounds: 30", 30)):
+        assert parse(f"{LEAST}confirm: {{{confirm}}}\n").confirm.rounds == rounds

@@ -2,11 +2,12 @@
 
 import pickle
 import traceback
+from pathlib import Path
 
 import pytest
 
 from tests.tuner.study_file.corpus import ENVIRON, GOOD, LEAST, SECRET, load, parse
-from tuner.study_file import StudyFileError, read_study_file
+from tuner.study_file import StudyFileError, parse_stored_study, read_study_file
 
 # All places where a text may stand. With the secret in it, each of these lines is wrong.
 WRONG = [
@@ -127,3 +128,33 @@ def test_errors_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(caught.value))
     assert str(copy) == str(caught.value)
     assert copy.problems == caught.value.problems
+
+
+def test_properties_files_take_variables_and_name_those_that_are_not_set(tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text("sasl.mechanism=PLAIN\nsasl.password=${PW}\n")
+    (tmp_path / "producer.properties").write_text("linger.ms=${LINGER}\nsasl.password=${ABSENT}\n")
+    file = tmp_path / "night.yaml"
+    file.write_text(
+        "workload: {record_bytes: 100}\nbaseline: producer.properties\n"
+        'target: {bootstrap: "a:1", command_config: client.properties}\n'
+    )
+    spec, text = read_study_file(file, {"PW": SECRET, "LINGER": "7"})
+    assert spec.targets[0].connection["sasl.password"] == SECRET
+    assert spec.baseline.values["linger.ms"] == "7"
+    assert SECRET not in repr(spec) + text
+    with pytest.raises(StudyFileError) as caught:
+        read_study_file(file, {})
+    said = [str(problem) for problem in caught.value.problems]
+    rule = "is not set; export it, or write"
+    assert said == [
+        f"line 2, baseline: producer.properties, line 1: linger.ms: the environment variable LINGER {rule} "
+        "${LINGER:-default}",
+        "line 3, target.command_config: client.properties, line 2: sasl.password: the environment variable PW "
+        f"{rule} ${{PW:-default}}",
+    ]
+
+
+def test_a_stored_study_is_read_without_the_variables_of_its_connection() -> None:
+    text = f'{LEAST}target: {{bootstrap: "a:1", properties: {{sasl.password: "${{ABSENT_PASSWORD}}"}}}}\n'
+    spec = parse_stored_study(text, name="night", origin="night")
+    assert spec.targets[0].bootstrap == "a:1"

@@ -104,8 +104,8 @@ def test_names_that_look_like_something_else(name: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=30))
-def test_any_text_round_trips(topic: str) -> None:
-    assert _back(_text(target={"bootstrap": "a:1", "topic": topic})).targets[0].topic == topic
+def test_any_text_round_trips(name: str) -> None:
+    assert _back(_text(tracking={"experiment": name})).tracking.experiment == name
 
 
 def test_a_wrong_option_is_refused_when_the_text_is_read() -> None:

@@ -148,6 +148,7 @@ def consume(
     tell = silent if alone else say
     with workload_options.named_by_option():
         reading = Reading(start, consumers, warmup, seconds, _consumer_properties(chosen, pairs or [], tell))
+    options.check_topic(topic, "TOPIC")
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
     opening = partial(open_alone, target, "tuner consume", say, tell)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:

@@ -116,6 +116,7 @@ def inspect(
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
+    options.check_topic(topic, "TOPIC")
     target = options.target_of(bootstrap, command_config)
     since_ms = int((time.time() - _PERIOD_S) * 1e3)
     with ExitStack() as stack:
@@ -169,8 +170,10 @@ def _inspect_one(
     found = inspection_of(sample)
     if found is None:
         reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
+        remedy = "; for larger batches, raise --max-bytes" if sample.unread else ""
         raise WorkloadRefused(
             f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
+            f"{remedy}"
         )
     if as_json:
         record = inspection_json(found, sample, received_bytes)

@@ -49,6 +49,7 @@ def sample(
         raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
     largest_bytes = options.parse_size(max_bytes)
     check_output(output, force=force)
+    options.check_topic(topic, "TOPIC")
     target = options.target_of(bootstrap, command_config)
     with ExitStack() as stack:
         cluster = target.cluster()

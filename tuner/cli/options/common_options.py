@@ -1,5 +1,7 @@
 """Options that several commands share, and the parsing of their values."""
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from runners.java_client.key_stores import with_java_stores_read
+from runners.java_client.key_stores import read_connection
 from runners.quantities import clock_time, duration_s, size_bytes
 from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
-from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.files.producer_file import read_producer_file
-from search_spaces.files.properties_file import named_file, parse_pairs, read_properties
+from search_spaces.files.properties_file import named_file, parse_pairs
 from tuner.model import spec
 from tuner.model.errors import RequestRefused
-from tuner.model.target import MOST_BROKERS, Target, check_addresses, without_login
+from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE, Target, check_addresses, without_login
 from tuner.present.console import say
 
 if TYPE_CHECKING:  # they import much, which the options of other commands must not wait for
@@ -231,6 +232,20 @@ def check_bootstrap(addresses: str) -> None:
         raise typer.BadParameter(f"--bootstrap: {error}, but got {without_login(addresses)!r}") from None
 
 
+def check_topic(name: str | None, where: str) -> None:
+    """Check that an option or an argument names a topic as Kafka allows; None stands for one that was not given.
+
+    Args:
+        name: The name of the topic.
+        where: The option or the argument, such as `--topic`.
+
+    Raises:
+        typer.BadParameter: No topic can have this name.
+    """
+    if name is not None and not re.fullmatch(TOPIC_PATTERN, name):
+        raise typer.BadParameter(f"{where}: {TOPIC_RULE}, but got {name!r}")
+
+
 def check_round_options(rounds: int | None, max_rounds: int | None) -> None:
     """Check that `--max-rounds` allows the rounds of `--rounds`; None stands for an option that was not given.
 
@@ -263,8 +278,8 @@ def target_of(
         link: The network link between the client and the brokers that are started; None for no link.
 
     Raises:
-        typer.BadParameter: An option needs `--bootstrap` and it is missing, two options exclude each other, or
-            `--bootstrap` has no port.
+        typer.BadParameter: An option needs `--bootstrap` and it is missing, two options exclude each other,
+            `--bootstrap` has no port, or a topic can't have the given name.
         ConfigError: The connection file is wrong; the message names file, line and key.
     """
     if topic is not None and like is not None:
@@ -286,6 +301,8 @@ def target_of(
             raise typer.BadParameter("a container runs one broker; leave --brokers or --container out")
         return Target(container=container, brokers=brokers or 1, link=link)
     check_bootstrap(bootstrap)
+    check_topic(topic, "--topic")
+    check_topic(like, "--like")
     if container is not None:
         raise typer.BadParameter(
             "--bootstrap and --container exclude each other: give the address of a running cluster, or the image of a "
@@ -299,8 +316,7 @@ def target_of(
     connection: dict[str, str] = {}
     if command_config:
         with named_file(command_config):
-            connection = ConnectionConfig.parse(with_java_stores_read(read_properties(command_config))).values
-    connection.pop("bootstrap.servers", None)
+            connection = read_connection(command_config, os.environ)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
 
 

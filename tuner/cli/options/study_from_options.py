@@ -24,7 +24,7 @@ from tuner.course.budgets.least_limits import check_limits, clock_text
 from tuner.model.errors import LimitTooLow
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
-from tuner.model.spec import ConfirmSpec, Executor, Method, StudySpec
+from tuner.model.spec import Executor, Method, StudySpec
 from tuner.model.study_files import STUDY_FILE
 from tuner.storage.locations import storage_at, study_folder
 from tuner.study_file import (
@@ -215,7 +215,7 @@ class StudyFromOptions(StudyOptions):
                 name="study",
                 folder=Path.cwd(),
                 origin="the command line",
-                environ={},
+                environ=os.environ,  # for the properties files; the text itself has every `${` escaped
                 advice="give --current-client java",
             )
             return spec, text
@@ -233,8 +233,6 @@ class StudyFromOptions(StudyOptions):
         sections = self._sections()
         sections["study"] = {"name": f"{name}{QUICK_SUFFIX}" if self.quick else name}
         sections.setdefault("workload", {})["record_bytes"] = sizes
-        if self.rounds is None and self.max_rounds is not None:
-            sections["confirm"]["rounds"] = min(self.max_rounds, ConfirmSpec().rounds)
         if self.method is Method.GRID:
             named = sections.get("space", {})
             if not named:

@@ -19,6 +19,7 @@ from tuner.model.problem_kinds import ProblemKind
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.connections import PLACE, Place
 from tuner.service.http.metrics import Requests
+from tuner.service.http.problem_pages import readable_problems
 from tuner.service.http.tokens import Token, TokenFile, TokenRole
 from tuner.service.problems import MEDIA_TYPE, Problem, problem_of
 
@@ -89,18 +90,19 @@ class AccessControl:
                 sent_bytes += len(message.get("body", b""))
             await send(message)
 
+        replying = readable_problems(scope, sending)
         try:
             token = self._checked(scope, Headers(scope=scope))
             who = token.name if token is not None else "-"
             scope.setdefault("state", {})["token"] = token
             self._keep(scope)
-            await self._app(scope, self._limited(receive), sending)
+            await self._app(scope, self._limited(receive), replying)
         except Exception as error:  # noqa: BLE001 - nobody above would send a response
             problem = problem_of(error)
             if problem.status == 500:
                 _ERRORS.exception("a request failed because of a defect")
             if not status:
-                await problem_response(problem)(scope, receive, sending)
+                await problem_response(problem)(scope, receive, replying)
         finally:
             took_s = time.perf_counter() - started_s
             route = getattr(scope.get("route"), "path", "") or (

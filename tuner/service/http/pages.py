@@ -1,4 +1,4 @@
-"""The HTML pages of the service: the list of studies, the page of one study, and a form that submits a study.
+"""The HTML pages of the service: the list of studies, the page of one study, forms, and messages about problems.
 
 All but the form that submits a study work without scripts.
 """
@@ -105,6 +105,11 @@ def submit_page(targets: Sequence[str], *, needs_token: bool) -> str:
     return _PAGES.get_template("submit.html").render(
         heading="Submit a study", targets=targets, text=text, needs_token=needs_token
     )
+
+
+def problem_page(problem: Mapping[str, Any]) -> str:
+    """Return the page that a browser gets in place of a problem document, which is the argument."""
+    return _PAGES.get_template("problem.html").render(heading=problem["title"], problem=problem)
 
 
 def _total_trials(summary: Mapping[str, Any]) -> int:

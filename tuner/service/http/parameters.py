@@ -27,18 +27,26 @@ _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/
 
 
 def only_known_parameters(request: Request) -> None:
-    """Refuse a request that has an unknown query parameter, for example a mistyped one.
+    """Refuse a request that has an unknown query parameter, for example a mistyped one, or one twice.
 
     Raises:
-        Problem: The request has an unknown parameter. The message names the parameters of the resource.
+        Problem: The request has an unknown parameter, and the message names the parameters of the resource. Or it gives
+            a parameter twice that takes one value.
     """
     resource = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
-    known = [each["name"] for each in resource.get("parameters", ()) if each["in"] == "query"]
+    schemas = {each["name"]: each["schema"] for each in resource.get("parameters", ()) if each["in"] == "query"}
+    known = list(schemas)
     rule = f"a query parameter must be one of {', '.join(known)}" if known else "this takes no query parameters"
     unknown = [name[:60] for name in request.query_params if name not in known]
     found = tuple({"line": None, "key": f"query.{name}", "detail": f"{rule}, but got {name!r}"} for name in unknown)
     if found:
         raise Problem(ProblemKind.INVALID, f"{rule}, but got {', '.join(map(repr, unknown))}", found)
+    for name, schema in schemas.items():
+        kinds = {each.get("type") for each in (schema, *schema.get("anyOf", ()))}
+        if "array" not in kinds and len(values := request.query_params.getlist(name)) > 1:
+            detail = f"must be given once, but got {' and '.join(repr(each[:60]) for each in values[:5])}"
+            found = ({"line": None, "key": f"query.{name}", "detail": detail},)
+            raise Problem(ProblemKind.INVALID, f"query.{name}: {detail}", found)
 
 
 async def study_text(request: Request) -> str:

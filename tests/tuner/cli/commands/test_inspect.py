@@ -117,6 +117,7 @@ def test_partitions_with_too_large_batches_are_named(broker: RunningCluster, new
     ran = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--max-bytes", "1MB")
     assert ran.code == 2, ran.err
     assert "the connection was closed: by the broker, or for a batch of over" in ran.complaint
+    assert ran.complaint.endswith("; for larger batches, raise --max-bytes")
 
 
 @pytest.mark.long

@@ -211,6 +211,8 @@ def test_the_order_of_a_sweep_does_not_change_its_picture(tmp_path: Path) -> Non
         ),
         (("--sweep", "rate=1,5", "--rate", "9"), "a sweep varies rate, so rate can't also have one value"),
         (("--sweep", "linger.ms=5,5"), "a sweep takes each value once, but got '5,5'"),
+        (("--sweep", "linger.ms=5,20,5.0"), "a sweep takes each value once, but got '5,20,5.0'"),
+        (("--sweep", "acks=all,-1"), "a sweep takes each value once, but got 'all,-1'"),
         (("--retention", "604800000"), "a retention time must read like 7d, 12h or 604800s, with its unit"),
         (("--retention", "-1d"), "a retention time must read like 7d, 12h or 604800s, with its unit, but got '-1d'"),
         (("--sweep", "linger.ms=0,5", "--sweep", "acks=1"), "--sweep takes one setting, but got linger.ms=0,5 and"),
