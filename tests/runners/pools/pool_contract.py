@@ -49,7 +49,9 @@ def workers() -> list[int]:
 
 def _is_ours(child: psutil.Process) -> bool:
     try:
-        return any(word in " ".join(child.cmdline()) for word in ("spawn_main", "ray"))
+        command = " ".join(child.cmdline())
+        # The broker's keeper is started by its path, which may contain any word.
+        return any(word in command for word in ("spawn_main", "ray")) and "keeper.py" not in command
     except psutil.Error:  # the process has ended
         return False
 
