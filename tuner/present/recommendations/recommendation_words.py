@@ -5,6 +5,7 @@ from typing import Final
 
 from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.ratios import ERROR_RATE, Ratio, short
+from objectives.stalls import allowing_for_stall
 from runners.reporting import counted, enumerated, percent
 from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.present.number_text import (
@@ -85,7 +86,8 @@ def in_short(recommendation: Recommendation) -> str:
         elif ratio.inconclusive:
             worse.append(f"{metric_name(metric)} inconclusive ({short(ratio.low)} to {short(ratio.high)})")
         elif (kind := _side_effect(recommendation, metric)) is SideEffectKind.KEEPS:
-            others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
+            kept = "improves" if _is_proven_better(recommendation, metric) else f"is {_kept(ratio)}"
+            others.append(f"{metric_name(metric)} {kept} ({short(ratio.low)} to {short(ratio.high)})")
         else:
             worse.append(f"{metric_name(metric)} {_loss(metric, ratio, kind)}")
     gains = enumerated(better) or "better in the mean of all objectives"
@@ -103,11 +105,11 @@ def _side_effect(recommendation: Recommendation, metric: str) -> SideEffectKind:
     return SideEffect.of(recommendation.gains[metric], ALLOW_LOSS).kind
 
 
-def _unharmed(metric: str, ratio: Ratio) -> str:
-    """Return what a config does to a metric that it does not make worse by more than is allowed."""
-    if ratio.low > 1.0:
-        return f"{metric_name(metric)} improves"
-    return f"{metric_name(metric)} is {_kept(ratio)}"
+def _is_proven_better(recommendation: Recommendation, metric: str) -> bool:
+    """Return whether a metric is proven better; a side effect in a tail latency only if one more stall keeps it so."""
+    if metric in recommendation.side_effects:
+        return allowing_for_stall(recommendation.side_effects[metric].ratio, metric).low > 1.0
+    return recommendation.gains[metric].low > 1.0
 
 
 def _kept(ratio: Ratio) -> str:
@@ -196,7 +198,11 @@ def within_scatter(recommendation: Recommendation) -> list[str]:
     For example, `latency p99` is returned if the interval of its gain lies above 1, but the prediction interval for one
     more round reaches below 1.
     """
-    unsure = [name for name, ratio in shown_gains(recommendation).items() if ratio.low > 1.0 >= ratio.repeat_low]
+    unsure = [
+        name
+        for name, ratio in shown_gains(recommendation).items()
+        if ratio.repeat_low <= 1.0 and _is_proven_better(recommendation, name)
+    ]
     # Throughput in MB/s and in records/s are named only once.
     return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
 

@@ -342,6 +342,22 @@ def test_the_ratio_that_is_shown_decides_whether_a_gain_is_called_proven(confirm
         assert (told in json.loads(export(each, Format.JSON))["in_words"]) is is_told
 
 
+def test_a_side_effect_that_one_more_stall_would_undo_is_not_called_better(confirmed: Recommendation) -> None:
+    ratio = replace(confirmed.gains["mb_per_s"], value=1.8, low=1.07, high=3.1, rounds=6, repeat_low=0.6)
+    sure = replace(ratio, low=1.5)
+    for tail, better in ((ratio, False), (sure, True)):
+        found = replace(
+            confirmed,
+            goal=Goal.THROUGHPUT,
+            gains={"mb_per_s": sure},
+            side_effects={"latency_p99_ms": SideEffect.of(tail, 0.1)},
+        )
+        told = in_words(found, Format.TABLE)
+        assert ("latency p99 improves" in told) is better
+        assert ("latency p99 is not worse (1.07 to 3.10)" in told) is not better
+        assert ("throughput and latency p99 is proven, but" in told) is better
+
+
 def test_a_metric_that_got_worse_is_not_reported_as_a_gain(confirmed: Recommendation) -> None:
     ratio = confirmed.gains["mb_per_s"]
     worse = replace(ratio, value=0.5, low=0.4, high=0.8)
