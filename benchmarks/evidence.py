@@ -114,7 +114,7 @@ def run_benchmark(main: Callable[[], None]) -> None:
 
 
 def print_goal(what: str, value: float, goal: float, unit: str) -> bool:
-    """Print whether a value is below its goal, and return that."""
+    """Print a value with its goal, and return whether the value is below the goal."""
     met = value < goal
     print(f"- {what}: {value:.3g} {unit} (goal: under {goal:g} {unit}: {'met' if met else 'missed'})", flush=True)
     return met

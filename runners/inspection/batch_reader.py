@@ -126,7 +126,7 @@ class BatchReader:
         self._stack.close()
 
     def fetch(self, broker: BrokerAddress, ranges: Sequence[FetchRange], most_bytes: int) -> list[FetchedBatches]:
-        """Send one request to a broker, and return what it has sent, in the order of `ranges`.
+        """Ask a broker for the batches of some ranges in one request, and return them in the order of the ranges.
 
         Args:
             broker: The broker that leads the partitions.

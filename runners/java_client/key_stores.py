@@ -27,7 +27,7 @@ _PEM: Final = "PEM"
 
 
 def read_connection(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the connection properties of a file under librdkafka's names, without the addresses of the brokers.
+    """Read the connection properties of a file. They get librdkafka's names, and `bootstrap.servers` is left out.
 
     Args:
         path: The properties file, for either client.

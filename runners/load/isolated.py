@@ -11,7 +11,7 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
 _RUNS_PER_CHILD: Final = 100
-"""A child process is replaced after the run in which it has done this many runs and preparations.
+"""A child process that has done this many runs and preparations is replaced after its current run.
 
 Otherwise, anything that the client library leaves behind in the process could slow down all later runs.
 """

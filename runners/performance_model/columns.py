@@ -1,4 +1,4 @@
-"""Puts the numbers of several objects into arrays, so that the performance model computes all objects at once."""
+"""Collects the numbers of several configs or hosts in arrays, so that the performance model computes all at once."""
 
 from collections.abc import Sequence
 from dataclasses import fields

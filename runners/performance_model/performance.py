@@ -94,12 +94,12 @@ class Performance:
 
     @property
     def client_cpu_ms_per_mb(self) -> float:
-        """CPU time of the producer for a million bytes of values, in milliseconds."""
+        """CPU time of the producer for each megabyte of values, in milliseconds."""
         return (self.sender_cpu_cores + self.client_cpu_cores) * 1e3 / self.mb_per_s
 
     @property
     def broker_cpu_ms_per_mb(self) -> float:
-        """CPU time of the brokers for a million bytes of values, in milliseconds, without their background work."""
+        """CPU time of the brokers for each megabyte of values, in milliseconds, without their background work."""
         return self.broker_cpu_cores * 1e3 / self.mb_per_s
 
     @property
@@ -117,7 +117,7 @@ class Performance:
 
     @property
     def consumer_cpu_ms_per_mb(self) -> float:
-        """CPU time of a consumer for a million bytes of values, in milliseconds.
+        """CPU time of a consumer for each megabyte of values, in milliseconds.
 
         It is taken to be the broker's, which opens the same batches.
         """

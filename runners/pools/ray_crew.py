@@ -32,9 +32,9 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
 _PATIENCE_S: Final = 120.0
-_LOOK_S: Final = 0.2
+_CHECK_S: Final = 0.2
 _PREPARED_S: Final = 240.0
-"""Longest time in seconds in which workers are prepared. A worker that is still busy then starts its run late."""
+"""How many seconds to wait at most until workers are prepared. A worker that takes longer starts its run late."""
 _ATTEMPTS: Final = 3
 """Attempts to start all workers. Until Ray notices that a node has left, it may try to start a worker on that node."""
 
@@ -136,7 +136,7 @@ class RayCrew:
         # Each wait is short, because signals are not handled during a wait.
         while waiting and time.monotonic() < deadline:
             with signals_unwrapped():
-                ready, waiting = self._ray.wait(waiting, timeout=_LOOK_S)
+                ready, waiting = self._ray.wait(waiting, timeout=_CHECK_S)
             for each in ready:
                 with contextlib.suppress(self._ray.exceptions.RayError):
                     self._ray.get(each)

@@ -34,7 +34,7 @@ class Changes:
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> "Changes":
-        """Return the changes from the names of settings and their values as text.
+        """Parse changes: the new values of settings as text, by name.
 
         Raises:
             ValueError: A setting of the load must be a number, and is not.

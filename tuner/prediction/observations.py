@@ -104,7 +104,7 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
     """Return what the rows of an experiment have measured. Rows that the model does not describe are left out.
 
     Raises:
-        NothingToFit: No row was measured, or the model describes none of the measured rows.
+        NothingToFit: There is no measured row that the model describes.
     """
     found = []
     for row in experiment.rows:

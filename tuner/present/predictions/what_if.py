@@ -37,8 +37,8 @@ def what_if_json(
 ) -> dict[str, Any]:
     """Return the content of the what-if page, on which people change settings and see predictions, as JSON types.
 
-    `fields` are the settings with their possible values, `headings` and `rows` are the table, and `unknown` has a
-    reason for each prediction that the measurements do not allow.
+    `fields` has the settings with their possible values. `headings` and `rows` make the table. `unknown` says for each
+    missing prediction why the measurements do not allow it.
 
     Args:
         source: The study or experiment.
