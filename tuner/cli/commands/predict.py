@@ -30,7 +30,7 @@ _HEADING_LETTERS: Final = 90
 """How many letters of its heading a picture is wide."""
 
 
-@with_options(PredictOptions)
+@with_options()
 def predict(
     study: options.Study,
     asked: PredictOptions,

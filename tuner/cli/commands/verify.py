@@ -30,7 +30,7 @@ from tuner.storage.locations import storage_at
 from tuner.study_file import drop_used_secrets
 
 
-@with_options(VerifyOptions)
+@with_options()
 def verify(
     asked: VerifyOptions,
     bootstrap: options.Bootstrap = None,
