@@ -34,8 +34,8 @@ from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client, ClientKind
 from tuner.prediction.correction import Correction, corrections, without_outliers
-from tuner.prediction.metrics import FACTORED, FACTORED_SD_LOG, FITTED
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import FACTORED, FACTORED_SD_LOG, FITTED
 
 PRIOR_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
     {

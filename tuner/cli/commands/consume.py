@@ -12,8 +12,8 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
-from runners.limits import Limits
 from runners.load.isolated import Isolated
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.reporting import counted, silent
 from runners.workload import Workload

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from runners.reporting import counted
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of

@@ -32,7 +32,7 @@ from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NothingToTell
 from tuner.model.progress import StudyState
-from tuner.prediction.changes import canonical_setting
+from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.studies.status import not_begun

@@ -17,7 +17,7 @@ from tuner.model.document import document
 from tuner.model.errors import RecordDamaged
 from tuner.model.goals import Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.export.pasted import pasted_values
 from tuner.present.recommendations.explanation_words import explanation_sections
 from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, scatter_note

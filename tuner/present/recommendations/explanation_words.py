@@ -8,7 +8,7 @@ from typing import Final
 from objectives.ratios import Ratio
 from runners.reporting import counted, enumerated, percent
 from tuner.confirmation.effects import Effect, is_clear
-from tuner.present.changes import Change, changes
+from tuner.present.changed_properties import Change, changes
 from tuner.present.console import Unwrapped
 from tuner.present.number_text import gain, metric_name
 from tuner.present.recommendations.recommendation_words import gain_sentences
