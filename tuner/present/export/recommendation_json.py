@@ -192,11 +192,11 @@ def explanations_json(study: str, explanations: Sequence[Explanation]) -> dict[s
     return document(
         "explanations",
         study=study,
-        explanations=[explanation_json(each) for each in explanations],
+        explanations=[_explanation_json(each) for each in explanations],
     )
 
 
-def explanation_json(why: Explanation) -> dict[str, Any]:
+def _explanation_json(why: Explanation) -> dict[str, Any]:
     """Return a JSON object that holds everything about an explanation."""
     found = why.found
     return document(
