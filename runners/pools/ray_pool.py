@@ -144,6 +144,11 @@ class RayPool(Pool):
         self._stack.close()
 
     def _begin(self, slot: "_Slot", running: RunningJob) -> None:
+        """Begin an attempt of a job, after its workers have started and are prepared.
+
+        That takes seconds if workers must be started or there are several producers. The windows of other jobs wait
+        meanwhile, and so do their watches. Their loads go on.
+        """
         self._runs += 1
         run = self._runs
         count = len(running.job.runners)
