@@ -39,8 +39,8 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import damp_outliers
 from tuner.prediction.intervals import Modelled
-from tuner.prediction.metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import estimate, predict
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve

@@ -19,3 +19,22 @@ def dominated_by(values: NDArray[np.float64]) -> NDArray[np.int64]:
     nowhere_worse = (values[:, None, :] >= values[None, :, :]).all(axis=2)
     somewhere_better = (values[:, None, :] > values[None, :, :]).any(axis=2)
     return np.asarray((nowhere_worse & somewhere_better).sum(axis=0), dtype=np.int64)
+
+
+def best_and_newest(
+    values: NDArray[np.float64], missed: NDArray[np.float64] | NDArray[np.bool_], best: int, kept: int
+) -> list[int]:
+    """Return the numbers of the rows to keep of a list that has become too long: the best ones and the newest ones.
+
+    The rows that miss the constraints least are the best, and among these, the rows that fewer others dominate. The
+    choice depends only on the rows, in their order.
+
+    Args:
+        values: One row for each trial or config, from the oldest to the newest. Larger values are better. Shape (rows,
+            objectives).
+        missed: How far each row misses the constraints; 0 or False for not at all. Shape (rows,).
+        best: How many of the best rows to keep.
+        kept: How many rows to keep; fewer if some of the best are among the newest. At most the number of rows.
+    """
+    ranked = np.lexsort((dominated_by(values), missed))
+    return sorted({*ranked[:best].tolist(), *range(len(values) - (kept - best), len(values))})

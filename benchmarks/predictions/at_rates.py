@@ -23,8 +23,8 @@ from benchmarks.problems.table import MeasuredTable, Row, unseen_rates_table
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from tuner.prediction.calibration import Calibration, calibrate
-from tuner.prediction.metrics import CONSUMERS, LATENCIES
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import CONSUMERS, LATENCIES
 from tuner.prediction.predicting import predict
 
 _LOWEST: Final = 0.1

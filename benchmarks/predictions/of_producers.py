@@ -6,8 +6,8 @@ from statistics import fmean, geometric_mean
 
 from benchmarks.problems.table import MeasuredTable, Row, producers_table
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.metrics import FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
 
 _HELD = 0.95

@@ -13,8 +13,8 @@ from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate, similar_host
-from tuner.prediction.metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 
 _HELD: Final = 0.95
 """The share of the rate from which on a latency counts. In 1.5 s, records in flight at the end are a few per cent."""

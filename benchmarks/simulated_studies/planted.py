@@ -10,7 +10,7 @@ from benchmarks.simulated_studies.noise import Disturbance, Luck, Moment
 from objectives.scoring import Objective
 from runners.measurements.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
-from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
+from runners.simulated import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

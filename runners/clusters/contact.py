@@ -27,7 +27,7 @@ _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
 # message for the word "error" must not find it there.
 _REPETITIONS = re.compile(r",? \d+ identical error\(s\) suppressed")
 
-OWNED_PREFIX = "tuner-"
+_OWNED_PREFIX = "tuner-"
 """The prefix of the name of every topic that we create. Users need rights only on topics with this prefix."""
 
 READ, WRITE, DELETE, CREATE = "Read", "Write", "Delete", "Create"
@@ -187,8 +187,8 @@ class Contact:
     def _grant(self, request: AdminRequest) -> str:
         if not request.needs:
             return "ask an administrator to grant it"
-        advice = f"ask an administrator to grant it: {grant_command(request.needs, request.topic, self._connection)}"
-        if not request.topic.startswith(OWNED_PREFIX):
+        advice = f"ask an administrator to grant it: {_grant_command(request.needs, request.topic, self._connection)}"
+        if not request.topic.startswith(_OWNED_PREFIX):
             return advice
         advice += "; or name an existing topic that you may write to (`target.topic`, `--topic`)"
         if DELETE in request.needs:
@@ -229,10 +229,10 @@ def resource(topic: str) -> str:
 
     The phrase names the given topic, or all topics that we create if the given topic is one of them.
     """
-    return f"topics that start with {OWNED_PREFIX}" if topic.startswith(OWNED_PREFIX) else f"topic {topic}"
+    return f"topics that start with {_OWNED_PREFIX}" if topic.startswith(_OWNED_PREFIX) else f"topic {topic}"
 
 
-def grant_command(operations: Iterable[str], topic: str, connection: Mapping[str, str]) -> str:
+def _grant_command(operations: Iterable[str], topic: str, connection: Mapping[str, str]) -> str:
     """Return the command line with which an administrator grants rights.
 
     Args:
@@ -245,8 +245,8 @@ def grant_command(operations: Iterable[str], topic: str, connection: Mapping[str
     words += ["--command-config", "admin.properties", "--add", "--allow-principal", _principal(connection)]
     for operation in operations:
         words += ["--operation", operation]
-    owned = topic.startswith(OWNED_PREFIX)
-    words += ["--topic", OWNED_PREFIX if owned else topic]
+    owned = topic.startswith(_OWNED_PREFIX)
+    words += ["--topic", _OWNED_PREFIX if owned else topic]
     return shlex.join([*words, "--resource-pattern-type", "prefixed"] if owned else words)
 
 

@@ -15,10 +15,10 @@ from runners.errors import DeliveryFailed, GeneratorError
 from runners.librdkafka.load_client import CALL_RECORDS
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.tally import Tally
-from runners.limits import Limits
 from runners.load.payload import payload_of
 from runners.load.producer_run import check_records
 from runners.load.watchdog import Watchdog
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
 from runners.runner import Runner, WatchDecision
 from runners.workload import Workload

@@ -15,7 +15,7 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
 from runners.errors import GeneratorError, RunnerError, WorkloadRefused
-from runners.limits import DEFAULT_LIMITS
+from runners.measurement_limits import DEFAULT_LIMITS
 from runners.measurements.measurement import Measurement, Window, sent_bytes_of
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from runners.errors import WorkloadRefused
-from runners.limits import DEFAULT_LIMITS
+from runners.measurement_limits import DEFAULT_LIMITS
 from runners.number_range import NumberRange
 from runners.reporting import counted
 

@@ -18,7 +18,6 @@ from runners.java_client.kept_jvm import kept_jvm
 from runners.java_client.load import JavaLoad, JavaResult
 from runners.java_client.reports import ONE_SAMPLE, ClientTotals, JavaReport
 from runners.java_client.warm_up import warm_up
-from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import (
     LoadOutcome,
@@ -29,6 +28,7 @@ from runners.load.producer_run import (
     sent_bytes_in_errors,
 )
 from runners.load.watchdog import Watchdog
+from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
 from runners.measurements.resources import Resources
 from runners.runner import Watch, go_on

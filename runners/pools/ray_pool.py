@@ -51,7 +51,6 @@ class RayPool(Pool):
         self,
         home: Path,
         slots: int = 1,
-        producers: int = 1,
         cluster: RayCluster | None = None,
         target: str | None = None,
         jobs: Sequence[tuple[Placement, int]] = (),
@@ -65,12 +64,11 @@ class RayPool(Pool):
         Args:
             home: The tuner's folder, which holds Ray's access token if we start Ray ourselves.
             slots: Number of jobs that may run at the same time.
-            producers: The largest number of producers of a job.
             cluster: An existing Ray cluster; None starts Ray on this host.
             target: Name of the Kafka cluster that is measured. Only one pool on an existing Ray cluster may use the
                 Kafka cluster at a time, so we wait until no other pool uses it.
-            jobs: On an existing Ray cluster, where the jobs will run, and with how many producers. The workers of the
-                first are started now. By default, all jobs have `producers` on any nodes.
+            jobs: Where the jobs will run, and with how many producers; by default, with one on any node. On an existing
+                Ray cluster, the workers of the first are started now. A Ray that we start has no zones.
             job_modules: On an existing Ray cluster, the modules that each node must be able to import for the jobs.
             on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
             tell: Called with a short sentence that says what went wrong and what was done about it.
@@ -82,12 +80,12 @@ class RayPool(Pool):
             RayUnfit: The cluster lacks something that was requested, or has other versions than this host.
         """
         self._own = cluster is None
-        self._producers = producers
+        self._producers = max((count for _, count in jobs), default=1)
         self._patience_s = patience_s
         self._runs = 0
         self._slots: list[_Slot] = []
         with contextlib.ExitStack() as stack:
-            session = own_ray(home, slots * producers) if cluster is None else running_ray(cluster, tell)
+            session = own_ray(home, slots * self._producers) if cluster is None else running_ray(cluster, tell)
             self._ray = stack.enter_context(session)
             stack.callback(self._kill_workers)
             seats = None
@@ -97,7 +95,7 @@ class RayPool(Pool):
                     seats.nodes(placement.zones_of_workers(count))
                 if target is not None:
                     self._guard = hold(self._ray, target, on_wait)
-            first, count = jobs[0] if jobs and not self._own else (ANYWHERE, producers)
+            first, count = jobs[0] if jobs and not self._own else (ANYWHERE, self._producers)
             for _ in range(slots):
                 slot = _Slot(RayCrew(self._ray, seats, tell))
                 self._slots.append(slot)
@@ -144,6 +142,11 @@ class RayPool(Pool):
         self._stack.close()
 
     def _begin(self, slot: "_Slot", running: RunningJob) -> None:
+        """Begin an attempt of a job, after its workers have started and are prepared.
+
+        That takes seconds if workers must be started or there are several producers. The windows of other jobs wait
+        meanwhile, and so do their watches. Their loads go on.
+        """
         self._runs += 1
         run = self._runs
         count = len(running.job.runners)

@@ -15,7 +15,7 @@ from search_spaces.lint.defaults import defaults
 from search_spaces.lint.entries import Entries, read_entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.guarantees import guarantees
-from search_spaces.lint.load import LintLoad, meanings
+from search_spaces.lint.load_findings import LintLoad, meanings
 
 _ORDER: Final = list(LintLevel)
 

@@ -106,7 +106,7 @@ def _check_order(name: str, low: float, high: float) -> None:
         raise InvalidKnob(name, "low must be at most high", f"low={low:g}, high={high:g}", ("low",))
 
 
-def changed_domain(name: str, entry: Property, domain: Domain | None, change: KnobChange) -> Domain:
+def _changed_domain(name: str, entry: Property, domain: Domain | None, change: KnobChange) -> Domain:
     """Return the values to search for a knob (its domain), as the study file changes them.
 
     Args:
@@ -325,7 +325,7 @@ def _parameter(client: Client, of: Knob | str, sizes: Sizes, change: KnobChange,
         name=name,
         sets=entry.name,
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
-        domain=changed_domain(name, entry, knob.domain(sizes) if knob else None, change),
+        domain=_changed_domain(name, entry, knob.domain(sizes) if knob else None, change),
         default=client.in_force({}).text(entry.name),
         source=knob.source
         if knob

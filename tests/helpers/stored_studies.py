@@ -42,7 +42,7 @@ from tuner.model.spec import StudySpec, WorkloadSpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import StudyResults, load_results
-from tuner.storage.files import write_progress
+from tuner.storage.folder_files import write_progress
 from tuner.storage.sqlite import SqliteStore
 
 ENVIRONMENT: dict[str, Any] = {

@@ -28,7 +28,7 @@ from tuner.model.spec import (
 )
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
-from tuner.storage.files import read_progress
+from tuner.storage.folder_files import read_progress
 from tuner.storage.sqlite import SqliteStore
 
 BASELINE: Final = ProducerConfig.parse({})

@@ -12,7 +12,7 @@ from tuner.course.studies.reporter import SilentReporter, Standing
 from tuner.course.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Trial
-from tuner.storage.files import read_progress
+from tuner.storage.folder_files import read_progress
 
 SHOWN = 2
 """Number of trials that `FullMirror` shows. It never shows later ones."""

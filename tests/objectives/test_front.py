@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.dominance import dominated_by
+from objectives.dominance import best_and_newest, dominated_by
 from objectives.front import Front, dominates, hypervolume
 from objectives.metrics import Direction
 from objectives.scoring import Objective
@@ -112,6 +112,12 @@ def test_the_dominating_rows_are_counted(of: Trials) -> None:
 
 def test_equal_rows_do_not_dominate_each_other() -> None:
     assert dominated_by(np.array([[1.0, 1.0], [2.0, 0.0], [0.5, 0.5], [1.0, 1.0]])).tolist() == [0, 0, 2, 0]
+
+
+def test_the_rows_that_are_kept_are_the_best_that_keep_the_constraints_and_the_newest() -> None:
+    values, missed = np.array([[9.0], [2.0], [5.0], [1.0], [3.0], [4.0]]), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert best_and_newest(values, missed, best=1, kept=3) == [2, 4, 5]
+    assert best_and_newest(values, missed, best=2, kept=4) == [2, 4, 5], "one of the best is among the newest"
 
 
 COORDINATE = st.one_of(st.integers(0, 3).map(float), st.floats(0, 10))

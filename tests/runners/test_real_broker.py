@@ -20,9 +20,9 @@ from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.kept_jvm import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.isolated import Isolated
 from runners.load.pacing import Bursts, Schedule
+from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.measurements.measurement import Measurement, Window
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload

@@ -20,8 +20,8 @@ from runners.errors import ByteBudgetExceeded
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.kept_jvm import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.limits import Limits
 from runners.load.isolated import Isolated, end_reused_processes
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Window
 from runners.pools.pool import StartingAt
 from runners.runner import Runner, WatchDecision

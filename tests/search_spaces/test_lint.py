@@ -16,7 +16,7 @@ from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import format_properties
 from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.linting import lint, lint_file
-from search_spaces.lint.load import LintLoad
+from search_spaces.lint.load_findings import LintLoad
 from tests.helpers.real_java_client import constructed
 from tests.helpers.real_librdkafka import Refused, values_in_force
 from tests.search_spaces.files.test_producer_file import JAVA_FILES

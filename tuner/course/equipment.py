@@ -145,7 +145,6 @@ def _pool(equipment: Equipment, keys: Sequence[str], say: Say) -> Pool:
     return RayPool(
         equipment.folder / RAY_FOLDER,
         slots=len(equipment.targets),
-        producers=max((producers for _, producers in equipment.ray_jobs), default=1),
         cluster=equipment.ray,
         target=",".join(keys) or None,
         jobs=equipment.ray_jobs,

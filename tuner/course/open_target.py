@@ -28,8 +28,8 @@ from runners.host_processes.temporary import remove_folders_of_dead
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.isolated import Isolated, end_reused_processes
+from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.reporting import Say, counted, silent
 from runners.runner import Runner
 from search_spaces.client import Client, ClientKind, librdkafka

@@ -3,7 +3,7 @@
 The logarithms of the constants are fitted by least squares. The fit begins with the constants of a host that is as
 similar as possible (`similar_host`). The prior is how much each constant differs between hosts (`PRIOR_SD_LOG`). It
 counts as one more measurement of each constant, so a dozen measurements are enough. A constant that they say nothing
-about keeps its value and its uncertainty. The CPU costs are correlated (`prior_covariance`): a host with fast cores is
+about keeps its value and its uncertainty. The CPU costs are correlated (`_prior_covariance`): a host with fast cores is
 fast in all of them.
 
 A measurement that a stall has spoilt must not distort the fit. So values far from the model count by their distance
@@ -34,8 +34,8 @@ from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client, ClientKind
 from tuner.prediction.correction import Correction, corrections, without_outliers
-from tuner.prediction.metrics import FACTORED, FACTORED_SD_LOG, FITTED
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import FACTORED, FACTORED_SD_LOG, FITTED
 
 PRIOR_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
     {
@@ -150,10 +150,10 @@ def uncalibrated(start: ClusterConstants) -> Calibration:
     """Return a calibration without measurements: the constants of a host, with the uncertainty of the prior."""
     names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
     scatter = {name: each.model_sd_log for name, each in FITTED.items()}
-    return Calibration(start, names, prior_covariance(names), scatter, ())
+    return Calibration(start, names, _prior_covariance(names), scatter, ())
 
 
-def prior_covariance(names: Sequence[str]) -> NDArray[np.float64]:
+def _prior_covariance(names: Sequence[str]) -> NDArray[np.float64]:
     """Return how constants differ among hosts: the covariance of their logarithms, shape (names, names)."""
     sds = np.array([PRIOR_SD_LOG[name] for name in names])
     cpu = np.isin(names, _CPU_COSTS)
@@ -171,7 +171,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         start: The constants of a host that is as similar as possible.
     """
     names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
-    prior = prior_covariance(names)
+    prior = _prior_covariance(names)
     # Deviations from the prior, in independent parts of standard deviation 1 each.
     parts = np.linalg.inv(np.linalg.cholesky(prior))
     data = _Data.of(observations)

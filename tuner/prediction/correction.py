@@ -15,8 +15,8 @@ from runners.performance_model.constants import CODECS, ClusterConstants
 from runners.performance_model.performance import perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.metrics import FITTED
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import FITTED
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 

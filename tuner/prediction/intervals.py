@@ -15,7 +15,7 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
 from runners.workload import Workload
 from tuner.prediction.calibration import STEP, Calibration, value_of, with_shifted_logs
-from tuner.prediction.metrics import BATCHES, FITTED, LATENCIES, WIRE
+from tuner.prediction.predicted_metrics import BATCHES, FITTED, LATENCIES, WIRE
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
 """Predicted metrics that a study measures in another unit, with the name of the measured metric."""

@@ -13,7 +13,7 @@ from tuner.model.errors import NothingToFit
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.row import Row
 from tuner.model.trial import Kind, State, Trial
-from tuner.prediction.metrics import BATCHES, CONSUMERS, CPU, FULL_SPEED_METRICS, LATENCIES
+from tuner.prediction.predicted_metrics import BATCHES, CONSUMERS, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.study_load import study_producers, study_workload
 from tuner.results.study_results import StudyResults

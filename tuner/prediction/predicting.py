@@ -13,8 +13,8 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import waits_for
 from tuner.prediction.intervals import Interval, Modelled
-from tuner.prediction.metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE
 
 AT_FULL_SPEED: Final = ("records_per_s", "mb_per_s", BATCHES, WIRE, *CPU)
 """The metrics that are predicted for a load as fast as the client takes it, by name.

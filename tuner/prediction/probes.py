@@ -30,7 +30,7 @@ from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
 from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn, value_of
 from tuner.prediction.correction import distances, point
-from tuner.prediction.metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
+from tuner.prediction.predicted_metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
 
 PHASE_S: Final = (1.0, 2.5)
 """Seconds of the warm-up and of the measurement of each row."""

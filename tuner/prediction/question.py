@@ -11,9 +11,9 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
 from search_spaces.errors import UnknownProperty
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.changes import LOAD_SETTINGS, Changes, canonical_setting
+from tuner.prediction.changed_settings import LOAD_SETTINGS, Changes, canonical_setting
 from tuner.prediction.predicting import Prediction, predict, reasons_not_covered
-from tuner.prediction.source import Source
+from tuner.prediction.prediction_source import Source
 
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""

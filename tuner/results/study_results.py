@@ -320,7 +320,7 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
     with undamaged(f"the fact 'objectives' in {folder}"):
         objectives = tuple(Objective(metric) for metric in facts[OBJECTIVES])
     trials = [trial for _, trial in store.trials()]
-    constraints = constraints_in(facts)
+    constraints = _constraints_in(facts)
     return StudyResults(
         name=facts.get(NAME, folder.name),
         folder=folder,
@@ -342,7 +342,7 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
     )
 
 
-def constraints_in(facts: Mapping[str, Any]) -> tuple[Constraint, ...] | None:
+def _constraints_in(facts: Mapping[str, Any]) -> tuple[Constraint, ...] | None:
     """Return the study's present constraints; None if they are not stored, as in studies of the first release."""
     if CONSTRAINTS not in facts:
         return None

@@ -15,7 +15,7 @@ import optuna
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
-from objectives.dominance import dominated_by
+from objectives.dominance import best_and_newest
 from objectives.metrics import Direction
 from objectives.scoring import Objective
 from search_spaces.configs.producer_config import ProducerConfig
@@ -127,7 +127,7 @@ class Strategy:
             self.expectation.learn(trial)
         asked = self._asked.pop(index, None) if index is not None else None
         if asked is not None and asked.study is not self.study:
-            asked = None  # from the study that `_forget_some` has replaced
+            asked = None  # from the study that `_keep_best_and_newest` has replaced
         if trial.state is State.FAILED:
             if asked is not None:
                 self.study.tell(asked, state=TrialState.FAIL)
@@ -145,7 +145,7 @@ class Strategy:
         else:
             self._add(trial, TrialState.COMPLETE, values, constraints, attributes)
         if self._forgets:
-            self._forget_some()
+            self._keep_best_and_newest()
 
     def baseline(self) -> list[float]:
         """Return the baseline's median of each objective, as a logarithm; NaN before the baseline was measured."""
@@ -185,7 +185,7 @@ class Strategy:
                 self._baselines[objective].append(log_value)
         return values, {UNMEASURED: unmeasured} if unmeasured else {}
 
-    def _forget_some(self) -> None:
+    def _keep_best_and_newest(self) -> None:
         """Keep only the best and the newest trials, in a new Optuna study, once there are many trials.
 
         The choice depends only on the trials so far in their order, so it is the same after an interruption.
@@ -195,10 +195,9 @@ class Strategy:
             return
         values = np.array([trial.values for trial in trials]) * np.where(self._maximise, 1.0, -1.0)
         missed = np.array([sum(max(0.0, each) for each in trial.constraints.values()) for trial in trials])
-        best = set(np.lexsort((dominated_by(values), missed))[:_BEST_TRIALS].tolist())
-        newest = range(len(trials) - (_KEPT_TRIALS - _BEST_TRIALS), len(trials))
+        kept = best_and_newest(values, missed, _BEST_TRIALS, _KEPT_TRIALS)
         self.study = optuna.create_study(directions=self._directions)
-        self.study.add_trials([trials[number] for number in sorted({*best, *newest})])
+        self.study.add_trials([trials[number] for number in kept])
 
 
 class OptunaChooser:

@@ -14,7 +14,7 @@ from search_spaces.files.variables import names_in
 from tuner.model.secrets_in_urls import secrets_in
 from tuner.model.study_names import TOKENS_FILE
 from tuner.model.target import Target
-from tuner.service.limits import LimitsSection
+from tuner.service.operator_limits import LimitsSection
 from tuner.storage.locations import studies_root
 from tuner.study_file import fields
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, Refused, StudyFileError, did_you_mean

@@ -29,6 +29,20 @@ from tuner.study_file import StudyFileError
 MEDIA_TYPE: Final = "application/problem+json"
 _LOG: Final = logging.getLogger("tuner.service")
 _KINDS: Final = "https://kafka-tuner.invalid/problems/"
+_KINDS_OF_ERRORS: Final[dict[type[Exception], ProblemKind]] = {
+    JobNotFound: ProblemKind.NOT_FOUND,
+    StudyNotFound: ProblemKind.NOT_FOUND,
+    NameTaken: ProblemKind.NAME_TAKEN,
+    StudyChanged: ProblemKind.SETTINGS_CHANGED,
+    WrongMove: ProblemKind.WRONG_STATE,
+    NothingToFit: ProblemKind.NOTHING_MEASURED,
+    NothingMeasured: ProblemKind.NOTHING_MEASURED,
+    NoFeasibleConfig: ProblemKind.NO_FEASIBLE_CONFIG,
+    ConfigError: ProblemKind.INVALID,
+    WorkloadRefused: ProblemKind.INVALID,
+    RequestRefused: ProblemKind.INVALID,
+}
+"""The kinds of the errors whose text clients may read as it is. The first that an error belongs to counts."""
 
 
 class Problem(Exception):
@@ -80,27 +94,14 @@ def problem_of(error: Exception) -> Problem:
         case LimitTooLow():
             fields = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
             return Problem(ProblemKind.LIMIT_TOO_LOW, str(error), (fields,))
-        case JobNotFound() | StudyNotFound():
-            return Problem(ProblemKind.NOT_FOUND, str(error))
-        case NameTaken():
-            return Problem(ProblemKind.NAME_TAKEN, str(error))
-        case StudyChanged():
-            return Problem(ProblemKind.SETTINGS_CHANGED, str(error))
-        case WrongMove():
-            return Problem(ProblemKind.WRONG_STATE, str(error))
         case StudyBusy():  # its text names the host and the process
             return Problem(ProblemKind.WRONG_STATE, "another process is running this study; wait until it has ended")
-        case NothingToFit() | NothingMeasured():
-            return Problem(ProblemKind.NOTHING_MEASURED, str(error))
-        case NoFeasibleConfig():
-            return Problem(ProblemKind.NO_FEASIBLE_CONFIG, str(error))
         case NotAStudy():
             return Problem(ProblemKind.NOT_A_STUDY, f"{error} on the service's host")
-        case ConfigError() | WorkloadRefused() | RequestRefused():
-            return Problem(ProblemKind.INVALID, str(error))
-        case StudyError() | RunnerError():
-            # The text may name the operator's hosts, users and files. Requests without a token get this response too.
-            _LOG.error("a request could not be answered: %s", error)
-            return Problem(ProblemKind.UNAVAILABLE, "the service can't answer at the moment; its log has the details")
-        case _:
-            return Problem(ProblemKind.DEFECT, "the service failed because of a defect; its log has the details")
+    if kind := next((kind for each, kind in _KINDS_OF_ERRORS.items() if isinstance(error, each)), None):
+        return Problem(kind, str(error))
+    if isinstance(error, StudyError | RunnerError):
+        # The text may name the operator's hosts, users and files. Requests without a token get this response too.
+        _LOG.error("a request could not be answered: %s", error)
+        return Problem(ProblemKind.UNAVAILABLE, "the service can't answer at the moment; its log has the details")
+    return Problem(ProblemKind.DEFECT, "the service failed because of a defect; its log has the details")

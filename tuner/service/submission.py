@@ -21,7 +21,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import RESULTS_FILE, STUDY_FILE, SUBMITTED_FILE
 from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
-from tuner.service.limits import LimitedValue, limited
+from tuner.service.operator_limits import LimitedValue, limited
 from tuner.service.queue.job import QueuedJob, Submission
 from tuner.storage.locations import shared_url
 from tuner.study_file.building import Builder

@@ -23,7 +23,7 @@ from tuner.storage.bodies import (
     trial_body,
     undamaged,
 )
-from tuner.storage.files import remove_without_results
+from tuner.storage.folder_files import remove_without_results
 from tuner.storage.postgres_connection import Connection, Db, closed_on_error
 from tuner.storage.postgres_lease import LEASE_S, RENEWALS, RenewedLease, take, taken_over_error
 from tuner.storage.postgres_schema import migrate, version_of

@@ -28,7 +28,7 @@ from tuner.storage.bodies import (
     trial_body,
     undamaged,
 )
-from tuner.storage.files import (
+from tuner.storage.folder_files import (
     read_progress,
     remove_folder,
     size_name,

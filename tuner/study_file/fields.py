@@ -52,7 +52,7 @@ class ValueReader:
         return dict(self.schema)
 
     def _read_short(self, value: Any) -> object:
-        check_length(value)
+        _check_length(value)
         return self.read(value)
 
 
@@ -75,12 +75,12 @@ class ClientValueReader:
         return dict(self.schema)
 
     def _read(self, value: Any, info: ValidationInfo) -> object:
-        check_length(value)
+        _check_length(value)
         assert isinstance(info.context, Client), "a study file must be validated with its client as context"
         return self.read(info.context, value)
 
 
-def check_length(value: object) -> None:
+def _check_length(value: object) -> None:
     """Check that a value is not a text that is too long.
 
     Raises:

@@ -88,8 +88,8 @@ def read_properties_of(client: Client, value: object, role: Role) -> dict[str, V
         raise refused("properties must be written as `name: value`, one per line", advice="put a blank after the colon")
     for name, inner in (value or {}).items():
         try:
-            entry = property_of(client, name, role)
-            found[name] = property_value(entry, inner)
+            entry = _property_of(client, name, role)
+            found[name] = _property_value(entry, inner)
         except Refused as error:
             refusals += [within(refusal, (name,)) for refusal in error.refusals]
     if refusals:
@@ -97,7 +97,7 @@ def read_properties_of(client: Client, value: object, role: Role) -> dict[str, V
     return found
 
 
-def property_of(client: Client, name: str, role: Role) -> Property:
+def _property_of(client: Client, name: str, role: Role) -> Property:
     """Return the client's property of this name, which must have the given role (producer or connection).
 
     Raises:
@@ -106,19 +106,19 @@ def property_of(client: Client, name: str, role: Role) -> Property:
     try:
         entry = client.catalogue.find(name)
     except ConfigError as error:
-        raise misplaced(str(error)) from None
+        raise _misplaced(str(error)) from None
     if entry.name == "bootstrap.servers" and role is Role.CONNECTION:
-        raise misplaced("the address belongs in the target's bootstrap, not in its properties")
+        raise _misplaced("the address belongs in the target's bootstrap, not in its properties")
     if entry.role is role:
         return entry
     if entry.role is Role.CONNECTION:
-        raise misplaced("a connection property belongs in target.properties or target.command_config")
+        raise _misplaced("a connection property belongs in target.properties or target.command_config")
     if entry.role is Role.PRODUCER:
-        raise misplaced("a producer property belongs in baseline or space, not in the target's properties")
-    raise misplaced(f"{name} can't be set here: {entry.reason}")
+        raise _misplaced("a producer property belongs in baseline or space, not in the target's properties")
+    raise _misplaced(f"{name} can't be set here: {entry.reason}")
 
 
-def property_value(entry: Property, value: object) -> Value:
+def _property_value(entry: Property, value: object) -> Value:
     """Check that a property accepts a value, and return the value as the study file writes it.
 
     Raises:
@@ -143,7 +143,7 @@ def within(refusal: Refusal, place: KeyPath) -> Refusal:
     return replace(refusal, within=(*place, *refusal.within))
 
 
-def misplaced(sentence: str) -> Refused:
+def _misplaced(sentence: str) -> Refused:
     """Return the exception for a property that is unknown or in the wrong section; its message hides the value."""
     return Refused(Refusal(sentence, about_name=True))
 
@@ -285,7 +285,7 @@ def _read_knobs(client: Client, value: object) -> Mapping[str, KnobChange]:
 def _knob(client: Client, written: str) -> tuple[str, Property]:
     if client.knob(written) is not None:
         return written, entry_of(client, written)
-    entry = property_of(client, written, Role.PRODUCER)
+    entry = _property_of(client, written, Role.PRODUCER)
     return entry.name, entry
 
 
@@ -334,12 +334,12 @@ def _choices(entry: Property, value: object) -> tuple[str, ...]:
 
 def _text(entry: Property, value: object) -> str:
     """Return a property's value as text: the text `all` stays as written, and the number 1e6 becomes `1000000`."""
-    taken = property_value(entry, value)
+    taken = _property_value(entry, value)
     return taken if isinstance(taken, str) else canonical_value(entry, taken)
 
 
 def _bound(entry: Property, value: object) -> float:
-    return float(canonical_value(entry, property_value(entry, value)))
+    return float(canonical_value(entry, _property_value(entry, value)))
 
 
 def _at(place: tuple[str | int, ...], read: Callable[[Any], Any], value: object) -> Any:

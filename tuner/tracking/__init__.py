@@ -6,7 +6,7 @@ Importing this package does not import MLflow.
 from tuner.course.mirroring import SyncOutcome
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingError, TrackingLocation, tracking_of
 from tuner.tracking.mirror import MlflowMirror, sync
-from tuner.tracking.reading import recommend_from_tracking, recommendations_from_tracking
+from tuner.tracking.recommendations_in_mlflow import recommend_from_tracking, recommendations_from_tracking
 from tuner.tracking.session import Report
 from tuner.tracking.views import links_of
 

@@ -34,8 +34,8 @@ from tuner.tracking.experiment_layout import (
     measurement_key,
     measurement_run,
 )
-from tuner.tracking.files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
 from tuner.tracking.run_content import RUNNING, status_of_study
+from tuner.tracking.run_files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
 from tuner.tracking.study_layout import SizeRuns, size_runs
 from tuner.tracking.views import SavedView, of_study, views_of
 from tuner.tracking.writer import ExistingRun, Writer

@@ -15,7 +15,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, HOST, METHOD, SEED, STUDY_ID
 from tuner.model.goals import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.export import Format, export
 from tuner.present.recommendations.recommendation_words import (
     advice_to_keep,

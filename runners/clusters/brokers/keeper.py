@@ -31,7 +31,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-ALL_BROKERS_ENDED = 3
+_ALL_BROKERS_ENDED = 3
 GRACE_S = 2.0
 """Seconds that a broker may take to shut down cleanly. This is short, because its data is deleted anyway."""
 
@@ -118,7 +118,7 @@ def _watch(brokers: list[subprocess.Popen[bytes]], owner: int | None) -> int:
         # The owner may have ended although the pipe is still open: a child that it forked may hold the writing end.
         if owner is not None and os.getppid() != owner:
             return 0
-    return ALL_BROKERS_ENDED
+    return _ALL_BROKERS_ENDED
 
 
 def _end(brokers: list[subprocess.Popen[bytes]]) -> None:

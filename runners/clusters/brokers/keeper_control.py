@@ -80,7 +80,7 @@ def launch_keeper(
             process.stdin.close()
         raise BrokerDidNotStart(
             f"the process that starts the brokers ended too early; its log {layout.logs[0]} says:\n"
-            f"{end_of_log(layout.logs[0])}"
+            f"{_end_of_log(layout.logs[0])}"
         )
     return process, [int(pid) for pid in json.loads(line)]
 
@@ -125,7 +125,7 @@ def await_answers(
         if time.monotonic() > deadline:
             raise BrokerDidNotStart(
                 f"the broker did not answer within {timeout_s:.0f} s; "
-                f"its log {layout.logs[0]} says:\n{end_of_log(layout.logs[0])}"
+                f"its log {layout.logs[0]} says:\n{_end_of_log(layout.logs[0])}"
             )
 
     for node in layout.nodes:
@@ -161,7 +161,7 @@ def remove_dead_brokers() -> None:
             record.remove()
 
 
-def end_of_log(log: Path) -> str:
+def _end_of_log(log: Path) -> str:
     """Return the lines of a broker's log file that explain why the broker failed, indented."""
     try:
         return failure_lines(log.read_text(encoding="utf-8", errors="replace"))
@@ -177,7 +177,7 @@ def failure_lines(log: str) -> str:
 
 
 def _ended(log: Path) -> str:
-    return f"the process of the broker ended; its log {log} says:\n{end_of_log(log)}"
+    return f"the process of the broker ended; its log {log} says:\n{_end_of_log(log)}"
 
 
 def _listens(host: str, port: int) -> bool:

@@ -24,8 +24,8 @@ from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.isolated import Isolated
+from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of

@@ -14,8 +14,8 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.limits import Limits
 from runners.load.isolated import Isolated
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.local_pool import LocalPool
 from runners.pools.pool import Done, Job

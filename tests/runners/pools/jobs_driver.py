@@ -45,7 +45,6 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
         with closing(
             RayPool(
                 Path(),
-                producers=asked["producers"],
                 cluster=cluster,
                 target="a",
                 jobs=[(placement, asked["producers"])],

@@ -49,6 +49,21 @@ def test_producers_that_began_far_apart_are_measured_again_and_then_give_an_erro
         running.begin(lambda: None)
 
 
+def test_a_lost_worker_does_not_use_up_the_repeat_of_producers_that_began_far_apart() -> None:
+    running = begun()
+    running.take(0, WorkerReport(measurement(), 100.0))
+    running.take(1, WorkerReport(WorkerLost("gone")))
+    assert running.repeatable
+    for repeatable in (True, False):
+        running.begin(lambda: None)
+        running.take(0, WorkerReport(measurement(), 100.0))
+        running.take(1, WorkerReport(measurement(), 101.01))
+        assert running.repeatable == repeatable
+    done = running.done("me")
+    assert done.attempts == 3
+    assert "in the last of 3 attempts they began 1.0 s apart" in str(done.outcome)
+
+
 def test_bytes_of_all_producers_add_up_unless_one_is_lost() -> None:
     stopped = ByteBudgetExceeded("enough")
     stopped.sent_bytes = 500

@@ -14,6 +14,7 @@ import pytest
 
 from runners.host_processes.places import cache_root
 from runners.load.isolated import Isolated
+from runners.pools.placement import ANYWHERE
 from runners.pools.pool import Pool
 from runners.pools.ray_pool import RayPool
 from runners.runner import Runner
@@ -58,7 +59,7 @@ def shared_pool(home: Path, temporary: Path) -> Iterator[Pool]:
     """
     variables, ours = ray_variables(), signal.signal(signal.SIGTERM, on_sigterm)
     try:
-        with closing(RayPool(home, slots=2, producers=2, patience_s=PATIENCE_S)) as pool:
+        with closing(RayPool(home, slots=2, jobs=[(ANYWHERE, 2)], patience_s=PATIENCE_S)) as pool:
             assert signal.getsignal(signal.SIGTERM) is on_sigterm
             yield pool
     finally:

@@ -27,7 +27,7 @@ from tuner.model.study_time import UNBROKEN_S
 from tuner.model.trial import Kind, Trial
 from tuner.prediction.observations import observations_of_experiment
 from tuner.results.experiments.experiment_results import load_experiment
-from tuner.storage.files import read_progress
+from tuner.storage.folder_files import read_progress
 from tuner.storage.locations import ROOT_VARIABLE
 from tuner.storage.sqlite import FolderStorage
 

@@ -20,8 +20,8 @@ from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
 from tuner.prediction.calibration import calibrate, similar_host, uncalibrated, value_of
 from tuner.prediction.intervals import Interval
-from tuner.prediction.metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict, reasons_not_covered
 from tuner.prediction.probes import calibration_file, candidates, chosen_probes
 

@@ -17,8 +17,8 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
 from tuner.prediction.correction import corrections
-from tuner.prediction.metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
 from tuner.prediction.probes import chosen_probes
 

@@ -11,7 +11,7 @@ from tests.helpers.service_in_process import Service, in_process
 from tests.helpers.serving import Response, study_file
 from tests.helpers.stored_studies import write_study
 from tuner.service.queue.job import JobState
-from tuner.storage.files import remove_files
+from tuner.storage.folder_files import remove_files
 from tuner.storage.sqlite import FolderStorage
 
 OURS = (

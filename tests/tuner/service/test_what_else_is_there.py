@@ -11,7 +11,7 @@ from tests.helpers.service_in_process import Service, in_process
 from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.helpers.stored_studies import write_study
 from tuner.model.progress import Progress, StudyState
-from tuner.storage.files import write_progress
+from tuner.storage.folder_files import write_progress
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, Study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RESULTS_FILE, STUDY_FILE
 from tuner.results.study_results import load_results
-from tuner.storage.files import read_progress, write_for_everybody, write_progress
+from tuner.storage.folder_files import read_progress, write_for_everybody, write_progress
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import MIGRATIONS, FolderStorage, SqliteStore
 

@@ -20,8 +20,8 @@ from tuner.experiment_file import parse_experiment
 from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
-from tuner.prediction.metrics import LATENCIES
 from tuner.prediction.observations import Observation, observations_of_experiment
+from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.calibration_view import calibration_json, calibration_lines

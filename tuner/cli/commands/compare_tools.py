@@ -12,7 +12,7 @@ from objectives.producer_verdict import Evidence, judge
 from objectives.ratios import Ratio, ratio_of
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import PerformanceReport, java_throughput
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.workload import RecordSizes, Workload

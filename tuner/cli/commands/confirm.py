@@ -18,7 +18,7 @@ from tuner.results.recommendations.reasons import none_keeps_constraints
 from tuner.results.recommendations.recommend import recommendations
 
 
-@with_options(ConfirmOptions)
+@with_options()
 def confirm(
     study: Annotated[
         str,

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final, assert_never
+from typing import Annotated
 
 import typer
 
@@ -12,21 +12,17 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
-from runners.java_client import source
-from runners.java_client.compiled import CompiledProgram
-from runners.librdkafka.consumer import check_properties
-from runners.limits import Limits
 from runners.load.isolated import Isolated
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
-from runners.reporting import Say, counted, silent
-from runners.workload import RecordSizes, Workload
-from search_spaces.client import Client, ClientKind, client_of, librdkafka
-from search_spaces.configs.consumer_config import consumer_values
+from runners.reporting import counted, silent
+from runners.workload import Workload
+from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
-from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
-from tuner.cli.options import workload_options
+from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
+from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.printing import print_json
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.consumption_json import consumption_json
@@ -34,10 +30,10 @@ from tuner.present.console import say
 from tuner.present.measurements.consumption_view import CELLS, print_consumption, rest_of_line
 from tuner.present.measurements.live_windows import live_windows
 
-_OWN: Final = "Topic of its own, without TOPIC"
 
-
+@with_options()
 def consume(
+    *,
     context: typer.Context,
     topic: Annotated[
         str | None,
@@ -47,80 +43,12 @@ def consume(
             show_default=False,
         ),
     ] = None,
-    consumers: Annotated[
-        int, typer.Option(help="Number of consumers. Each has a process, and its share of the partitions.")
-    ] = 1,
-    start: Annotated[
-        Start,
-        typer.Option(
-            help="beginning reads what lies in the topic, as fast as possible. tail reads only what is written from "
-            "now on."
-        ),
-    ] = Start.BEGINNING,
-    client: Annotated[
-        str,
-        typer.Option(
-            metavar="librdkafka|java|java:VERSION",
-            help="The client that reads. java is the newest known version of Kafka's Java consumer; java:3.9.1 is "
-            "version 3.9.1.",
-        ),
-    ] = "librdkafka",
-    pairs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-X",
-            metavar="KEY=VALUE",
-            help="One property of the consumer, such as fetch.min.bytes=100000. The option may be repeated.",
-        ),
-    ] = None,
-    seconds: Annotated[float, workload_options.seconds("--seconds", "--measured")] = 10,
-    warmup: Annotated[float, workload_options.warmup()] = 0.5,
+    consumers: ConsumerOptions,
     bootstrap: options.StartedOrBootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
     brokers: options.Brokers = None,
-    amount: Annotated[
-        str,
-        typer.Option(
-            "--fill",
-            metavar="SIZE",
-            help="Bytes of values that are written before they are read.",
-            rich_help_panel=_OWN,
-        ),
-    ] = "2GB",
-    record_bytes: Annotated[str, workload_options.record_sizes(_OWN)] = "1000",
-    key_bytes: Annotated[int, workload_options.key_bytes(_OWN)] = 0,
-    compressibility: Annotated[float, workload_options.compressibility(_OWN)] = 0.0,
-    partitions: Annotated[int, workload_options.partitions(_OWN)] = 3,
-    replication: Annotated[int, workload_options.replication(_OWN)] = 1,
-    producer_pairs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--producer",
-            metavar="KEY=VALUE",
-            help="One property of the producer that writes, such as compression.type=lz4. The option may be repeated.",
-            rich_help_panel=_OWN,
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="With --start tail, records per second that are written while they are read.",
-            show_default="as fast as possible",
-            rich_help_panel=_OWN,
-        ),
-    ] = None,
-    max_bytes: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE",
-            help="With --start tail, the highest number of bytes that may be written. Before more are written, the "
-            "command ends with exit code 4.",
-            rich_help_panel=_OWN,
-        ),
-    ] = "50GB",
-    seed: Annotated[int, workload_options.seed(_OWN)] = 0,
+    own: OwnTopicOptions,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -142,35 +70,24 @@ def consume(
         raise typer.BadParameter(
             "give both TOPIC and --bootstrap, the address of the cluster that has the topic, or neither of them"
         )
-    _refuse_unused(context, topic, start)
-    chosen = client_of(client)
+    _refuse_unused(context, topic, consumers.start)
     alone = quiet or as_json
     tell = silent if alone else say
-    with workload_options.named_by_option():
-        reading = Reading(start, consumers, warmup, seconds, _consumer_properties(chosen, pairs or [], tell))
+    client = client_of(consumers.client)
+    reading = consumers.reading(tell)
     options.check_topic(topic, "TOPIC")
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
     opening = partial(open_alone, target, "tuner consume", say, tell)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
         if topic is not None:
             with opening() as opened:
-                seen, written = TopicConsumption(opened.cluster, topic, reading, client=chosen).run(watch), None
+                seen, written = TopicConsumption(opened.cluster, topic, reading, client=client).run(watch), None
         else:
-            config = ProducerConfig.parse(options.config_values(None, producer_pairs or [], librdkafka()))
-            with workload_options.named_by_option():
-                workload = Workload(
-                    RecordSizes.parse(record_bytes),
-                    key_bytes,
-                    compressibility,
-                    partitions,
-                    replication,
-                    rate_records_per_s=rate,
-                    seed=seed,
-                )
-            check_record(config, workload.record_sizes.largest_bytes, key_bytes or None)
-            sizes = options.parse_size(amount), options.parse_size(max_bytes)
+            config, workload = own.producer_config(), own.workload()
+            check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
+            sizes = options.parse_size(own.amount), options.parse_size(own.max_bytes)
             with opening() as opened:
-                seen, written = _own_topic(opened, chosen, reading, config, workload, *sizes, watch)
+                seen, written = _own_topic(opened, client, reading, config, workload, *sizes, watch)
     if as_json:
         print_json(consumption_json(seen, written))
     else:
@@ -184,7 +101,7 @@ def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> N
         for option in context.command.params
         if option.name and (source := context.get_parameter_source(option.name)) and source.name == "COMMANDLINE"
     }
-    if topic is not None and (own := [name for name, panel in given.items() if panel == _OWN]):
+    if topic is not None and (own := [name for name, panel in given.items() if panel == OWN_TOPIC_PANEL]):
         raise typer.BadParameter(
             f"with TOPIC, the tuner writes nothing, so these options have no effect: {', '.join(own)}; leave them out"
         )
@@ -192,21 +109,6 @@ def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> N
     for name in given:
         if needed.get(name, start) is not start:
             raise typer.BadParameter(f"{name} needs --start {needed[name]}, but got {start}")
-
-
-def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[str, str]:
-    """Return the consumer properties that the user gave, after the client has checked them."""
-    given = parse_pairs(pairs)
-    properties = consumer_values(given, client)
-    match client.kind:
-        case ClientKind.LIBRDKAFKA:
-            # An error names a property as the user typed it.
-            check_properties({name: properties[client.catalogue.find(name).name] for name in given})
-        case ClientKind.JAVA:
-            source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
-        case _:
-            assert_never(client.kind)
-    return properties
 
 
 def _own_topic(

@@ -26,7 +26,7 @@ from runners.errors import GeneratorError, RunnerError
 from runners.host_processes.places import cache_root, state_root
 from runners.java_runtime.java import find_java
 from runners.librdkafka import capi
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from runners.reporting import percent, silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

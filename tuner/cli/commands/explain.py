@@ -14,7 +14,7 @@ from tuner.results.recommendations.explanation import knob_importance
 from tuner.results.recommendations.recommend import recommend_each
 
 
-@with_options(ExplainOptions)
+@with_options()
 def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 

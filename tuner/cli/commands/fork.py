@@ -18,7 +18,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import STUDY_FILE
 from tuner.present.console import say
 from tuner.results.study_results import refuse_experiment
-from tuner.storage.files import write_for_everybody
+from tuner.storage.folder_files import write_for_everybody
 from tuner.storage.locations import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import parse_study, read_study_file, renamed

@@ -136,7 +136,7 @@ def _calibrated(study: str | None) -> _Calibrated:
     # Imported here, because they import scipy.
     from runners.performance_model.constants import REMOTE
     from tuner.prediction.calibration import uncalibrated
-    from tuner.prediction.source import read_source
+    from tuner.prediction.prediction_source import read_source
 
     if study is None:
         return _Calibrated(uncalibrated(REMOTE), None, simulated=False)

@@ -7,7 +7,7 @@ import typer
 
 from search_spaces.lint.findings import LintLevel
 from search_spaces.lint.linting import lint_file
-from search_spaces.lint.load import LintLoad
+from search_spaces.lint.load_findings import LintLoad
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.model.errors import ExitCode

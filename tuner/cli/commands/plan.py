@@ -10,7 +10,7 @@ from tuner.present.console import OUT, warn
 from tuner.present.studies.plan_view import plan_csv, plan_json, plan_warning, print_plan
 
 
-@with_options(StudyFromOptions)
+@with_options()
 def plan(
     asked: StudyFromOptions,
     mb_per_s: MbPerS = 200.0,

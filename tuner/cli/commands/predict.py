@@ -14,8 +14,8 @@ from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.printing import print_json
 from tuner.model.errors import NothingToTell, RequestRefused
-from tuner.prediction.request import PredictionRequest
-from tuner.prediction.source import read_source
+from tuner.prediction.prediction_request import PredictionRequest
+from tuner.prediction.prediction_source import read_source
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.prediction_view import (
     IN_INTERVAL,
@@ -30,7 +30,7 @@ _HEADING_LETTERS: Final = 90
 """How many letters of its heading a picture is wide."""
 
 
-@with_options(PredictOptions)
+@with_options()
 def predict(
     study: options.Study,
     asked: PredictOptions,

@@ -18,7 +18,7 @@ from tuner.results.recommendations.recommend import preferred, recommend_each
 from tuner.results.recommendations.recommendation import CONSTRAINING_OPTIONS, Recommendation
 
 
-@with_options(RecommendOptions)
+@with_options()
 def recommend(
     study: options.Study,
     asked: RecommendOptions,

@@ -21,7 +21,7 @@ from tuner.results.study_results import StudyResults
 from tuner.storage.locations import storage_at, study_folder
 
 
-@with_options(StudyFromOptions)
+@with_options()
 def run(
     asked: StudyFromOptions,
     mlflow: Mlflow = True,

@@ -3,7 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ from tuner.storage.locations import storage_at
 from tuner.study_file import drop_used_secrets
 
 
-@with_options(VerifyOptions)
+@with_options()
 def verify(
     asked: VerifyOptions,
     bootstrap: options.Bootstrap = None,
@@ -73,31 +73,20 @@ def verify(
     fewest, most = verify_options.rounds_asked(asked.rounds, asked.max_rounds)
     storage, stem = storage_at(), verification_stem(str(asked.file))
     name = free_name(stem, storage)
+    measuring: dict[str, Any] = {
+        "client": asked.client,
+        "against": asked.against,
+        "bootstrap": bootstrap,
+        "command_config": command_config,
+        "container": container,
+        "seconds": asked.seconds,
+        "warmup": asked.warmup,
+        "executor": executor,
+    }
     if asked.study is None:
-        spec, text = study_of_options(
-            name,
-            asked.record_bytes or "1000",
-            client=asked.client,
-            baseline=asked.against,
-            bootstrap=bootstrap,
-            command_config=command_config,
-            container=container,
-            seconds=asked.seconds,
-            warmup=asked.warmup,
-            executor=executor,
-        )
+        spec, text = study_of_options(name, asked.record_bytes or "1000", **measuring)
     else:
-        fixed: dict[str, object] = {
-            "--client": asked.client,
-            "--against": asked.against,
-            "--bootstrap": bootstrap,
-            "--command-config": command_config,
-            "--container": container,
-            "--seconds": asked.seconds,
-            "--warmup": asked.warmup,
-            "--executor": executor,
-        }
-        if given := [option for option, value in fixed.items() if value is not None]:
+        if given := [f"--{option.replace('_', '-')}" for option, value in measuring.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text = _study_like(asked.study, name, asked.record_bytes)
     with named_file(asked.file):

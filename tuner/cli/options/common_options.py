@@ -141,25 +141,6 @@ Brokers = Annotated[
         rich_help_panel=TARGET_PANEL,
     ),
 ]
-ZoneDelay = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DURATION",
-        help="Delay of each direction between the client and the brokers that are started, such as 2ms, as if they "
-        "were in another zone. A round trip takes twice as long.",
-        show_default="no delay",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
-ZoneBandwidth = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Bytes per second of each direction between the client and the brokers that are started, such as 50MB.",
-        show_default="no limit",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
 Until = Annotated[
     str | None,
     typer.Option(

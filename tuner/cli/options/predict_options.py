@@ -11,7 +11,7 @@ from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS,
 from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
-from tuner.prediction.changes import LOAD_SETTINGS, Changes
+from tuner.prediction.changed_settings import LOAD_SETTINGS, Changes
 from tuner.prediction.retention import Retention
 
 

@@ -30,55 +30,6 @@ AskedGoal = Annotated[
         show_default="balanced if it is proven, else the proven config with the greatest mean gain",
     ),
 ]
-MaxP99Ms = Annotated[
-    float | None,
-    typer.Option(
-        "--max-p99-ms",
-        min=0,
-        metavar="X",
-        help="Consider only configs whose p99 latency is at most this many milliseconds, such as 10.",
-    ),
-]
-MinMbPerS = Annotated[
-    float | None,
-    typer.Option(
-        "--min-mb-per-s",
-        min=0,
-        metavar="Y",
-        help="Consider only configs whose throughput is at least this many megabytes per second, such as 50.",
-    ),
-]
-AllowLoss = Annotated[
-    float | None,
-    typer.Option(
-        "--allow-loss",
-        min=0,
-        max=1,
-        metavar="RATIO",
-        help="The part of any objective that a balanced config may give up: 0.1 is 10 %. The output calls a "
-        "metric outside the goal 'not worse' or 'at most N % worse' if its loss is at most RATIO.",
-        show_default="confirm.allow_loss of the study file",
-    ),
-]
-
-
-Everything = Annotated[
-    bool,
-    typer.Option(
-        "--all",
-        help="Also print the properties of the config that have the client's default value. The forms for the Java "
-        "client always print them.",
-    ),
-]
-FormOption = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        help="Form of the output. For people: table. For programs: properties, env, json. For clients built on "
-        "librdkafka: librdkafka (JSON). For the Java client: java (properties) and spring; if the study measured that "
-        "client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
-    ),
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +38,36 @@ class ExplainOptions:
 
     record_bytes: RecordBytes = None
     goal: AskedGoal = None
-    max_p99_ms: MaxP99Ms = None
-    min_mb_per_s: MinMbPerS = None
-    allow_loss: AllowLoss = None
+    max_p99_ms: Annotated[
+        float | None,
+        typer.Option(
+            "--max-p99-ms",
+            min=0,
+            metavar="X",
+            help="Consider only configs whose p99 latency is at most this many milliseconds, such as 10.",
+        ),
+    ] = None
+    min_mb_per_s: Annotated[
+        float | None,
+        typer.Option(
+            "--min-mb-per-s",
+            min=0,
+            metavar="Y",
+            help="Consider only configs whose throughput is at least this many megabytes per second, such as 50.",
+        ),
+    ] = None
+    allow_loss: Annotated[
+        float | None,
+        typer.Option(
+            "--allow-loss",
+            min=0,
+            max=1,
+            metavar="RATIO",
+            help="The part of any objective that a balanced config may give up: 0.1 is 10 %. The output calls a "
+            "metric outside the goal 'not worse' or 'at most N % worse' if its loss is at most RATIO.",
+            show_default="confirm.allow_loss of the study file",
+        ),
+    ] = None
 
     @property
     def conditions(self) -> Conditions:
@@ -101,9 +79,24 @@ class ExplainOptions:
 class RecommendOptions(ExplainOptions):
     """The options that `tuner recommend` has with and without a service."""
 
-    form: FormOption = Format.TABLE
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="Form of the output. For people: table. For programs: properties, env, json. For clients built on "
+            "librdkafka: librdkafka (JSON). For the Java client: java (properties) and spring; if the study measured "
+            "that client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
+        ),
+    ] = Format.TABLE
     as_json: options.Json = False
-    everything: Everything = False
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Also print the properties of the config that have the client's default value. The forms for the Java "
+            "client always print them.",
+        ),
+    ] = False
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None

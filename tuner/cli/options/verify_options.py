@@ -13,95 +13,81 @@ from tuner.results.comparisons.verification import check_gain_asked, verificatio
 
 FILE_CLIENT: Final = "give --file-client java"
 """How the user says that FILE is for the Java producer, in words."""
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")]
-Against = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Properties file of the baseline.",
-        show_default="the client's defaults, or the baseline of --study",
-    ),
-]
-LikeStudy = Annotated[
-    str | None,
-    typer.Option(
-        "--study",
-        metavar="STUDY",
-        help="Measure as this study did, with its target, workload, phases, fixed rates and baseline.",
-    ),
-]
-RecordBytes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N[,N...]",
-        help="Record sizes, such as 100,1000. The comparison is made for each size separately.",
-        show_default="1000, or all of --study",
-    ),
-]
-MeasuredClient = Annotated[
-    str | None,
-    workload_options.client("that is measured, with both configs", default="librdkafka, or as --study"),
-]
-ForClient = Annotated[
-    FileClient,
-    typer.Option(
-        help="The client that FILE is written for. If it is not --client, FILE is translated. auto: the client that "
-        "the properties in FILE show, or else --client."
-    ),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        show_default="8, or less with a lower --max-rounds",
-        help="Minimum number of rounds; there are fewer only if the outcome is certain before that. One round measures "
-        "the baseline and the file once.",
-    ),
-]
-MaxRounds = Annotated[int | None, confirm_options.max_rounds(2, "20", uncertain="result")]
-WidthRatio = Annotated[float, confirm_options.width_ratio(True, example="0.1")]
-MinGain = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X",
-        help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1. Not with "
-        "--tolerance-ratio.",
-    ),
-]
-ToleranceRatio = Annotated[
-    float,
-    typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 for 5 percent."),
-]
-AllowWeaker = Annotated[
-    bool,
-    typer.Option(
-        "--allow-weaker",
-        help="Only warn, and do not fail, if the file gives a weaker guarantee than the baseline, or if acks=0 on "
-        "one side means that latencies can't be compared.",
-    ),
-]
-Seconds = Annotated[float | None, workload_options.seconds(twice=True, default="10, or as --study")]
-Warmup = Annotated[float | None, workload_options.warmup(twice=True, default="2, or as --study")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
     """The arguments and options that `tuner verify` has with and without a service."""
 
-    file: File
-    against: Against = None
-    study: LikeStudy = None
-    record_bytes: RecordBytes = None
-    client: MeasuredClient = None
-    file_client: ForClient = FileClient.AUTO
-    rounds: Rounds = None
-    max_rounds: MaxRounds = None
-    width_ratio: WidthRatio = 0.1
-    min_gain: MinGain = None
-    tolerance_ratio: ToleranceRatio = 0.0
-    allow_weaker: AllowWeaker = False
-    seconds: Seconds = None
-    warmup: Warmup = None
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")]
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Properties file of the baseline.",
+            show_default="the client's defaults, or the baseline of --study",
+        ),
+    ] = None
+    study: Annotated[
+        str | None,
+        typer.Option(
+            "--study",
+            metavar="STUDY",
+            help="Measure as this study did, with its target, workload, phases, fixed rates and baseline.",
+        ),
+    ] = None
+    record_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N[,N...]",
+            help="Record sizes, such as 100,1000. The comparison is made for each size separately.",
+            show_default="1000, or all of --study",
+        ),
+    ] = None
+    client: Annotated[
+        str | None,
+        workload_options.client("that is measured, with both configs", default="librdkafka, or as --study"),
+    ] = None
+    file_client: Annotated[
+        FileClient,
+        typer.Option(
+            help="The client that FILE is written for. If it is not --client, FILE is translated. auto: the client "
+            "that the properties in FILE show, or else --client."
+        ),
+    ] = FileClient.AUTO
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            show_default="8, or less with a lower --max-rounds",
+            help="Minimum number of rounds; there are fewer only if the outcome is certain before that. One round "
+            "measures the baseline and the file once.",
+        ),
+    ] = None
+    max_rounds: Annotated[int | None, confirm_options.max_rounds(2, "20", uncertain="result")] = None
+    width_ratio: Annotated[float, confirm_options.width_ratio(True, example="0.1")] = 0.1
+    min_gain: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1. Not with "
+            "--tolerance-ratio.",
+        ),
+    ] = None
+    tolerance_ratio: Annotated[
+        float,
+        typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 for 5 percent."),
+    ] = 0.0
+    allow_weaker: Annotated[
+        bool,
+        typer.Option(
+            "--allow-weaker",
+            help="Only warn, and do not fail, if the file gives a weaker guarantee than the baseline, or if acks=0 on "
+            "one side means that latencies can't be compared.",
+        ),
+    ] = False
+    seconds: Annotated[float | None, workload_options.seconds(twice=True, default="10, or as --study")] = None
+    warmup: Annotated[float | None, workload_options.warmup(twice=True, default="2, or as --study")] = None
 
 
 def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:

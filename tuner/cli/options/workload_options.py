@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.errors import WorkloadRefused
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from tuner.cli.options.common_options import parse_size
 
 Panel = str | None

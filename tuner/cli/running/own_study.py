@@ -32,7 +32,7 @@ def study_of_options(
     record_bytes: str,
     *,
     client: str | None = None,
-    baseline: Path | None = None,
+    against: Path | None = None,
     bootstrap: str | None = None,
     command_config: Path | None = None,
     container: str | None = None,
@@ -46,7 +46,7 @@ def study_of_options(
         name: The study's name.
         record_bytes: The record sizes.
         client: The client that is measured; None for librdkafka.
-        baseline: The properties file of the baseline; None for the client's defaults.
+        against: The properties file of the baseline; None for the client's defaults.
         bootstrap: Address of the user's cluster; None to start a broker on this machine.
         command_config: File with the connection settings of that cluster.
         container: Image to start the broker from.
@@ -62,7 +62,7 @@ def study_of_options(
         record_bytes,
         target={"bootstrap": bootstrap, "command_config": command_config, "container": container},
         client=client,
-        baseline=baseline,
+        baseline=against,
         measured_s=seconds,
         warmup_s=warmup,
         executor=executor or Executor.LOCAL,

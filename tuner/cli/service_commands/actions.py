@@ -43,7 +43,7 @@ _NO_TRIAL: Final = 10**14
 """A sequence number above that of any trial, to follow a study without being sent its trials."""
 
 
-@with_options(ConfirmOptions)
+@with_options()
 def confirm(
     study: Study,
     asked: ConfirmOptions,
@@ -81,7 +81,7 @@ def confirm(
         show_recommendations(client, study, asked.goals, as_json=as_json)
 
 
-@with_options(VerifyOptions)
+@with_options()
 def verify(
     asked: VerifyOptions,
     target: Target = None,

@@ -32,7 +32,7 @@ from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NothingToTell
 from tuner.model.progress import StudyState
-from tuner.prediction.changes import canonical_setting
+from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.studies.status import not_begun
@@ -181,7 +181,7 @@ def trials(
     )
 
 
-@with_options(RecommendOptions)
+@with_options()
 def recommend(study: Study, asked: RecommendOptions) -> None:
     """Show the config to use, from a study on the service, ready to paste.
 
@@ -258,7 +258,7 @@ def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
     return found if found.updated_at else replace(found, updated_at=view["changed_at"] or "")
 
 
-@with_options(ExplainOptions)
+@with_options()
 def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
     """Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.
 
@@ -283,7 +283,7 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
         raise missing
 
 
-@with_options(PredictOptions)
+@with_options()
 def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) -> None:
     """Predict what a config would do, from what a study on the service has measured, without sending anything.
 

@@ -43,7 +43,7 @@ _OF_A_CLUSTER: Final = frozenset(
 """The options of a study that a service does not accept, because its operator sets them."""
 
 
-@with_options(StudyFromOptions, without=_OF_A_CLUSTER)
+@with_options(without=_OF_A_CLUSTER)
 def run(
     asked: StudyFromOptions,
     target: Target = None,
@@ -104,7 +104,7 @@ def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str |
     raise AssertionError("the names do not end")
 
 
-@with_options(StudyFromOptions, without=_OF_A_CLUSTER)
+@with_options(without=_OF_A_CLUSTER)
 def plan(
     asked: StudyFromOptions,
     target: Target = None,

@@ -18,7 +18,7 @@ from tuner.present.recommendations.recommendation_words import (
     proven_for_other_goals,
 )
 from tuner.results.recommendations.recommendation import Recommendation
-from tuner.storage.files import size_name
+from tuner.storage.folder_files import size_name
 
 
 def show_found(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runners.simulated.simulated_runner import WARNING
+from runners.simulated import WARNING
 from tuner.present.console import warn, warn_of_each
 from tuner.present.trial_tables.grid_view import NO_GRID
 from tuner.results.recommendations.recommendation import Recommendation

@@ -62,7 +62,7 @@ def most_bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int |
         seconds: What `planned_s` returned.
         mb_per_s: The throughput at full speed.
     """
-    each = bytes_per_trial(spec, mb_per_s)
+    each = _bytes_per_trial(spec, mb_per_s)
     known = [] if seconds is None else [round(seconds * each / (trial_s(spec) + OVERHEAD_S))]
     if spec.search.max_bytes is not None:
         known.append(spec.search.max_bytes)
@@ -99,10 +99,10 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
     """
     around = burn_in_trials(spec) + least_confirmations(spec)
     measured = sum(around + trials for trials in _least_trials(spec))
-    return round(measured * bytes_per_trial(spec, mb_per_s))
+    return round(measured * _bytes_per_trial(spec, mb_per_s))
 
 
-def bytes_per_trial(spec: StudySpec, mb_per_s: float) -> float:
+def _bytes_per_trial(spec: StudySpec, mb_per_s: float) -> float:
     """Return how many bytes a trial sends if its config reaches `mb_per_s` at full speed."""
     saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
     return mb_per_s * 1e6 * (saturating_s + (trial_s(spec) - saturating_s) * spec.workload.rate_ratio)

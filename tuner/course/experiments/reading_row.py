@@ -12,7 +12,7 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading
 from runners.errors import RunnerError
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from search_spaces.client import ClientKind
 from tuner.course.open_target import OpenTarget
 from tuner.course.trials.trial_job import StartedTrial

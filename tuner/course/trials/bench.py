@@ -17,7 +17,7 @@ from typing import Final
 from runners.clock import SystemClock
 from runners.clusters.topics.stored_records import once_replicated
 from runners.errors import BrokerLost, TargetError, TargetUnreachable
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision

@@ -49,7 +49,7 @@ class PhaseRule:
                 return Stop(
                     f"only {held_ratio:.0%} of the fixed rate was delivered", ends_trial=True, falling_behind=True
                 )
-        windows = measured_windows(self.workload)
+        windows = _measured_windows(self.workload)
         if self.race is None or not MIN_WINDOWS <= seen.windows < windows:
             return None
         after = f"after {seen.seconds:.3g} of {self.workload.measured_s:g} s,"
@@ -74,7 +74,7 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
         metrics = tuple(name for name in metrics if "latency" not in name)
     size, load = RecordSizes.parse(search.record_bytes), spec.workload
     # The number of windows does not depend on the rate, so the paced phase gets any rate here.
-    windows = {True: measured_windows(load.paced_at(size, 1.0)), False: measured_windows(load.saturating(size))}
+    windows = {True: _measured_windows(load.paced_at(size, 1.0)), False: _measured_windows(load.saturating(size))}
     # A trial with acks=0 has latencies in its windows but none for the whole phase, so no forecast can learn from it.
     ended = {
         name: [
@@ -97,7 +97,7 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
     )
 
 
-def measured_windows(workload: Workload) -> int:
+def _measured_windows(workload: Workload) -> int:
     """Return how many measured windows a phase has; windows of the warm-up are not measured."""
     schedule = WindowSchedule.of(workload)
     return len(schedule.ends_ns) - schedule.warm_windows

@@ -11,8 +11,8 @@ from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, WorkloadRefused
-from runners.limits import Limits
 from runners.load.isolated import Isolated
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on

@@ -28,7 +28,7 @@ _ONE_ROUND: Final = "Findings need at least two rounds, so this report says noth
 _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 
 
-def value_text(mean: Mean | None) -> str:
+def _value_text(mean: Mean | None) -> str:
     """Return a mean with its confidence interval, such as `95.1 (93.0 to 97.2)`.
 
     After a single round there is no interval. An interval that is too wide to say anything is not shown.
@@ -55,7 +55,7 @@ def row_cells(results: ExperimentResults) -> list[list[str]]:
 def _cells(row: RowResults, metrics: Sequence[str], with_paper: set[str]) -> list[str]:
     cells = [row.row.name + (" (control)" if row.is_control else "")]
     for name in metrics:
-        cells.append(value_text(row.mean(name)))
+        cells.append(_value_text(row.mean(name)))
         if name in with_paper:
             cells.append(number(row.in_paper(name)))
     return [*cells, ", ".join(row.bounds) or ("failed" if row.warnings and not row.bounds else "-")]
@@ -64,13 +64,13 @@ def _cells(row: RowResults, metrics: Sequence[str], with_paper: set[str]) -> lis
 def part_cells(results: ExperimentResults) -> list[list[str]]:
     """Return the table of the parts of the end-to-end latency, with headings; empty if no rows show the parts."""
     rows = [
-        [each.row, *map(value_text, (each.leader_ms, each.replication_ms, each.fetch_ms, each.end_to_end_ms))]
+        [each.row, *map(_value_text, (each.leader_ms, each.replication_ms, each.fetch_ms, each.end_to_end_ms))]
         for each in latency_parts(results)
     ]
     return [["row", "to the leader, ms", "replication, ms", "fetch, ms", "end to end p50, ms"], *rows] if rows else []
 
 
-def finding_cells(results: ExperimentResults) -> list[list[str]]:
+def _finding_cells(results: ExperimentResults) -> list[list[str]]:
     """Return the table of the findings: the headings, then one list of cells for each finding."""
     return [
         ["finding", "source", "outcome", "because"],
@@ -203,7 +203,7 @@ def _section(results: ExperimentResults, notes: Iterable[str]) -> str:
     if of_latency := part_cells(results):
         parts += [*_markdown(of_latency), ""]
     if results.spec.findings:
-        parts += [*([_ONE_ROUND] if results.spec.rounds == 1 else _markdown(finding_cells(results))), ""]
+        parts += [*([_ONE_ROUND] if results.spec.rounds == 1 else _markdown(_finding_cells(results))), ""]
     return "\n".join([*parts, *(f"- {note}" for note in notes), ""])
 
 
@@ -274,7 +274,7 @@ def experiment_json(results: ExperimentResults) -> dict[str, Any]:
     )
 
 
-def outcome_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
+def _outcome_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
     """Return how many findings of each experiment had each outcome: the headings, then the cells of each experiment."""
     rows = [(results.spec.name, Counter(each.outcome for each in results.findings)) for results in found]
     return [
@@ -283,7 +283,7 @@ def outcome_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
     ]
 
 
-def counted_outcomes(found: Sequence[ExperimentResults]) -> str:
+def _counted_outcomes(found: Sequence[ExperimentResults]) -> str:
     """Return how many findings of several experiments had each outcome, as a sentence."""
     outcomes = Counter(str(each.outcome) for results in found for each in results.findings)
     parts = [f"{outcome}: {outcomes[str(outcome)]}" for outcome in FindingOutcome if outcomes[str(outcome)]]
@@ -292,7 +292,7 @@ def counted_outcomes(found: Sequence[ExperimentResults]) -> str:
 
 def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
     """Return the outcome of each finding of several experiments, as lines of text."""
-    lines = [counted_outcomes(found), ""]
+    lines = [_counted_outcomes(found), ""]
     for results in found:
         lines += [
             f"{results.spec.name}:",
@@ -303,7 +303,7 @@ def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
 
 def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
     """Return the report of several experiments as Markdown: how many findings hold in each, then each experiment."""
-    parts = [counted_outcomes(found), "", *_markdown(outcome_cells(found)), "", _how_to_read(found), ""]
+    parts = [_counted_outcomes(found), "", *_markdown(_outcome_cells(found)), "", _how_to_read(found), ""]
     for results in found:
         parts += [f"## {results.spec.name}", "", _section(results, _own_notes(results))]
     return "\n".join(parts)

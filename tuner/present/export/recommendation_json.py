@@ -17,7 +17,7 @@ from tuner.model.document import document
 from tuner.model.errors import RecordDamaged
 from tuner.model.goals import Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.export.pasted import pasted_values
 from tuner.present.recommendations.explanation_words import explanation_sections
 from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, scatter_note
@@ -192,11 +192,11 @@ def explanations_json(study: str, explanations: Sequence[Explanation]) -> dict[s
     return document(
         "explanations",
         study=study,
-        explanations=[explanation_json(each) for each in explanations],
+        explanations=[_explanation_json(each) for each in explanations],
     )
 
 
-def explanation_json(why: Explanation) -> dict[str, Any]:
+def _explanation_json(why: Explanation) -> dict[str, Any]:
     """Return a JSON object that holds everything about an explanation."""
     found = why.found
     return document(

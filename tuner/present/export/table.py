@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from search_spaces.files.properties_file import format_properties
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.number_text import aligned, shown_value
 from tuner.present.recommendations.recommendation_words import (
     NO_GAIN,

@@ -63,7 +63,7 @@ def _table(title: str, windows: Sequence[W], cells: Mapping[str, Callable[[W], s
         "phase",
         *(Column(heading, justify="right") for heading in ("records/s", "MB/s", *cells)),
         title=f"{title}: window {last.number + 1} of {last.total_windows}, {left_s:.0f} s left",
-        caption=sparkline([window.records_per_s for window in windows]),
+        caption=_sparkline([window.records_per_s for window in windows]),
         title_justify="left",
         caption_justify="left",
     )
@@ -73,7 +73,7 @@ def _table(title: str, windows: Sequence[W], cells: Mapping[str, Callable[[W], s
     return table
 
 
-def sparkline(values: Sequence[float]) -> str:
+def _sparkline(values: Sequence[float]) -> str:
     """Return a text with one bar per value, scaled so that the highest value has a full bar; empty for no values."""
     top = max(values, default=0.0)
     if top <= 0:

@@ -45,7 +45,7 @@ def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | 
     OUT.print(table)
     if plot:
         OUT.print()
-        OUT.show(*hdr_plot(seen.latency))
+        OUT.show(*_hdr_plot(seen.latency))
     _print_command(seen, bootstrap, command_config)
     for sentence in weaknesses(seen, verdict):
         warn(sentence)
@@ -242,7 +242,7 @@ _CELLS: Final[Mapping[str, Callable[[Window], str]]] = {
 }
 
 
-def hdr_plot(histogram: Histogram) -> list[str]:
+def _hdr_plot(histogram: Histogram) -> list[str]:
     """Return a latency distribution as lines, each with a percentile, its latency, and a bar on a logarithmic scale."""
     if not histogram.count:
         return []

@@ -9,12 +9,12 @@ from runners.reporting import counted, percent
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.intervals import Interval
-from tuner.prediction.metrics import LATENCIES
 from tuner.prediction.observations import Observation
+from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Prediction
+from tuner.prediction.prediction_source import Source
 from tuner.prediction.question import Question
 from tuner.prediction.retention import Retention
-from tuner.prediction.source import Source
 from tuner.present.number_text import aligned, number
 from tuner.results.study_results import SIMULATED
 

@@ -11,9 +11,9 @@ from search_spaces.client_facts.knobs import IN_FLIGHT
 from search_spaces.errors import ConfigError
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import MOST_EXTRAPOLATION, Prediction
+from tuner.prediction.prediction_source import Source
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
-from tuner.prediction.source import Source
 from tuner.present.predictions.prediction_view import config_text, prediction_rows
 
 _MOST_LINGER_MS: Final = 100.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from runners.reporting import counted
 from search_spaces.lint.findings import LintLevel, LintReport
-from search_spaces.lint.load import LintLoad
+from search_spaces.lint.load_findings import LintLoad
 from tuner.model.document import document
 
 

@@ -26,14 +26,14 @@ def translated_text(translation: FileTranslation, file: Path, output: Path | Non
     source, target = translation.source.client, translation.target.client
     comment = [
         f"kafka-tuner: translated from {file.name}, for {source.label}, to {target.label}",
-        f"not measured: run `{verify_command(target, output)}`",
+        f"not measured: run `{_verify_command(target, output)}`",
         f"guarantee: {translation.guarantees[1]}",
         *([f"no counterpart: {', '.join(translation.without_twin)}"] if translation.without_twin else []),
     ]
     return format_properties(translation.properties, comment="\n".join(comment))
 
 
-def verify_command(client: Client, output: Path | None) -> str:
+def _verify_command(client: Client, output: Path | None) -> str:
     """Return the command that measures the translation with its client."""
     named = client.identity.replace(" ", ":")
     return f"tuner verify {shlex.quote(str(output)) if output else 'FILE'} --client {named}"

@@ -8,7 +8,7 @@ from typing import Final
 from objectives.ratios import Ratio
 from runners.reporting import counted, enumerated, percent
 from tuner.confirmation.effects import Effect, is_clear
-from tuner.present.changes import Change, changes
+from tuner.present.changed_properties import Change, changes
 from tuner.present.console import Unwrapped
 from tuner.present.number_text import gain, metric_name
 from tuner.present.recommendations.recommendation_words import gain_sentences
@@ -45,19 +45,19 @@ def explanation_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
         )
     sections = (
         ExplanationSection("gain over the baseline", tuple(gain_sentences(why.found))),
-        ExplanationSection(heading, (*(effect_line(why, each) for each in why.clear_effects), *change_notes(why))),
+        ExplanationSection(heading, (*(_effect_line(why, each) for each in why.clear_effects), *change_notes(why))),
         ExplanationSection("what came closest", closest_lines(why)),
         ExplanationSection("what limited the throughput", bound_lines(why.found)),
         ExplanationSection(
             f"which knobs mattered most in the {why.searched} trials of the search (in brackets: the knob's share in "
             "what a random forest learned about the metric; a metric is missing if the trials show no pattern)",
-            importance_lines(why),
+            _importance_lines(why),
         ),
     )
     return tuple(section for section in sections if section.lines)
 
 
-def explanation_heading(why: Explanation) -> str:
+def _explanation_heading(why: Explanation) -> str:
     """Return the heading of an explanation."""
     found = why.found
     what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
@@ -67,7 +67,7 @@ def explanation_heading(why: Explanation) -> str:
 def print_explanations(explanations: Iterable[Explanation], out: Unwrapped) -> None:
     """Print explanations, each with a heading and its sections."""
     for each in explanations:
-        out.show(explanation_heading(each), style="bold")
+        out.show(_explanation_heading(each), style="bold")
         for section in explanation_sections(each):
             lines = [f"  {line}" for line in section.lines]
             out.show("", f"{section.heading}:", *lines)
@@ -110,7 +110,7 @@ def effect_name(why: Explanation, effect: Effect) -> str:
     return f"{leader}, together with {', '.join(others)}" if others else leader
 
 
-def effect_line(why: Explanation, effect: Effect) -> str:
+def _effect_line(why: Explanation, effect: Effect) -> str:
     """Return the effect of a change in words.
 
     `linger.ms=0.5 instead of 5: latency p99 1.42 (1.31 to 1.54) times better; throughput the same within 3 %`
@@ -138,7 +138,7 @@ def in_one_line(why: Explanation) -> str:
     if why.found.is_baseline:
         return next(iter(closest_lines(why)), "")
     if why.clear_effects:
-        return effect_line(why, why.clear_effects[0])
+        return _effect_line(why, why.clear_effects[0])
     if len(why.unclear_effects) > 1:
         return "no single change makes a measurable difference, only all changes together do"
     return next(iter((*change_notes(why), *bound_lines(why.found))), "")
@@ -171,7 +171,7 @@ def bound_lines(found: Recommendation) -> tuple[str, ...]:
     return tuple(f"{name}: {trial.verdict}: {trial.because}" for name, trial in sides if trial.verdict)
 
 
-def importance_lines(why: Explanation) -> tuple[str, ...]:
+def _importance_lines(why: Explanation) -> tuple[str, ...]:
     """Return lines with the most important knobs for each metric of the goal, and for reaching the Pareto front.
 
     `for latency p99: linger.ms (62 %), then batch.size (20 %)`

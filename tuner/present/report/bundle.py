@@ -30,7 +30,7 @@ from tuner.results.recommendations.by_goal import labels, recommendations_by_goa
 from tuner.results.recommendations.explanation import METHOD, explain, knob_importance
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.storage.files import size_name, write_for_everybody
+from tuner.storage.folder_files import size_name, write_for_everybody
 
 
 def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None:

@@ -15,7 +15,7 @@ from search_spaces.files.properties_file import format_properties
 from tuner.model.goals import goals_of
 from tuner.model.identity import settings_shown
 from tuner.present import number_text
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.comparisons import comparison_view
 from tuner.present.experiments import experiment_view
 from tuner.present.export.pasted import pasted_values

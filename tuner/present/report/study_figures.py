@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from objectives.metrics import COMPARED_WITH_BASELINE
 from tuner.model.trial import Kind, State
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.number_text import metric_name, number, shown_metrics, title
 from tuner.present.report.axes import is_wide
 from tuner.present.report.colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from tuner.prediction.intervals import Interval
-from tuner.prediction.metrics import LATENCIES
+from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import Prediction
 from tuner.present.number_text import title
 from tuner.present.report.axes import FROM_ZERO_RATIO

@@ -15,7 +15,7 @@ from tuner.course.budgets import estimate
 from tuner.model.document import document
 from tuner.model.spec import Executor, Method, StudySpec
 from tuner.model.study_time import OVERHEAD_S, burn_in_trials, rounds_on_new_brokers, spreads_rounds, trial_s
-from tuner.present.changes import changed_values
+from tuner.present.changed_properties import changed_values
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
 from tuner.present.number_text import shown_value

@@ -16,7 +16,7 @@ from runners.reporting import counted
 from tuner.course.studies.reporter import Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import SEARCHING_KINDS, Kind, State, Trial
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.console import ERR, say
 from tuner.present.number_text import title
 from tuner.present.recommendations.recommendation_words import advice_to_keep, in_short, not_advice

@@ -32,10 +32,10 @@ def sample_json(topic: str, sample: TopicSample) -> dict[str, Any]:
 
 def print_sample(topic: str, sample: TopicSample) -> None:
     """Print the statistics, one line each."""
-    OUT.show(*(f"{name:<22} {text}" for name, text in sample_lines(topic, sample)))
+    OUT.show(*(f"{name:<22} {text}" for name, text in _sample_lines(topic, sample)))
 
 
-def sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
+def _sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
     """Return the statistics as pairs of a name and a text."""
     lines = [
         (

@@ -45,7 +45,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
     return frame[[*(name for name in frame if name not in _TAIL), *_TAIL]]
 
 
-def property_columns(frame: "pd.DataFrame") -> list[str]:
+def _property_columns(frame: "pd.DataFrame") -> list[str]:
     """Return the columns of a table of trials that hold the configs' properties."""
     metrics = {name: OUTCOME_METRICS.get(str(name).removeprefix("raw_")) for name in frame}
     return [str(name) for name in frame if name not in (*_HEAD, *_TAIL) and metrics[name] is None]
@@ -53,7 +53,7 @@ def property_columns(frame: "pd.DataFrame") -> list[str]:
 
 def changed_properties(frame: "pd.DataFrame") -> list[str]:
     """Return, for each trial, the properties that differ from those of the baseline of its record size, as text."""
-    names, texts = property_columns(frame), []
+    names, texts = _property_columns(frame), []
     baselines = frame[frame["kind"] == str(Kind.BASELINE)].drop_duplicates("record_bytes").set_index("record_bytes")
     for _, row in frame.iterrows():
         base = baselines.loc[row["record_bytes"]] if row["record_bytes"] in baselines.index else None

@@ -9,10 +9,10 @@ from objectives.metrics import Direction, ShownIn, shown_in
 from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
 from runners.reporting import counted, percent
-from runners.simulated.simulated_runner import WARNING
+from runners.simulated import WARNING
 from tuner.model.document import document
 from tuner.model.trial import Trial
-from tuner.present.changes import Change, changes
+from tuner.present.changed_properties import Change, changes
 from tuner.present.csv_text import csv_of
 from tuner.present.export.recommendation_json import gains_json
 from tuner.present.number_text import gain, gain_headings, levels_differ, number, shown_metrics, title

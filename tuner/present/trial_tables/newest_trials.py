@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from objectives.metrics import ShownIn, shown_in
 from tuner.model.trial import Kind, State, Trial
-from tuner.present.changes import changes
+from tuner.present.changed_properties import changes
 from tuner.present.number_text import number, title
 from tuner.results.study_results import SizeResults, StudyResults
 

@@ -1,9 +1,10 @@
 """Chooses the config to recommend for a record size and a goal, from the results of a study."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, log
 from statistics import fmean
+from typing import Self
 
 from objectives.bottlenecks import limited_by
 from objectives.ratios import ERROR_RATE
@@ -56,7 +57,7 @@ def recommend(
     """
     try:
         if goal is not None:
-            found = _for_goal(study, record_bytes, goal, conditions)
+            found = _Choice.of(study, record_bytes, goal, conditions).recommendation()
         else:
             found = _preferred(study, record_bytes, conditions)
         return replace(found, asked=conditions.options)
@@ -162,7 +163,7 @@ def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -
     missing: list[NoFeasibleConfig] = []
     for each in goals_of(study.objectives):
         try:
-            found.append(_for_goal(study, record_bytes, each, conditions))
+            found.append(_Choice.of(study, record_bytes, each, conditions).recommendation())
         except NoFeasibleConfig as error:
             missing.append(error)
     if not found:
@@ -170,101 +171,174 @@ def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -
     return preferred(found)
 
 
-def _for_goal(study: StudyResults, record_bytes: str, goal: Goal, conditions: Conditions) -> Recommendation:
-    """Return the config to use for a goal; see `recommend`."""
-    results, warnings = _nearest(study, record_bytes)
-    if study.simulated:
-        warnings.append(SIMULATED)
-    warnings += [str(each) for each in results.carry_overs if each.shows]
-    if results.baseline is None:
-        raise NothingMeasured(
-            f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
-        )
-    metric = asked_metric(goal, study.objectives)
-    if metric is not None and metric not in results.baseline_metrics:
-        raise NoFeasibleConfig(
-            f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
-            f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
-        )
-    if conditions.allow_loss is None:
-        conditions = replace(conditions, allow_loss=study.allow_loss)
-    if found := _proven(study, results, goal, conditions, warnings):
-        return found
-    chosen_by_trial = pick(results, goal, conditions)
-    baseline_fits = _baseline_fits(results, conditions)
-    # That the baseline keeps the constraints when it is measured again is no reason to recommend an unproven config.
-    constrained = bool(study.facts.get(CONSTRAINTS)) or conditions.constrained
-    decided = (
-        results.confirmations
-        or results.without_winner
-        or _has_nothing_to_confirm(results)
-        or (constrained and results.baseline_again is not None)
-    )
-    if baseline_fits and decided:
-        others = [each for each in goals_of(study.objectives) if each is not goal]
-        proven = {each: _proven(study, results, each, conditions, warnings) for each in others}
-        alternatives = {each: found for each, found in proven.items() if found is not None}
-        how = baseline_is_kept(results, goal, conditions.allowed_loss)
-        kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
-        return replace(kept, alternatives=alternatives)
-    if baseline_fits:
-        gain = None if chosen_by_trial is None else results.goal_gain(chosen_by_trial, goal)
-        if chosen_by_trial is None or (gain is not None and gain <= 1.0):
-            chosen_by_trial = results.baseline
-    if chosen_by_trial is None:
-        front = [deciding_metrics(results, trial) for trial in results.front_trials]
-        raise NoFeasibleConfig(nothing_fits(study, results, conditions, front))
-    confirmation = results.confirmation(chosen_by_trial.fingerprint)
-    if confirmation is not None:
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Chooses the config of a record size for a goal.
+
+    Attributes:
+        study: The study's results.
+        results: The results of the record size.
+        goal: The goal.
+        conditions: The user's conditions, with the loss that is allowed.
+        warnings: What holds for every recommendation of this record size, in sentences.
+    """
+
+    study: StudyResults
+    results: SizeResults
+    goal: Goal
+    conditions: Conditions
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, study: StudyResults, record_bytes: str, goal: Goal, conditions: Conditions) -> Self:
+        """Return the choice that `recommend` describes.
+
+        Raises:
+            NothingMeasured: The baseline has not been measured yet.
+            NoFeasibleConfig: The study did not measure what the goal needs.
+        """
+        results, warnings = _nearest(study, record_bytes)
+        if study.simulated:
+            warnings.append(SIMULATED)
+        warnings += [str(each) for each in results.carry_overs if each.shows]
+        if results.baseline is None:
+            raise NothingMeasured(
+                f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} "
+                "B"
+            )
+        metric = asked_metric(goal, study.objectives)
+        if metric is not None and metric not in results.baseline_metrics:
+            raise NoFeasibleConfig(
+                f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
+                f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
+            )
+        if conditions.allow_loss is None:
+            conditions = replace(conditions, allow_loss=study.allow_loss)
+        return cls(study, results, goal, conditions, warnings)
+
+    def recommendation(self) -> Recommendation:
+        """Return the recommendation of a proven config, else of the baseline, else of an unproven config.
+
+        Raises:
+            NoFeasibleConfig: No config keeps the constraints.
+        """
+        return self._proven(self.goal) or self._kept_baseline() or self._unproven()
+
+    def _proven(self, goal: Goal) -> Recommendation | None:
+        """Return the recommendation of the best config that is proven better for a goal; None if there is none."""
+        results, conditions = self.results, self.conditions
+        confirmed = [
+            each
+            for each in results.confirmations
+            if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
+        ]
+        if not confirmed:
+            return None
+        # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
+        winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
+        metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+        loss = conditions.allowed_loss
+        side_effects = {
+            name: SideEffect.of(each, loss)
+            for name, each in winner.gains_with_side_effects.items()
+            if name not in asked
+        }
+        gains = dict(winner.gains)
+        if metric is None:
+            # Show the gains by which the config was found not to be worse, but no gain that one more stall would undo.
+            calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
+            gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
+        if metric is not None and any(each.kind is not SideEffectKind.KEEPS for each in side_effects.values()):
+            wider = winner.gains_with_side_effects[metric]
+            # If the config is worse in another metric, the gain gets a wider interval, so that both intervals together
+            # hold with 95 %. If the gain would then no longer be proven, it keeps the interval of its test.
+            gains[metric] = wider if wider.low > 1.0 and wider.level > gains[metric].level else gains[metric]
+        claimed = winner.balance if metric is None else gains[metric]
         how = (
-            f"{confirmation.balance.rounds} rounds, alternating with the baseline, and not proven better; "
-            "recommended because the baseline itself breaks a constraint"
+            f"{claimed.rounds} rounds, alternating with the baseline; "
+            f"at most {100 * ERROR_RATE:.0f} % chance of a wrong claim per record size"
+            f"{'' if winner.in_sessions else '; all rounds one after another, so the gain holds only for that time'}"
         )
-        return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
-    how = (
-        "nothing measured was better than the baseline"
-        if chosen_by_trial.fingerprint == results.baseline.fingerprint
-        else only_searched(study, results, chosen_by_trial)
-    )
-    return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
+        found = self._recommendation(goal, results.trial_of(winner.fingerprint), winner, how)
+        return replace(found, proven=True, gains=gains, side_effects=side_effects)
 
+    def _kept_baseline(self) -> Recommendation | None:
+        """Return the recommendation of the baseline; None if it breaks a constraint or nothing was measured again."""
+        study, results = self.study, self.results
+        # That the baseline keeps the constraints when it is measured again is no reason to recommend an unproven
+        # config.
+        constrained = bool(study.facts.get(CONSTRAINTS)) or self.conditions.constrained
+        decided = (
+            results.confirmations
+            or results.without_winner
+            or _has_nothing_to_confirm(results)
+            or (constrained and results.baseline_again is not None)
+        )
+        if results.baseline is None or not decided or not _baseline_fits(results, self.conditions):
+            return None
+        others = {each: self._proven(each) for each in goals_of(study.objectives) if each is not self.goal}
+        alternatives = {each: found for each, found in others.items() if found is not None}
+        how = baseline_is_kept(results, self.goal, self.conditions.allowed_loss)
+        kept = self._recommendation(self.goal, results.baseline, None, how)
+        return replace(kept, alternatives=alternatives)
 
-def _proven(
-    study: StudyResults, results: SizeResults, goal: Goal, conditions: Conditions, warnings: list[str]
-) -> Recommendation | None:
-    """Return the recommendation of the best config that is proven better for a goal; None if there is none."""
-    confirmed = [
-        each
-        for each in results.confirmations
-        if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
-    ]
-    if not confirmed:
-        return None
-    # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
-    winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
-    metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    loss = conditions.allowed_loss
-    side_effects = {
-        name: SideEffect.of(each, loss) for name, each in winner.gains_with_side_effects.items() if name not in asked
-    }
-    gains = dict(winner.gains)
-    if metric is None:
-        # Show the gains by which the config was found not to be worse, but no gain that one more stall would undo.
-        calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
-        gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
-    if metric is not None and any(each.kind is not SideEffectKind.KEEPS for each in side_effects.values()):
-        wider = winner.gains_with_side_effects[metric]
-        # If the config is worse in another metric, the gain gets a wider interval, so that both intervals together hold
-        # with 95 %. If the gain would then no longer be proven, it keeps the interval of its test.
-        gains[metric] = wider if wider.low > 1.0 and wider.level > gains[metric].level else gains[metric]
-    claimed = winner.balance if metric is None else gains[metric]
-    how = (
-        f"{claimed.rounds} rounds, alternating with the baseline; "
-        f"at most {100 * ERROR_RATE:.0f} % chance of a wrong claim per record size"
-        f"{'' if winner.in_sessions else '; all rounds one after another, so the gain holds only for that time'}"
-    )
-    found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
-    return replace(found, proven=True, gains=gains, side_effects=side_effects)
+    def _unproven(self) -> Recommendation:
+        """Return the recommendation of the config that seems best, or of the baseline if none was better in the search.
+
+        Raises:
+            NoFeasibleConfig: No config keeps the constraints.
+        """
+        study, results, goal = self.study, self.results, self.goal
+        chosen = pick(results, goal, self.conditions)
+        if _baseline_fits(results, self.conditions):
+            gain = None if chosen is None else results.goal_gain(chosen, goal)
+            if chosen is None or (gain is not None and gain <= 1.0):
+                chosen = results.baseline
+        if chosen is None:
+            front = [deciding_metrics(results, trial) for trial in results.front_trials]
+            raise NoFeasibleConfig(nothing_fits(study, results, self.conditions, front))
+        confirmation = results.confirmation(chosen.fingerprint)
+        if confirmation is not None:
+            how = (
+                f"{confirmation.balance.rounds} rounds, alternating with the baseline, and not proven better; "
+                "recommended because the baseline itself breaks a constraint"
+            )
+        elif results.baseline is not None and chosen.fingerprint == results.baseline.fingerprint:
+            how = "nothing measured was better than the baseline"
+        else:
+            how = only_searched(study, results, chosen)
+        return self._recommendation(goal, chosen, confirmation, how)
+
+    def _recommendation(self, goal: Goal, chosen: Trial, confirmation: Confirmation | None, how: str) -> Recommendation:
+        results, warnings = self.results, self.warnings
+        assert results.baseline is not None
+        is_baseline = chosen.fingerprint == results.baseline.fingerprint
+        again = results.baseline_again if is_baseline and confirmation is None else None
+        own, theirs = results.metrics_of(chosen), results.baseline_means
+        if confirmation is not None:
+            own, theirs = confirmation.values, confirmation.baseline
+            size = f"{results.record_bytes} B: " if len(self.study.sizes) > 1 else ""
+            warnings = [*warnings, *(f"{size}{each}" for each in confirmation.caveats)]
+        elif is_baseline:
+            own = theirs = again.metrics if again is not None else results.baseline_means
+        if chosen.flagged:
+            limit = f"{limited_by(chosen.verdict)} limited trial {chosen.number}"
+            warnings = [*warnings, f"{limit}: this config may reach a higher throughput"]
+        return Recommendation(
+            study=self.study.name,
+            record_bytes=results.record_bytes,
+            goal=goal,
+            trial=chosen,
+            baseline=results.baseline,
+            gains=confirmation.gains if confirmation else {},
+            metrics=own,
+            baseline_metrics=theirs,
+            is_baseline=is_baseline,
+            how=how,
+            warnings=tuple(warnings),
+            measured_again=confirmation is not None or again is not None,
+            objectives=tuple(objective.metric for objective in results.objectives),
+        )
 
 
 def _has_nothing_to_confirm(results: SizeResults) -> bool:
@@ -290,45 +364,6 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
         return False
     searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
     return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
-
-
-def _recommendation(
-    study: StudyResults,
-    results: SizeResults,
-    goal: Goal,
-    chosen: Trial,
-    confirmation: Confirmation | None,
-    how: str,
-    warnings: list[str],
-) -> Recommendation:
-    assert results.baseline is not None
-    is_baseline = chosen.fingerprint == results.baseline.fingerprint
-    again = results.baseline_again if is_baseline and confirmation is None else None
-    own, theirs = results.metrics_of(chosen), results.baseline_means
-    if confirmation is not None:
-        own, theirs = confirmation.values, confirmation.baseline
-        size = f"{results.record_bytes} B: " if len(study.sizes) > 1 else ""
-        warnings = [*warnings, *(f"{size}{each}" for each in confirmation.caveats)]
-    elif is_baseline:
-        own = theirs = again.metrics if again is not None else results.baseline_means
-    if chosen.flagged:
-        limit = f"{limited_by(chosen.verdict)} limited trial {chosen.number}"
-        warnings = [*warnings, f"{limit}: this config may reach a higher throughput"]
-    return Recommendation(
-        study=study.name,
-        record_bytes=results.record_bytes,
-        goal=goal,
-        trial=chosen,
-        baseline=results.baseline,
-        gains=confirmation.gains if confirmation else {},
-        metrics=own,
-        baseline_metrics=theirs,
-        is_baseline=is_baseline,
-        how=how,
-        warnings=tuple(warnings),
-        measured_again=confirmation is not None or again is not None,
-        objectives=tuple(objective.metric for objective in results.objectives),
-    )
 
 
 def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from objectives.dominance import dominated_by
+from objectives.dominance import best_and_newest
 from tuner.regression.solving import Array
 
 MOST_CONFIGS: Final = 80
@@ -83,7 +83,7 @@ class Observations:
             config.misses.setdefault(name, []).append(violation / (abs(violation) + _SOFT))
         config.feasible = None not in values and all(violation <= 0 for violation in constraints.values())
         if len(self._configs) > MOST_CONFIGS:
-            self._forget_some()
+            self._keep_best_and_newest()
 
     def worst(self, objective: int) -> float:
         """Return the worst value of an objective so far; 0 if there are no values."""
@@ -109,16 +109,15 @@ class Observations:
         """Return the names of the constraints that at least one config has missed; only they need a model."""
         return sorted({name for config in self for name, seen in config.misses.items() if max(seen) > 0})
 
-    def _forget_some(self) -> None:
+    def _keep_best_and_newest(self) -> None:
         """Keep only the best and the newest configs.
 
         The choice depends only on the trials so far, in their order, so it is the same after an interruption.
         """
         configs, means = list(self._configs.items()), self.means()
-        rank = dominated_by(np.where(np.isnan(means), -np.inf, means))
-        best = set(np.lexsort((rank, ~self.feasible()))[:_BEST_CONFIGS].tolist())
-        newest = range(len(configs) - (_KEPT_CONFIGS - _BEST_CONFIGS), len(configs))
-        self._configs = dict(configs[index] for index in sorted({*best, *newest}))
+        measured = np.where(np.isnan(means), -np.inf, means)
+        kept = best_and_newest(measured, ~self.feasible(), _BEST_CONFIGS, _KEPT_CONFIGS)
+        self._configs = dict(configs[number] for number in kept)
 
 
 def key_of(row: Array) -> bytes:

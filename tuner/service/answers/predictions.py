@@ -5,7 +5,7 @@ from typing import Any
 
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.problem_kinds import ProblemKind
-from tuner.prediction.changes import Changes
+from tuner.prediction.changed_settings import Changes
 from tuner.prediction.retention import TYPED, Retention
 from tuner.service.answers.query import TEXT, Answer
 from tuner.service.answers.results_cache import ResultsCache
@@ -15,7 +15,7 @@ from tuner.storage.protocols import ResultsStore
 
 def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
     """Return the prediction for another config or load, or the content of the what-if page."""
-    from tuner.prediction.request import PredictionRequest
+    from tuner.prediction.prediction_request import PredictionRequest
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json
 

@@ -18,7 +18,7 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 if TYPE_CHECKING:
     from tuner.prediction.calibration import Calibration
-    from tuner.prediction.source import Source
+    from tuner.prediction.prediction_source import Source
 
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
@@ -75,14 +75,14 @@ class ResultsCache:
         Args:
             study: The name of the study or experiment.
             store: Its stored results.
-            record_bytes: As for `tuner.prediction.source.read_source`.
+            record_bytes: As for `tuner.prediction.prediction_source.read_source`.
 
         Raises:
             NothingToFit: It has no measurements, or the model describes none of them.
             WorkloadRefused: `record_bytes` is not a record size.
         """
         # Imported here, because they import scipy.
-        from tuner.prediction.source import source_of_experiment, source_of_study
+        from tuner.prediction.prediction_source import source_of_experiment, source_of_study
         from tuner.results.experiments.experiment_results import experiment_results
 
         if EXPERIMENT in store.facts():

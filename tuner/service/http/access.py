@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tuner.model.problem_kinds import ProblemKind
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.connections import PLACE, Place
-from tuner.service.http.metrics import Requests
 from tuner.service.http.problem_pages import readable_problems
+from tuner.service.http.prometheus import Requests
 from tuner.service.http.tokens import Token, TokenFile, TokenRole
 from tuner.service.problems import MEDIA_TYPE, Problem, problem_of
 

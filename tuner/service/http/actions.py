@@ -30,11 +30,11 @@ from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, T
 from tuner.service.answers.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
-from tuner.service.limits import LimitedValue, limited_json
+from tuner.service.operator_limits import LimitedValue, limited_json
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, TaskKind
 from tuner.service.submission import spec_of, submission_of
-from tuner.storage.files import remove_files
+from tuner.storage.folder_files import remove_files
 from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed

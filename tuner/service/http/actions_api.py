@@ -10,7 +10,7 @@ from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.actions import StudyActions, VerificationAsked, confirm_options
-from tuner.service.http.parameters import JsonOrText, Study, client_name, study_text
+from tuner.service.http.request_parameters import JsonOrText, Study, client_name, study_text
 from tuner.service.http.responses import json_response
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem

@@ -25,14 +25,14 @@ from tuner.present.report.assets import plotly_script
 from tuner.service.answers.query import HTML, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
-from tuner.service.http import metrics, pages
+from tuner.service.http import pages
 from tuner.service.http.access import AccessControl, problem_response
 from tuner.service.http.actions_api import actions_router
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
-from tuner.service.http.metrics import Requests
-from tuner.service.http.parameters import RecordSize, Study, only_known_parameters
 from tuner.service.http.prediction_api import prediction_query
+from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
+from tuner.service.http.request_parameters import RecordSize, Study, only_known_parameters
 from tuner.service.http.responses import answered
 from tuner.service.http.results_api import results_router
 from tuner.service.http.studies import Studies
@@ -207,7 +207,7 @@ def _add_health(
     async def prometheus() -> Response:
         """Return the metrics of the service, for Prometheus."""
         lines = await run_in_threadpool(lambda: list(numbers()))
-        return Response("\n".join(lines) + "\n", media_type=metrics.MEDIA_TYPE)
+        return Response("\n".join(lines) + "\n", media_type=MEDIA_TYPE)
 
 
 def _metrics(
@@ -215,8 +215,8 @@ def _metrics(
 ) -> Iterator[str]:
     """Yield the lines of the metrics, in the text format of Prometheus."""
     counts = queue.counts().items()
-    states: dict[metrics.Labels, float] = {(("state", str(state)),): count for state, count in counts}
-    yield from metrics.family("studies", "gauge", "Submitted studies, by state.", states)
+    states: dict[Labels, float] = {(("state", str(state)),): count for state, count in counts}
+    yield from family("studies", "gauge", "Submitted studies, by state.", states)
     for name, kind, text, value in (
         ("study_processes", "gauge", "Processes that are running a study.", supervisor.running),
         ("study_starts_total", "counter", "Processes that were started to run a study.", supervisor.started),
@@ -232,7 +232,7 @@ def _metrics(
             psutil.Process().memory_info().rss,
         ),
     ):
-        yield from metrics.family(name, kind, text, {(): value})
+        yield from family(name, kind, text, {(): value})
     yield from requests.lines()
 
 

@@ -9,10 +9,10 @@ from pydantic import BaseModel, StringConstraints
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
 from tuner.model.problem_kinds import ProblemKind
-from tuner.prediction.changes import LOAD_SETTINGS
+from tuner.prediction.changed_settings import LOAD_SETTINGS
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
+from tuner.service.http.request_parameters import JsonOrText, RecordBytes, Study
 from tuner.service.http.responses import answered
 from tuner.service.http.studies import Studies
 from tuner.service.problems import Problem

@@ -11,7 +11,7 @@ from tuner.model.goals import Goal
 from tuner.present.export import Format
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
+from tuner.service.http.request_parameters import JsonOrText, RecordBytes, Study
 from tuner.service.http.responses import answered
 from tuner.service.http.studies import NAME_PATTERN, Studies
 

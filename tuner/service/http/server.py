@@ -37,7 +37,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
         ServiceError: The queue can't be opened.
     """
     tokens = TokenFile(config.tokens)
-    check_safe(config, tokens, say)
+    _check_safe(config, tokens, say)
     connections = Connections(places())
     config.root.mkdir(parents=True, exist_ok=True)
     _log_to_stderr(access_log)
@@ -60,7 +60,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
         )
 
 
-def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
+def _check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
     """Refuse a configuration with which anybody could use the service, and warn if tokens are sent unencrypted.
 
     If `allowed_hosts` has a name that is not loopback, we assume that a proxy forwards requests of other hosts.

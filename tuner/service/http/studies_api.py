@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 
 from tuner.model.document import document
 from tuner.service.http import examples
-from tuner.service.http.parameters import Study, client_name, study_text
+from tuner.service.http.request_parameters import Study, client_name, study_text
 from tuner.service.http.responses import json_response
 from tuner.service.http.studies import Studies
-from tuner.service.limits import limited_json
+from tuner.service.operator_limits import limited_json
 from tuner.service.submission import submission_of
 
 

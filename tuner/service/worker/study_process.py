@@ -23,7 +23,7 @@ from tuner.model.errors import ExitCode, StudyError, exit_code_of
 from tuner.model.study_files import LOG_FILE, OLD_LOG_FILE, OUTCOME_FILE, PROCESS_FILE, SUBMITTED_FILE, TASK_FILE
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task
-from tuner.storage.files import write_for_everybody
+from tuner.storage.folder_files import write_for_everybody
 from tuner.storage.locations import storage_at
 
 _GO: Final = b"go"

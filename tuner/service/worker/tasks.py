@@ -55,7 +55,7 @@ def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> Non
                 if not recommendations(study.results, tell=view.say):
                     raise NoFeasibleConfig(none_keeps_constraints(spec.name))
             case TaskKind.CONFIRM:
-                again = confirmed_with(spec, dict(task.options))
+                again = _confirmed_with(spec, dict(task.options))
                 run_study(again, text=text, folder=folder, reporter=view, mlflow=config.mirrored, searching=False)
             case TaskKind.VERIFY:
                 _verify(spec, text, folder, dict(task.options), view)
@@ -63,7 +63,7 @@ def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> Non
                 _sync(spec, folder)
 
 
-def confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
+def _confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
     """Return a study whose confirmation has other settings.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import ByteBudgetExceeded
-from runners.limits import budget_exceeded
+from runners.measurement_limits import budget_exceeded
 from runners.measurements.measurement import Measurement, Window
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner

@@ -15,7 +15,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost, TargetUnreachable
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from runners.reporting import silent
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes

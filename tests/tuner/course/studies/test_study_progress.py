@@ -15,7 +15,7 @@ from tuner.course.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 from tuner.results.study_results import load_results
-from tuner.storage.files import read_progress
+from tuner.storage.folder_files import read_progress
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from objectives.scoring import Constraint
 from runners.measurements.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
-from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
+from runners.simulated import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Told

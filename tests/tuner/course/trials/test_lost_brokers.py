@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from runners.errors import BrokerLost
-from runners.limits import Limits
+from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.pools.local_pool import LocalPool
 from runners.runner import Watch, go_on

@@ -26,7 +26,7 @@ from tests.helpers.stored_studies import WINNER, study
 from tuner.model.errors import RecordDamaged
 from tuner.model.goals import Goal
 from tuner.model.trial import Trial
-from tuner.present.changes import Change, changed_values
+from tuner.present.changed_properties import Change, changed_values
 from tuner.present.export import (
     Format,
     export,

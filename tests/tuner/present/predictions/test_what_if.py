@@ -7,11 +7,11 @@ from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.prediction.changes import Changes
+from tuner.prediction.changed_settings import Changes
 from tuner.prediction.observations import Observation
+from tuner.prediction.prediction_source import Source
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import Retention
-from tuner.prediction.source import Source
 from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
 from tuner.present.predictions.what_if import what_if_json
 from tuner.results.study_results import SIMULATED

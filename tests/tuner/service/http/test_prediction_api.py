@@ -3,7 +3,7 @@
 import pytest
 
 from tuner.cli.options.predict_options import PredictOptions
-from tuner.prediction.changes import LOAD_SETTINGS
+from tuner.prediction.changed_settings import LOAD_SETTINGS
 from tuner.service.http.prediction_api import PredictionAsked
 
 

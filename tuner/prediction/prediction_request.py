@@ -6,11 +6,11 @@ from typing import Self
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import RequestRefused
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.changes import Changes
+from tuner.prediction.changed_settings import Changes
 from tuner.prediction.predicting import Prediction
+from tuner.prediction.prediction_source import Source
 from tuner.prediction.question import Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
-from tuner.prediction.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import pytest
 from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import study
 from tuner.model.facts import RATES
-from tuner.prediction.changes import Changes
+from tuner.prediction.changed_settings import Changes
+from tuner.prediction.prediction_source import read_source, source_of_study
 from tuner.prediction.question import Question, side_by_side
-from tuner.prediction.source import read_source, source_of_study
 
 SIZES = ("100", "1000", "100:0.1,1100:0.9")
 

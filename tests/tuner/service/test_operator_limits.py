@@ -12,7 +12,7 @@ from tests.helpers.service_in_process import in_process
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.service.config import ServiceConfig, load_config
-from tuner.service.limits import LimitsSection
+from tuner.service.operator_limits import LimitsSection
 from tuner.service.submission import spec_of, submission_of
 
 GREEDY = """\

@@ -1,7 +1,7 @@
-"""A runner that simulates measurements instead of sending records to Kafka.
+"""Simulates measurements instead of sending records to Kafka, for rehearsing a study and for tests.
 
 The performance model (`runners.performance_model`) computes throughput and latency, and random noise is added if it is
-requested.
+requested. `benchmarks/problems` has simulated problems whose best configs are known.
 """
 
 import hashlib
