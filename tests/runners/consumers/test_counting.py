@@ -45,9 +45,9 @@ def test_offsets_in_any_order_are_judged_as_if_one_by_one(batches: list[list[tup
     counts = counter.counts()
     assert (counts.taken, counts.skipped, counts.repeated) == (len(records), skipped, repeated)
     assert counter.value_bytes == 5 * len(records)
-    assert counter.places() == following
-    assert counts.unread == sum(END - place for place in following.values())
-    assert counter.unfinished == sum(place < END for place in following.values())
+    assert counter.positions() == following
+    assert counts.unread == sum(END - position for position in following.values())
+    assert counter.unfinished == sum(position < END for position in following.values())
     # The records account for all offsets, whatever happened.
     assert counts.taken - counts.repeated + counts.skipped + counts.unread == counts.stored == 3 * END
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from runners.consumers.consumer_processes import _Windows
 from runners.consumers.consumption import (
     Arrivals,
     Consumption,
@@ -13,7 +14,6 @@ from runners.consumers.consumption import (
     ReadOrigin,
     ReadWindow,
 )
-from runners.consumers.crew import _Windows
 from runners.consumers.merging import merge_consumptions
 from runners.consumers.reading import Reading
 from runners.measurements.measurement import WindowKind

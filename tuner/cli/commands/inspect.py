@@ -169,7 +169,7 @@ def _inspect_one(
     (sample,), received_bytes = _sampled(connection, [topic], limits)
     found = inspection_of(sample)
     if found is None:
-        reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
+        reasons = [*sample.unread.values(), *(key for each in sample.sequences.values() for key in each.set_aside)]
         remedy = "; for larger batches, raise --max-bytes" if sample.unread else ""
         raise WorkloadRefused(
             f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"

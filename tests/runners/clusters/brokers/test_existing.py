@@ -219,7 +219,7 @@ def test_a_login_to_a_listener_without_logins_does_not_blame_the_password(monkey
         "in current SASL state: broker's supported mechanisms:  (after 6ms in state AUTH_HANDSHAKE)"
     )
     monkeypatch.setattr(Contact, "complaints", lambda _: [said])
-    with pytest.raises(TargetRefused, match=r"may take no logins: check the port and security\.protocol$"):
+    with pytest.raises(TargetRefused, match=r"may not accept logins: check the port and security\.protocol$"):
         ExistingCluster(f"127.0.0.1:{free_port()}").start()
 
 
