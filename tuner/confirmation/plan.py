@@ -127,7 +127,7 @@ class ConfirmationPlan:
             trials: The trials of the record size so far.
             constraints: The study's constraints.
             confirmation_id: The identifier of the confirmation.
-            earlier: The plans of earlier confirmations of the record size. Each that has measured a round has used up
+            earlier: The plans of earlier confirmations of the record size. Each plan with a measured round has used up
                 its part of the error probability, whichever goals it was for.
         """
         trials = list(trials)

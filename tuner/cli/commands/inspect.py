@@ -15,7 +15,7 @@ from runners.reporting import counted
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
-from tuner.model.errors import NothingToTell
+from tuner.model.errors import NotPredictable
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.advice_view import advice_json, advice_lines
 from tuner.present.topics.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
@@ -149,7 +149,7 @@ def _advice(found: Inspection, calibration: "Calibration", replication: int) -> 
 
     estimates = advice(found, calibration, _PERIOD_S, replication)
     if estimates is None:
-        raise NothingToTell(
+        raise NotPredictable(
             f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
         )
     return estimates

@@ -78,7 +78,7 @@ def test_what_limits_the_figures_is_said() -> None:
     sample = BatchSample(stored((0, 40), (0, 9), (0, 9)), {0: sequence}, {1: "NOT_LEADER", 2: "NOT_LEADER"})
     text = said(sample)
     assert "of the batches that were read, 3 that end transactions were left out." in text
-    assert "1,200 were left out, because compaction has taken records from them." in text
+    assert "1,200 were left out, because compaction has removed records from them." in text
     assert "2 partitions could not be read: NOT_LEADER." in text
 
 
