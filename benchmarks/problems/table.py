@@ -42,7 +42,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError, UnknownClient
 
 _PHASES_S: Final = re.compile(r"([\d.]+) \+ ([\d.]+) s\b")
-"""The warm-up and the measured phase, as the head of a table says how it was measured: `0.5 + 1.5 s`."""
+"""The warm-up and the measured phase in the words with which the head of a table states them: `0.5 + 1.5 s`."""
 _MEGABYTE_BYTES: Final = 1_000_000
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")
 
