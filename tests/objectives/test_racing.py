@@ -216,7 +216,7 @@ def test_a_latency_worse_than_the_whole_front_ends_the_paced_phase() -> None:
     assert race().judge(sure(latency_p99_ms=19), last=False) is None
 
 
-def test_a_latency_matters_while_some_trials_can_make_up_for_it() -> None:
+def test_a_high_latency_ends_the_phase_only_if_few_trials_had_the_throughput_to_make_up_for_it() -> None:
     slow = [(150.0, 9.0)] * 18
     assert race(others=[*slow, (250.0, 9.0)]).judge(sure(latency_p99_ms=6), last=False) == Stop(
         "latency_p99_ms is at least 6, worse than trial 3 (mb_per_s 100, latency_p99_ms 2); "

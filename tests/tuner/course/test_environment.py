@@ -47,7 +47,7 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def go_on(folder: Path, broker: RunningCluster, *, mix: bool = False) -> list[str]:
-    """Run a second trial, and return what the study said."""
+    """Run a second trial, and return the sentences of the study."""
     told = Told()
     spec = real_study(broker.connection["bootstrap.servers"], trials=2)
     write_study(measure_study(spec, "", folder, told, mix_environments=mix))

@@ -52,7 +52,7 @@ def test_today_is_near_what_was_found() -> None:
         assert found.today.settings["compression.type"] == "none"
 
 
-def test_batches_that_are_larger_than_the_default_size_show_a_larger_one() -> None:
+def test_batches_larger_than_the_default_size_show_a_larger_batch_size() -> None:
     """Nothing explains where these batches end, so their sizes are all that is known of batch.size."""
     counts = [40, 400, 90, 700, 250, 60, 500, 120] * 5
     starts = [sum(counts[:at]) for at in range(len(counts))]

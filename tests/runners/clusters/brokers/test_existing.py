@@ -200,7 +200,7 @@ def test_the_count_of_repetitions_is_no_part_of_a_message() -> None:
     assert message_text(f"{line}, 1 identical error(s) suppressed)") == message_text(f"{line})") == f"{closed})"
 
 
-def test_a_connection_that_breaks_under_tls_gets_the_advice_of_one_that_is_closed(
+def test_a_connection_that_breaks_under_tls_gets_the_advice_for_a_closed_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A broker that requires a login may close the connection while librdkafka still writes to it."""

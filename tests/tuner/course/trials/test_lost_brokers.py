@@ -26,7 +26,7 @@ from tuner.model.trial import PACED, Kind, Proposal
 
 @dataclass
 class RecordingTarget:
-    """A target that keeps what it is told, in order."""
+    """A target that records the calls that it gets, in order."""
 
     events: list[str] = field(default_factory=list)
 
