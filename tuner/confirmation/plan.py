@@ -80,7 +80,7 @@ class ConfirmationPlan:
     left_out: tuple[int, ...] = ()
 
     @property
-    def begins_anew(self) -> bool:
+    def rounds_have_burn_in(self) -> bool:
         """Whether each round begins with a burn-in run of its first config, after a start of the brokers or a pause."""
         return self.new_broker or self.gap_s > 0
 

@@ -125,7 +125,7 @@ final class Tally {
         return (long) ACKNOWLEDGED.getOpaque(this);
     }
 
-    /** Takes over the counts of another tally, whose records are all done. */
+    /** Adds the counts of another tally, whose records were all delivered or given up. */
     void continueFrom(Tally other) {
         acknowledged = other.acknowledged;
         timed = other.timed;
