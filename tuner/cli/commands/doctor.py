@@ -2,15 +2,18 @@
 
 import itertools
 import platform
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from statistics import quantiles
 from typing import Annotated, Final
 
 import psutil
@@ -43,6 +46,13 @@ _COARSE_TIMER_US: Final = 1_000.0
 _TIMER_TRIALS: Final = 50
 _BUSY_HOST_RATIO: Final = 0.3
 _DOCKER_TIMEOUT_S: Final = 5.0
+_SPEED_TEST_S: Final = 1.0
+_WORK_BYTES: Final = 100_000
+_UNSTEADY_RATIO: Final = 1.25
+"""If the same work takes so much longer at times, the processors' speed varies.
+
+Measured on a virtual machine with two cores: 1.1 at most times, 1.3 while other virtual machines used the same cores.
+"""
 
 
 class CheckState(StrEnum):
@@ -75,7 +85,7 @@ class Check:
 
 def check_host() -> Iterator[Check]:
     """Yield the findings about this host. The checks start nothing and change nothing."""
-    for check in (_system, _client, _java, _docker, _timer, _disk, _load):
+    for check in (_system, _client, _java, _docker, _timer, _disk, _load, _speed):
         yield check()
 
 
@@ -172,6 +182,35 @@ def _load() -> Check:
     return Check("CPU load", CheckState.GOOD, text)
 
 
+def _speed() -> Check:
+    data = random.Random(0).randbytes(_WORK_BYTES)
+    took_ms: list[float] = []
+    ends_s = time.monotonic() + _SPEED_TEST_S
+    while time.monotonic() < ends_s or len(took_ms) < 2:
+        before_ns = time.thread_time_ns()
+        zlib.compress(data, level=1)
+        took_ms.append((time.thread_time_ns() - before_ns) / 1e6)
+    return steadiness(took_ms)
+
+
+def steadiness(took_ms: Sequence[float]) -> Check:
+    """Return the finding about the processors' speed.
+
+    Args:
+        took_ms: The CPU time that the same work took each time, in milliseconds; at least two values.
+    """
+    low, *_, high = quantiles(took_ms, n=20, method="inclusive")
+    text = f"the same work took {low:.1f} to {high:.1f} ms of CPU time"
+    if high < _UNSTEADY_RATIO * low:
+        return Check("CPU speed", CheckState.GOOD, text)
+    return Check(
+        "CPU speed",
+        CheckState.WEAK,
+        f"{text}: measurements will be noisy, so give studies more --rounds; other virtual machines may use the same "
+        "cores, or the clock frequency may change",
+    )
+
+
 def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Check]:
     """Check that a cluster answers and which rights the user has on it. No record is written.
 
@@ -253,8 +292,8 @@ def doctor(
     With --bootstrap and without --topic, the command creates one empty topic on the cluster and deletes it. With
     --bootstrap, it also deletes the topics of earlier runs on this host that were killed.
 
-    The checks are about the client library, Java, Docker, the clock, the disks, other programs and, with --bootstrap,
-    contact with the cluster and your rights on it.
+    The checks are about the client library, Java, Docker, the clock, the disks, other programs, the speed of the
+    processors and, with --bootstrap, contact with the cluster and your rights on it.
 
     The exit code is 1 if something on this host will not work. It is 3 if only the cluster is the problem, because it
     can't be reached or refuses access.
