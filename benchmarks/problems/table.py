@@ -192,13 +192,13 @@ def producers_table() -> MeasuredTable:
 def rates_table() -> MeasuredTable:
     """Return latencies of six configs at rates of 5 to 80 % of their throughput, with a consumer beside.
 
-    The performance model's wait after pauses was shaped on it.
+    The form of the performance model's wait after pauses was derived from it.
     """
     return _shipped("rates_with_consumer.csv")
 
 
 def unseen_rates_table() -> MeasuredTable:
-    """Return the same of six other configs, which no formula of the model was shaped on."""
+    """Return the same of six other configs, from which no formula of the model was derived."""
     return _shipped("unseen_rates_with_consumer.csv")
 
 
