@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 
-# What more `tuner run`, pytest, or the programs in benchmarks/, are told: make test ARGS="-k pacing".
+# More arguments for `tuner run`, pytest or the programs in benchmarks/: make test ARGS="-k pacing".
 ARGS ?=
 # How many processes the tests run in. Tests often wait, so three processes keep two cores busy.
 TEST_PROCESSES ?= 3
@@ -61,7 +61,7 @@ docs: $(DEV) ## Build the documentation site in build/docs; a link or reference 
 	$(BIN)/sphinx-build -W --keep-going -n -q -d build/doctrees docs build/docs
 	@echo "read it: build/docs/index.html"
 
-format: $(DEV) ## Mend what ruff can mend
+format: $(DEV) ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -74,7 +74,7 @@ ci: ## Everything that continuous integration runs
 image: ## Build the container image kafka-tuner
 	scripts/image build
 
-lock: ## Write constraints.txt anew (ARGS=--upgrade for the newest of everything)
+lock: ## Rewrite constraints.txt (ARGS=--upgrade for the newest of everything)
 	scripts/lock-constraints $(ARGS)
 
 clean: ## Remove .venv, caches and build products

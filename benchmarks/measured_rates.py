@@ -69,7 +69,7 @@ def main() -> None:
     """Measure the configs, and write a row for each load."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--first", action="store_true", help="measure the configs on which the model was shaped")
+    parser.add_argument("--first", action="store_true", help="measure the configs that the model's form came from")
     asked = parser.parse_args()
     load = replace(load_of(1000, 1), warmup_s=_WARMUP_S, measured_s=_MEASURED_S, consumers=1)
     with open_target(Target(), print) as opened, asked.file.open("w", newline="") as file:

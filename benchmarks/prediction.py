@@ -78,7 +78,7 @@ _SLOW_MB_PER_S: Final = 25.0
 _STEADY_RATIO: Final = 0.5
 """Up to this share of its throughput, a config's latency hardly differs from one measurement to the next."""
 _STICKY_LINGER_MS: Final = 0.5
-"""From this `linger.ms` on, librdkafka stays on a partition for some milliseconds."""
+"""With at least this `linger.ms`, librdkafka stays on a partition for some milliseconds."""
 _RUNS: Final = 200
 _POINTS: Final = 1_000
 

@@ -29,8 +29,8 @@ from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.problems.searched import TABLES, Problem, Volume, problem_of
-from benchmarks.searches.course import Course, ask_costs_s, course
 from benchmarks.searches.entries import ENTRIES, NEEDED
+from benchmarks.searches.search_runs import StoredSearch, ask_costs_s, stored_search
 from benchmarks.searches.tables import load, missed, one_table, save, tables
 from runners.errors import WorkloadRefused
 from search_spaces.configs.producer_config import ProducerConfig
@@ -83,16 +83,16 @@ def main() -> None:
     names = asked.samplers.split(";") if asked.samplers else list(SHORT if asked.short else ENTRIES)
     if unknown := [name for name in names if name not in ENTRIES]:
         parser.error(f"--samplers must be among {'; '.join(ENTRIES)}, but got {'; '.join(unknown)}")
-    courses = [each for file in asked.merge for each in load(file)] if asked.merge else list(_courses(asked, names))
+    searches = [each for file in asked.merge for each in load(file)] if asked.merge else list(_searches(asked, names))
     if asked.json:
-        save(asked.json, courses)
-    print(one_table(courses) if asked.one_table else tables(courses))
-    if misses := missed(courses):
+        save(asked.json, searches)
+    print(one_table(searches) if asked.one_table else tables(searches))
+    if misses := missed(searches):
         print("\n".join(misses))
         sys.exit(1)
 
 
-def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
+def _searches(asked: argparse.Namespace, names: list[str]) -> Iterator[StoredSearch]:
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     for name, modules in NEEDED.items():
         missing = [module for module in modules if find_spec(module) is None]
@@ -106,10 +106,10 @@ def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
         for seed in seeds
     ]
     if asked.processes == 1:
-        yield from map(course, tasks)
+        yield from map(stored_search, tasks)
         return
     with ProcessPoolExecutor(asked.processes) as pool:
-        yield from pool.map(course, tasks, chunksize=max(1, asked.seeds))
+        yield from pool.map(stored_search, tasks, chunksize=max(1, asked.seeds))
 
 
 def _print_grids(names: list[str], every_steps: list[int]) -> None:

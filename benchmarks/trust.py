@@ -156,7 +156,7 @@ def _study(name: str, trials: int, seed: int) -> Found:
         WorkloadSpec((RecordSizes.fixed(RECORD_BYTES),), saturate=_PHASE, paced=_PHASE, seed=seed * 10_000),
         search=SearchSpec(trials=trials, seed=seed, racing=False, **case.search),
         confirm=ConfirmSpec(undo_rounds=0, **case.confirm),
-        # A light study runs as if we had started its brokers, so that they can be started anew.
+        # A light study runs as if we had started its brokers, so that they can be restarted.
         executor=Executor.SIMULATED if case.complete else Executor.LOCAL,
         **case.study,
     )

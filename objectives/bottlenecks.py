@@ -17,7 +17,7 @@ THROTTLE_MS: Final = 1.0
 CLOSE_BEHIND_S: Final = 1.0
 """Consumers keep up with the producers if their lag is at most what they read in this many seconds."""
 IDLE_IN_FLIGHT: Final = 0.9
-"""With fewer requests in flight than this on average, the broker has nothing to do part of the time."""
+"""If fewer requests than this are in flight on average, the broker has nothing to do part of the time."""
 
 
 class Bottleneck(StrEnum):
@@ -107,10 +107,11 @@ def other_processes(used: Resources, consumer_cores: float = 0.0) -> str | None:
 
     Args:
         used: The use of CPU by our threads, the client, local brokers and this host.
-        consumer_cores: CPU that consumers beside the load used, which are no other processes, in cores.
+        consumer_cores: CPU in cores that consumers beside the load used. They do not count as other processes.
     """
     # For a broker on another host, or one whose process we can't read, the CPU use on this host is unknown. A broker in
-    # a container or a virtual machine of this host looks like one on another host, and is no other process.
+    # a container or a virtual machine of this host looks like a broker on another host, and does not count as another
+    # process.
     if (
         used.host_cpu_ratio is None
         or not used.host_cores
@@ -131,7 +132,7 @@ def other_processes(used: Resources, consumer_cores: float = 0.0) -> str | None:
 
 
 def busy_broker(used: Resources) -> str | None:
-    """Return which part of a local broker was busy; None if none was, or if it is unknown."""
+    """Return what of a local broker was busy, a thread or all of it; None if neither was, or if that is unknown."""
     if (used.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
         return f"a thread of the broker needed a core {percent(used.broker_thread_demand_ratio)} of the time"
     if used.broker_cpu_cores is not None and used.host_cores and used.broker_cpu_cores >= BUSY_RATIO * used.host_cores:
@@ -140,7 +141,7 @@ def busy_broker(used: Resources) -> str | None:
 
 
 def broker_on_a_full_host(used: Resources) -> str | None:
-    """Return what a local broker uses of a host that is full; None if the host is not full, or if it is unknown."""
+    """Return how much CPU a local broker uses on a busy host; None if the host is not busy, or if it is unknown."""
     if (used.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO or used.broker_cpu_cores is None:
         return None
     in_use = percent(used.host_cpu_ratio)

@@ -31,7 +31,7 @@ from runners.reporting import percent
 HARDLY_WAITED_RATIO: Final = 0.1
 """A thread that waits for records less than this share of the time was busy: it took records as fast as it could."""
 FEW_IN_FLIGHT: Final = 0.5
-"""With fewer requests in flight than this on average, the client has no fetch request open most of the time."""
+"""If fewer requests than this are in flight on average, the client has no fetch request open most of the time."""
 RECEIVING_RATIO: Final = 0.9
 """A connection that was receiving in this share of the samples was practically never idle between two fetches."""
 

@@ -1,8 +1,8 @@
 """The table of all metrics, and the computation of a trial's metrics from its phases.
 
-A metric is one number of a trial, with a unit, a better direction and the places that show it. Throughput comes from
-the saturating phase (load as fast as the client takes it), and latency from the paced phase (load at a fixed rate).
-Latency in the saturating phase mostly shows how large the client's queue is (see `objectives.producer_verdict`).
+A metric is one number of a trial. It has a unit, a better direction, and a list of the outputs that show it. Throughput
+comes from the saturating phase (load as fast as the client takes it), and latency from the paced phase (load at a fixed
+rate). Latency in the saturating phase mostly shows how large the client's queue is (see `objectives.producer_verdict`).
 Therefore the metrics for this latency have other names, with the prefix `saturated_`.
 """
 
@@ -27,7 +27,7 @@ class Direction(Enum):
 
 
 class ShownIn(Enum):
-    """A place where metrics are shown. Each has its list of metrics, and also shows the objectives of the study."""
+    """An output that shows metrics. Each output has its list of metrics, and also shows the objectives of the study."""
 
     MEASUREMENT = "the JSON record of a single measurement"
     FRONT = "the table of the front, the tables of a grid, and lists of trials"
@@ -51,7 +51,7 @@ class Metric:
             (load as fast as the client takes it).
         worst_phase: Whether the metric comes from both phases, and the lower value counts.
         needs_acknowledgement: Whether the metric is meaningful only if brokers answer, that is, unless acks=0.
-        shown: The places that always show the metric.
+        shown: The outputs that always show the metric.
     """
 
     name: str
@@ -274,13 +274,13 @@ _ALL: Final = (
 OUTCOME_METRICS: Final[Mapping[str, Metric]] = MappingProxyType({metric.name: metric for metric in _ALL})
 """Every metric by its name.
 
-What a place shows is derived from this table. Lists of metrics that are treated in a way of their own are not, such as
-`objectives.stalls.TAIL_LATENCIES`. CONTRIBUTING.md names them ("A metric").
+The list of metrics of each output is derived from this table. Lists of metrics with a rule of their own, such as
+`objectives.stalls.TAIL_LATENCIES`, are not; CONTRIBUTING.md names them ("A metric").
 """
 
 
 OF_CONSUMERS: Final = ("end_to_end_", "consumer_")
-"""How the names of the metrics begin that need consumers beside the load."""
+"""The prefixes of the names of metrics that need consumers beside the load."""
 
 
 TOLD_OF_CONSUMERS: Final = ("end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
@@ -288,15 +288,15 @@ TOLD_OF_CONSUMERS: Final = ("end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
 
 
 def shown_in(where: ShownIn) -> tuple[str, ...]:
-    """Return the names of the metrics that a place always shows, in the order of `OUTCOME_METRICS`."""
+    """Return the names of the metrics that an output always shows, in the order of `OUTCOME_METRICS`."""
     return tuple(name for name, metric in OUTCOME_METRICS.items() if where in metric.shown)
 
 
 COMPARED_WITH_BASELINE: Final = ("mb_per_s", "latency_p99_ms")
 """The metrics in which every config is compared with the baseline, even if the study does not optimise them.
 
-Each confirmation computes their gains, and `tuner verify` fails if a config is worse in one of them. What is only shown
-is not in this list, but has a place in `Metric.shown`.
+Each confirmation computes their gains, and `tuner verify` fails if a config is worse in one of them. Metrics that are
+only shown are not in this list; `Metric.shown` names the outputs that show them.
 """
 
 

@@ -34,23 +34,23 @@ from runners.measurements.resources import Resources
 from runners.reporting import percent
 
 DRAIN_BUSY_RATIO: Final = 0.8
-"""From this share on, our thread that processes delivery reports counts as busy.
+"""Our thread that processes delivery reports counts as busy if it needs a core for at least this share of the time.
 
 The share is below `BUSY_RATIO`, because this thread shares the Python interpreter with the thread that sends.
 """
 CALLER_BUSY_RATIO: Final = 0.7
-"""From this share on, the sender's thread counts as busy with the client's own code.
+"""The sender's thread counts as busy with the client's own code if it spends at least this share of the time there.
 
 The share is below `BUSY_RATIO`, because the loop around the calls needs a core, too.
 """
 RATE_REACHED_RATIO: Final = 0.98
-"""From this share of the requested rate on, the requested rate was the limit; the rest may be in flight at the end.
+"""If at least this share of the requested rate was delivered, the requested rate was the limit.
 
-This is stricter than the constraint of a study (`LEAST_HELD_RATIO`): a study may recommend a config that delivers 96 %
-of the rate, but something other than the requested rate may have held it back.
+The rest may be in flight at the end. This is stricter than the constraint of a study (`LEAST_HELD_RATIO`): a study may
+recommend a config that delivers 96 % of the rate, but something other than the requested rate may have held it back.
 """
 RATE_MISSED_RATIO: Final = 0.9
-"""Below this share of the requested rate, something else was the limit, however small the latency was."""
+"""If less than this share of the requested rate was delivered, something else was the limit, at any latency."""
 LATE_MS: Final = 10.0
 """A paced sender that is this late on average has fallen behind; it checks for due records 4,000 times a second."""
 QUEUE_FULL_RATIO: Final = 0.1

@@ -1,10 +1,10 @@
 """Racing: predicts whether a running trial can still join the Pareto front, and stops the trial early if not.
 
-Racing predicts the values that a trial would have if it ran to its end. Two trials of one config differ. But their
-difference shows in the first seconds already, and a longer trial does not average it out. So racing only has to predict
+Racing predicts the values that a trial would have if it ran to its end. Two trials of the same config differ, but the
+difference shows already in the first seconds, and a longer trial does not average it out. So racing only has to predict
 the rest of a phase: how far the value of the whole phase lies from the mean of the phase's first windows. Racing learns
-this distance from phases that ran to their end. So it does not have to know why windows differ on this host, whether by
-chance, by stalls or because the warm-up was too short. All computations use logarithms, as in `objectives.repeats`.
+this distance from phases that ran to their end. So it does not matter why windows differ on this host: by chance,
+because of stalls, or because the warm-up was too short. All computations use logarithms, as in `objectives.repeats`.
 
 The predictions are intervals. A trial is stopped if, even at the favourable ends of its intervals, a constraint is
 broken or a trial of the front is better in every objective.
@@ -106,7 +106,7 @@ class Forecast:
             The forecast, with one shift and one standard deviation for each number of windows from 1 to `windows` - 1.
             Without usable phases, it assumes no shift and a scatter of `ASSUMED_NOISE_RATIO`.
         """
-        known = [(_means_log(course), log(whole)) for course, whole in ended if len(course) == windows]
+        known = [(_means_log(values), log(whole)) for values, whole in ended if len(values) == windows]
         freedom = _ASSUMED_WEIGHT + max(0, len(known) - 1)
         shifts, sds = [], []
         for index in range(windows - 1):
@@ -150,9 +150,9 @@ def _left_ratio(count: int, windows: int) -> float:
     return 1 / count - 1 / windows
 
 
-def _means_log(course: Sequence[float]) -> list[float]:
+def _means_log(values: Sequence[float]) -> list[float]:
     """Return the means of the logarithms of the first 1, 2, ... values."""
-    totals = accumulate(log(value) for value in course)
+    totals = accumulate(log(value) for value in values)
     return [total / count for count, total in enumerate(totals, 1)]
 
 
@@ -161,7 +161,7 @@ MIN_WINDOWS: Final = 2
 RARE_RATIO: Final = 2 / 5
 """A throughput counts as rare if at most this share of the trials reached it."""
 _FEW: Final = 8
-"""The number of trials below which no throughput counts as rare."""
+"""If there are fewer trials than this, no throughput counts as rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)
 
 

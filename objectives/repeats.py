@@ -18,7 +18,7 @@ _ASSUMED_WEIGHT: Final = 2
 def mean_of_repeats(values: Sequence[float]) -> float:
     """Return the mean of one config's values in one metric.
 
-    The mean is geometric, because noise is proportional to the value. It is arithmetic if a value is 0 or less.
+    The mean is geometric, because noise is proportional to the value. If a value is 0 or less, the mean is arithmetic.
 
     Args:
         values: The values, at least one.

@@ -11,8 +11,8 @@ We simulated the rule with 5 % of noise in each measurement and at most 20 round
 - A config stalls in 10 % of its rounds, and a stall makes its latency 3 to 6 times as high. In its other rounds, the
   config is 1.1 times better than the baseline. Its true gain is 0.95. The rule lowers the share of simulations that
   call this config better from 21 % to 1.2 %.
-- A config without stalls and with a true gain of 1.2 is called better in 97 % of simulations. This takes 16.3 rounds on
-  average, and without the rule 15.5.
+- A config without stalls and with a true gain of 1.2 is called better in 97 % of simulations. The confirmation then
+  takes 16.3 rounds on average, instead of 15.5 without the rule.
 - The rule does not help enough if the noise is only 2 %, or if the config is 1.15 times better between its stalls (true
   gain 0.99). Such a config is still called better in 8 to 20 % of simulations. It takes 28 rounds or more to see stalls
   that are so rare.

@@ -8,8 +8,8 @@ class NumberRange:
     """The numbers that a setting may have. As text, this is the rule: `must be a whole number from 1 to 64`.
 
     Attributes:
-        low: The smallest number, or with `above` the one that it must be above.
-        high: The largest number, or with `below` the one that it must be below.
+        low: The smallest number. With `above`, the setting must be greater than this number.
+        high: The largest number. With `below`, the setting must be less than this number.
         whole: Whether the number must be whole.
         above: Whether `low` itself is excluded.
         below: Whether `high` itself is excluded.

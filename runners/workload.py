@@ -189,7 +189,7 @@ class Workload:
 
     @classmethod
     def of(cls, source: object, **others: Any) -> Self:
-        """Return a workload with the settings in `others`, and the others from the attributes of `source`.
+        """Return a workload with the settings in `others`, and all other settings from the attributes of `source`.
 
         Raises:
             WorkloadRefused: A value is out of range.

@@ -42,7 +42,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError, UnknownClient
 
 _PHASES_S: Final = re.compile(r"([\d.]+) \+ ([\d.]+) s\b")
-"""The warm-up and the measured phase, as the head of a table says how it was measured: `0.5 + 1.5 s`."""
+"""The warm-up and the measured phase in the words with which the head of a table states them: `0.5 + 1.5 s`."""
 _MEGABYTE_BYTES: Final = 1_000_000
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")
 
@@ -192,13 +192,13 @@ def producers_table() -> MeasuredTable:
 def rates_table() -> MeasuredTable:
     """Return latencies of six configs at rates of 5 to 80 % of their throughput, with a consumer beside.
 
-    The performance model's wait after pauses was shaped on it.
+    The form of the performance model's wait after pauses was derived from it.
     """
     return _shipped("rates_with_consumer.csv")
 
 
 def unseen_rates_table() -> MeasuredTable:
-    """Return the same of six other configs, which no formula of the model was shaped on."""
+    """Return the same of six other configs, from which no formula of the model was derived."""
     return _shipped("unseen_rates_with_consumer.csv")
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.problems.searched import TABLES
-from benchmarks.searches.course import Course, trials_to
+from benchmarks.searches.search_runs import StoredSearch, trials_to
 
 WITHIN: Final = 0.95
 LOOKS: Final = (15, 25, 40, 60)
@@ -21,28 +21,28 @@ GRID_SHARE: Final = 0.04
 ENOUGH_SEEDS: Final = 20
 
 
-def save(file: Path, courses: Sequence[Course]) -> None:
+def save(file: Path, searches: Sequence[StoredSearch]) -> None:
     """Write the outcomes of searches to a JSON file."""
-    document = {"schema_version": 1, "searches": [asdict(each) for each in courses]}
+    document = {"schema_version": 1, "searches": [asdict(each) for each in searches]}
     file.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def load(file: Path) -> list[Course]:
+def load(file: Path) -> list[StoredSearch]:
     """Read the outcomes of searches from a JSON file that `save` wrote."""
-    return [Course(**each) for each in json.loads(file.read_text(encoding="utf-8"))["searches"]]
+    return [StoredSearch(**each) for each in json.loads(file.read_text(encoding="utf-8"))["searches"]]
 
 
-def tables(courses: Sequence[Course]) -> str:
+def tables(searches: Sequence[StoredSearch]) -> str:
     """Return one Markdown table for each problem, with the samplers in the order of their first search."""
     return "\n\n".join(
-        _table(problem, [each for each in courses if each.problem == problem])
-        for problem in dict.fromkeys(each.problem for each in courses)
+        _table(problem, [each for each in searches if each.problem == problem])
+        for problem in dict.fromkeys(each.problem for each in searches)
     )
 
 
-def one_table(courses: Sequence[Course]) -> str:
+def one_table(searches: Sequence[StoredSearch]) -> str:
     """Return one Markdown table of all problems, with the samplers in the order of their first search."""
-    counts = _shown_counts(courses)
+    counts = _shown_counts(searches)
     heads = [
         f"trials to {WITHIN:.0%}: median (quartiles)",
         "reached by",
@@ -50,22 +50,22 @@ def one_table(courses: Sequence[Course]) -> str:
         "ms per proposal",
     ]
     lines = [f"| problem | sampler | {' | '.join(heads)} |", f"| --- | --- |{' ---: |' * len(heads)}"]
-    for problem, sampler in dict.fromkeys((each.problem, each.sampler) for each in courses):
-        here = [each for each in courses if (each.problem, each.sampler) == (problem, sampler)]
+    for problem, sampler in dict.fromkeys((each.problem, each.sampler) for each in searches):
+        here = [each for each in searches if (each.problem, each.sampler) == (problem, sampler)]
         needed, reached, covered, ask_ms = _found(here, counts)
         found = _spread(needed, here), reached, *covered, ask_ms
         lines.append(f"| `{problem}` | {sampler} | {' | '.join(found)} |")
     return "\n".join(lines)
 
 
-def missed(courses: Sequence[Course]) -> list[str]:
+def missed(searches: Sequence[StoredSearch]) -> list[str]:
     """Return a sentence for each goal that the default method misses on a problem.
 
     A problem with too few seeds for a decision is left out.
     """
     found = []
-    for problem in dict.fromkeys(each.problem for each in courses):
-        here = [each for each in courses if each.problem == problem]
+    for problem in dict.fromkeys(each.problem for each in searches):
+        here = [each for each in searches if each.problem == problem]
         ours = _needed(here, DEFAULT)
         if len(ours) < ENOUGH_SEEDS:
             continue
@@ -87,8 +87,8 @@ def missed(courses: Sequence[Course]) -> list[str]:
     return found
 
 
-def _table(problem: str, courses: Sequence[Course]) -> str:
-    counts = _shown_counts(courses)
+def _table(problem: str, searches: Sequence[StoredSearch]) -> str:
+    counts = _shown_counts(searches)
     heads = [
         f"trials to {WITHIN:.0%} of the best area: median (quartiles)",
         "searches that reached it",
@@ -97,46 +97,46 @@ def _table(problem: str, courses: Sequence[Course]) -> str:
         *(f"area after {count} trials" for count in counts),
     ]
     lines = [
-        f"### {problem}: the {courses[0].grid:,} configs of the grid cover {courses[0].grid_covered:.2f} of the best "
+        f"### {problem}: the {searches[0].grid:,} configs of the grid cover {searches[0].grid_covered:.2f} of the best "
         "area",
         "",
         f"| sampler | {' | '.join(heads)} | ms per proposal |",
         f"| --- |{' --- |' * len(heads)} --- |",
     ]
-    for sampler in dict.fromkeys(each.sampler for each in courses):
-        lines.append(_line(sampler, [each for each in courses if each.sampler == sampler], counts))
+    for sampler in dict.fromkeys(each.sampler for each in searches):
+        lines.append(_line(sampler, [each for each in searches if each.sampler == sampler], counts))
     return "\n".join(lines)
 
 
-def _line(sampler: str, courses: Sequence[Course], counts: Sequence[int]) -> str:
-    needed, reached, covered, ask_ms = _found(courses, counts)
+def _line(sampler: str, searches: Sequence[StoredSearch], counts: Sequence[int]) -> str:
+    needed, reached, covered, ask_ms = _found(searches, counts)
     grids = [
-        _spread([trials_to(each.covered, share * each.grid_covered) for each in courses], courses)
+        _spread([trials_to(each.covered, share * each.grid_covered) for each in searches], searches)
         for share in (WITHIN, 1.0)
     ]
-    return f"| {sampler} | {' | '.join((_spread(needed, courses), reached, *grids, *covered, ask_ms))} |"
+    return f"| {sampler} | {' | '.join((_spread(needed, searches), reached, *grids, *covered, ask_ms))} |"
 
 
-def _shown_counts(courses: Sequence[Course]) -> list[int]:
+def _shown_counts(searches: Sequence[StoredSearch]) -> list[int]:
     """Return the numbers of trials after which the area is shown."""
-    return [count for count in LOOKS if count <= min(len(each.covered) for each in courses)]
+    return [count for count in LOOKS if count <= min(len(each.covered) for each in searches)]
 
 
-def _found(courses: Sequence[Course], counts: Sequence[int]) -> tuple[list[float], str, list[str], str]:
+def _found(searches: Sequence[StoredSearch], counts: Sequence[int]) -> tuple[list[float], str, list[str], str]:
     """Return the results of all searches of one sampler on one problem, as cells of a table.
 
     Returns:
         The trials that each search needed. As texts: how many searches reached the area, the median areas after the
         numbers of trials in `counts`, and the mean time of a proposal in milliseconds.
     """
-    needed = [trials_to(each.covered, WITHIN) for each in courses]
-    covered = [f"{np.median([each.covered[count - 1] for each in courses]):.2f}" for count in counts]
-    reached = f"{sum(math.isfinite(each) for each in needed)} of {len(courses)}"
-    return needed, reached, covered, f"{1e3 * np.mean([each.ask_s for each in courses]):.0f}"
+    needed = [trials_to(each.covered, WITHIN) for each in searches]
+    covered = [f"{np.median([each.covered[count - 1] for each in searches]):.2f}" for count in counts]
+    reached = f"{sum(math.isfinite(each) for each in needed)} of {len(searches)}"
+    return needed, reached, covered, f"{1e3 * np.mean([each.ask_s for each in searches]):.0f}"
 
 
-def _needed(courses: Iterable[Course], sampler: str) -> list[float]:
-    return [trials_to(each.covered, WITHIN) for each in courses if each.sampler == sampler]
+def _needed(searches: Iterable[StoredSearch], sampler: str) -> list[float]:
+    return [trials_to(each.covered, WITHIN) for each in searches if each.sampler == sampler]
 
 
 def _quantile(needed: Sequence[float], share: float) -> float:
@@ -144,10 +144,10 @@ def _quantile(needed: Sequence[float], share: float) -> float:
     return float(np.quantile(needed, share, method="higher"))
 
 
-def _spread(needed: Sequence[float], courses: Sequence[Course]) -> str:
-    low, median, high = (_count(_quantile(needed, share), courses) for share in (0.25, 0.5, 0.75))
+def _spread(needed: Sequence[float], searches: Sequence[StoredSearch]) -> str:
+    low, median, high = (_count(_quantile(needed, share), searches) for share in (0.25, 0.5, 0.75))
     return f"{median} ({low} to {high})"
 
 
-def _count(trials: float, courses: Sequence[Course]) -> str:
-    return f"{trials:.0f}" if math.isfinite(trials) else f"> {len(courses[0].covered)}"
+def _count(trials: float, searches: Sequence[StoredSearch]) -> str:
+    return f"{trials:.0f}" if math.isfinite(trials) else f"> {len(searches[0].covered)}"

@@ -116,7 +116,7 @@ class OneAtATime(Bench):
         self.busy, self._machine = False, machine
 
     @override
-    def start_anew(self) -> None:
+    def restart_brokers(self) -> None:
         self._machine.restart()
 
     @property

@@ -33,7 +33,7 @@ class Moment:
         config: The fingerprint of the config that is measured.
         previous: The fingerprint of the config of the previous trial; None for the first trial after a start.
         baseline: The fingerprint of the baseline.
-        start: How often the brokers were started anew.
+        start: How often the brokers were restarted.
         up_s: Seconds of work since the brokers were started.
         clock_s: Seconds since the study began, pauses included.
     """
@@ -217,7 +217,7 @@ class Sessions:
     Attributes:
         sd: Standard deviation of the logarithms.
         everyone: Whether every config has an offset, which differs from the others'; if not, only the baseline has one.
-        hours: The length of a session in hours. With None, a session lasts until the brokers are started anew.
+        hours: The length of a session in hours. With None, a session lasts until the brokers are restarted.
     """
 
     sd: float

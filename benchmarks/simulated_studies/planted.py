@@ -72,7 +72,7 @@ class Machine:
         disturbances: The disturbances of the measurements, such as noise and stalls.
         seed: The seed of the disturbances.
         trials: How many trials were measured.
-        start: How often the brokers were started anew.
+        start: How often the brokers were restarted.
         up_s: Seconds of work since the last start of the brokers.
         clock_s: Seconds since the study began.
     """
@@ -119,7 +119,7 @@ class Machine:
         )
 
     def restart(self) -> None:
-        """Start the brokers anew: they are slow at first again, and a new session begins."""
+        """Restart the brokers: they are slow at first again, and a new session begins."""
         self.start, self.up_s, self._previous = self.start + 1, 0.0, None
 
     def rest(self, seconds: float) -> None:

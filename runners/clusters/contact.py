@@ -193,8 +193,8 @@ class Contact:
         advice += "; or name an existing topic that you may write to (`target.topic`, `--topic`)"
         if DELETE in request.needs:
             advice += (
-                f"; topic {request.topic} stays on the cluster for now, and with that right the next run or "
-                "`tuner cleanup` deletes it"
+                f"; topic {request.topic} stays on the cluster until then; the next run or `tuner cleanup` after that "
+                "deletes it"
             )
         return advice
 

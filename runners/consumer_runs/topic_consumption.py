@@ -6,8 +6,8 @@ from typing import Final
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.stored_topics import StoredTopics
+from runners.consumers.consumer_processes import ConsumerProcesses
 from runners.consumers.consumption import Consumption
-from runners.consumers.crew import ConsumerCrew
 from runners.consumers.reader import Reader, ReadWatch, read_on
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.errors import WorkloadRefused
@@ -40,14 +40,14 @@ class TopicConsumption:
         self,
         watch: ReadWatch = read_on,
         on_start: Callable[[int], None] = lambda _: None,
-        stretches: Sequence[OffsetRange] | None = None,
+        ranges: Sequence[OffsetRange] | None = None,
     ) -> Consumption:
         """Read the topic, and return what was measured. The cluster is left as it was.
 
         Args:
             watch: Called with each window; it can stop the load.
-            on_start: Called with the moment at which all consumers begin; see `ConsumerCrew.run`.
-            stretches: The offsets to read in each partition; None for the offsets that `self.stretches()` returns now.
+            on_start: Called with the moment at which all consumers begin; see `ConsumerProcesses.run`.
+            ranges: The offsets to read in each partition; None for the offsets that `self.offset_ranges()` returns now.
 
         Raises:
             WorkloadRefused: The topic does not exist or is empty, or it has fewer partitions than there are consumers.
@@ -55,10 +55,10 @@ class TopicConsumption:
             BrokerLost: The cluster did not answer, or no longer answers.
             RunnerError: A consumer gave no result.
         """
-        stretches = self.stretches() if stretches is None else stretches
-        shares = share_out(stretches, self.reading.consumers)
-        seen = ConsumerCrew([self._reader(share) for share in shares]).run(watch, on_start)
-        deleted = self._deleted(stretches) if seen.counts.skipped else 0
+        ranges = self.offset_ranges() if ranges is None else ranges
+        shares = share_out(ranges, self.reading.consumers)
+        seen = ConsumerProcesses([self._reader(share) for share in shares]).run(watch, on_start)
+        deleted = self._deleted(ranges) if seen.counts.skipped else 0
         counts = replace(seen.counts, sole_writer=self.sole_writer, deleted=deleted)
         return replace(seen, counts=counts, warnings=(*seen.warnings, *_warnings(seen)))
 
@@ -69,12 +69,12 @@ class TopicConsumption:
             case ClientKind.JAVA:
                 return JavaReader(self.cluster, self.topic, share, self.reading, self.client.version)
 
-    def _deleted(self, stretches: Sequence[OffsetRange]) -> int:
+    def _deleted(self, ranges: Sequence[OffsetRange]) -> int:
         """Return how many of these offsets the topic no longer has, because retention has deleted their records."""
         begins = {each.number: each.begin for each in StoredTopics(self.cluster.connection).one(self.topic).partitions}
-        return sum(max(0, begins[each.partition] - each.first) for each in stretches)
+        return sum(max(0, begins[each.partition] - each.first) for each in ranges)
 
-    def stretches(self) -> list[OffsetRange]:
+    def offset_ranges(self) -> list[OffsetRange]:
         """Return the offsets to read, by `reading.start`: all offsets of the topic, or those after its current end.
 
         Raises:

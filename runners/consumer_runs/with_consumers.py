@@ -88,7 +88,8 @@ class WithConsumers:
             with self._consuming(config, workload) as consuming:
                 began = True
                 measured = self.runner.run(config, workload, consuming.watching_too(watch))
-                # If others write to the topic, what the consumers took does not tell whether ours is among it.
+                # If others write to the topic, the number of records that the consumers took does not show whether they
+                # took all of ours.
                 consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
             after = self.host.offset()
         except RunnerError as error:

@@ -69,8 +69,8 @@ class ReadCounts:
     Attributes:
         taken: Records that we took from the client, including repeated ones.
         repeated: Records that came twice, or out of order within their partition.
-        skipped: Offsets between the first and the last record taken of a partition that never came. Transaction
-            markers, compaction and retention cause such gaps.
+        skipped: Offsets of a partition, between the first and the last record taken from it, whose records never came.
+            Transaction markers, compaction and retention cause such gaps.
         unread: Offsets before the end that were not reached when the time was over; 0 at the tail.
         stored: Number of offsets in the topic from the first to the last offset to read; None at the tail.
         received: Records that the client has received, by its own statistics; None if unknown. We may not have taken

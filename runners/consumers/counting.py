@@ -16,7 +16,7 @@ from runners.consumers.reading import OffsetRange
 
 
 @dataclass(slots=True)
-class _Place:
+class _Position:
     """How far a partition was read.
 
     Attributes:
@@ -38,7 +38,7 @@ class ReadCounter:
     repeated, and an offset that is left out counts as skipped.
 
     Attributes:
-        stretches: The offsets to read in each partition.
+        ranges: The offsets to read in each partition.
         keep_arrivals: Whether to note when the records were taken.
         taken: Number of records so far, including repeated ones.
         value_bytes: Size of their values.
@@ -48,7 +48,7 @@ class ReadCounter:
         unfinished: Number of partitions that still have records to read.
     """
 
-    stretches: Iterable[OffsetRange]
+    ranges: Iterable[OffsetRange]
     keep_arrivals: bool = False
     taken: int = 0
     value_bytes: int = 0
@@ -59,9 +59,11 @@ class ReadCounter:
 
     def __post_init__(self) -> None:
         """Expect the first offset of each partition next."""
-        self.stretches = tuple(self.stretches)
-        self._places = {each.partition: _Place(each.first, each.end, each.first == each.end) for each in self.stretches}
-        self.unfinished = sum(not place.ended for place in self._places.values())
+        self.ranges = tuple(self.ranges)
+        self._positions = {
+            each.partition: _Position(each.first, each.end, each.first == each.end) for each in self.ranges
+        }
+        self.unfinished = sum(not position.ended for position in self._positions.values())
         self._runs: list[tuple[int, int, int, int]] = []
 
     def add(self, partitions: NDArray[np.int32], offsets: NDArray[np.int64], value_bytes: int, at_ns: int) -> None:
@@ -84,24 +86,24 @@ class ReadCounter:
         if self.keep_arrivals:
             self._runs += [(*run, at_ns) for run in runs]
         for partition, first, last in runs:
-            self._check(self._places[partition], first, last)
+            self._check(self._positions[partition], first, last)
 
-    def _check(self, place: _Place, first: int, last: int) -> None:
+    def _check(self, position: _Position, first: int, last: int) -> None:
         """Compare a run of offsets of one partition with the offset that should come next."""
-        if first > place.following:
-            self.skipped += first - place.following
-        elif first < place.following:
-            self.repeated += min(last + 1, place.following) - first
-        self._proceed(place, max(place.following, last + 1))
+        if first > position.following:
+            self.skipped += first - position.following
+        elif first < position.following:
+            self.repeated += min(last + 1, position.following) - first
+        self._proceed(position, max(position.following, last + 1))
 
-    def _proceed(self, place: _Place, following: int) -> None:
-        place.following = following
-        if place.end is not None and following >= place.end:
-            self._end(place)
+    def _proceed(self, position: _Position, following: int) -> None:
+        position.following = following
+        if position.end is not None and following >= position.end:
+            self._end(position)
 
-    def _end(self, place: _Place) -> None:
-        if not place.ended:
-            place.ended = True
+    def _end(self, position: _Position) -> None:
+        if not position.ended:
+            position.ended = True
             self.unfinished -= 1
 
     def reach_end(self, partition: int, offset: int) -> None:
@@ -110,11 +112,11 @@ class ReadCounter:
         Earlier offsets that were not taken have no records for a consumer: they are transaction markers, or compaction
         has removed their records.
         """
-        place = self._places[partition]
-        self.skipped += max(0, offset - place.following)
-        place.following = max(place.following, offset)
-        if place.end is not None:
-            self._end(place)
+        position = self._positions[partition]
+        self.skipped += max(0, offset - position.following)
+        position.following = max(position.following, offset)
+        if position.end is not None:
+            self._end(position)
 
     def fail(self, error: str) -> None:
         """Count an error that came in place of a record; `error` is the client's name for it."""
@@ -126,8 +128,12 @@ class ReadCounter:
         Args:
             received: Number of records that the client has received, by its own statistics; None if unknown.
         """
-        unread = sum(max(0, place.end - place.following) for place in self._places.values() if place.end is not None)
-        offsets = [each.offsets for each in self.stretches]
+        unread = sum(
+            max(0, position.end - position.following)
+            for position in self._positions.values()
+            if position.end is not None
+        )
+        offsets = [each.offsets for each in self.ranges]
         return ReadCounts(
             taken=self.taken,
             repeated=self.repeated,
@@ -138,9 +144,9 @@ class ReadCounter:
             failed=dict(self.failed),
         )
 
-    def places(self) -> dict[int, int]:
+    def positions(self) -> dict[int, int]:
         """Return the offset that would come next, by partition."""
-        return {partition: place.following for partition, place in self._places.items()}
+        return {partition: position.following for partition, position in self._positions.items()}
 
     def arrivals(self) -> Arrivals | None:
         """Return when each record was taken; None unless `keep_arrivals` is set."""

@@ -77,15 +77,15 @@ class OffsetRange:
         return None if self.end is None else self.end - self.first
 
 
-def share_out(stretches: Sequence[OffsetRange], consumers: int) -> list[tuple[OffsetRange, ...]]:
+def share_out(ranges: Sequence[OffsetRange], consumers: int) -> list[tuple[OffsetRange, ...]]:
     """Divide partitions among consumers in turn, so that the shares differ by at most one partition.
 
     Raises:
         WorkloadRefused: There are fewer partitions than consumers.
     """
-    if len(stretches) < consumers:
+    if len(ranges) < consumers:
         raise WorkloadRefused(
-            f"each consumer needs a partition of its own, but the topic has {counted(len(stretches), 'partition')} for "
+            f"each consumer needs a partition of its own, but the topic has {counted(len(ranges), 'partition')} for "
             f"{counted(consumers, 'consumer')}; use fewer consumers, or a topic with more partitions"
         )
-    return [tuple(stretches[number::consumers]) for number in range(consumers)]
+    return [tuple(ranges[number::consumers]) for number in range(consumers)]

@@ -62,7 +62,7 @@ def consume(
     client_version: str,
     cluster: RunningCluster,
     topic: str,
-    stretches: Sequence[OffsetRange],
+    ranges: Sequence[OffsetRange],
     reading: Reading,
     ready: Callable[[], int],
     watch: ReadWatch,
@@ -75,7 +75,7 @@ def consume(
         client_version: The client library and its version.
         cluster: The cluster to read from.
         topic: Name of the topic.
-        stretches: The offsets to read in each partition.
+        ranges: The offsets to read in each partition.
         reading: The settings of the load.
         ready: Called when the client can begin; it returns when to begin, on the benchmark's clock.
         watch: Called with each window; it can stop the load.
@@ -108,7 +108,7 @@ def consume(
                 client_version=client_version,
                 cluster=cluster.kind,
                 topic=topic,
-                partitions=len(stretches),
+                partitions=len(ranges),
                 started_at=started_at,
             ),
         )
@@ -196,7 +196,8 @@ class ReadingLoad:
         source.begin(start_ns)
         self.probe.threads = source.threads
         before, stopped = self.probe.read(), False
-        self.watchdog.pulse.begin()  # `begin` may take seconds: a busy Java process reads the windows of a long load
+        # The `begin` of the source may take seconds: a busy Java process reads the windows of a long load.
+        self.watchdog.pause_detector.begin()
         previous = ReadSnapshot(start_ns)
         for number in range(len(self.schedule.ends_ns)):
             snapshot = self._next_snapshot()

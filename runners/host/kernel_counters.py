@@ -42,7 +42,7 @@ _TIMES_OFFSET: Final = 168
 _MOVED: Final = struct.Struct("=QQ")
 _MOVED_OFFSET: Final = 120
 _PIDFD_GETFD: Final = 438
-"""The number of this system call of Linux on every processor. Source: pidfd_getfd(2), Linux 5.6."""
+"""The number of this Linux system call, the same on every processor architecture. Source: pidfd_getfd(2), Linux 5.6."""
 
 Connection = tuple[int, str]
 """The file descriptor of a connection and the address of its peer."""

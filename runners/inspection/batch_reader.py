@@ -2,7 +2,8 @@
 
 The batches are fetched, decompressed and compressed again in a Java process, which sends us only sizes, times and ids.
 So no content of a record reaches this process. We use the Java client because it has all codecs and the same security
-settings as the cluster's other users; the Python clients that show batches know fewer of both.
+settings as the cluster's other users; the Python clients that show batches support fewer codecs and fewer of these
+settings.
 """
 
 from collections import Counter
@@ -60,13 +61,13 @@ class FetchedBatches:
     """The batches of one partition in a broker's response.
 
     Attributes:
-        stretch: The batches of the response, in the order of their offsets.
+        sequence: The batches of the response, in the order of their offsets.
         next_offset: The offset after the last one; None if there was none.
         first_offset: The first offset of the first one; None if there was none.
         error: Kafka's name of the error; empty if there was none.
     """
 
-    stretch: BatchSequence = field(default_factory=BatchSequence)
+    sequence: BatchSequence = field(default_factory=BatchSequence)
     next_offset: int | None = None
     first_offset: int | None = None
     error: str = ""

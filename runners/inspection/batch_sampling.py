@@ -22,7 +22,7 @@ from runners.inspection.record_batch import BatchSequence
 LEAST_BYTES: Final = 1_000_000
 """The smallest limit on bytes that a user may set, because batches of a megabyte are usual."""
 _RESPONSES: Final = 5
-"""A response may have at most the bytes of the whole sample, divided by this number."""
+"""The largest response has the byte limit of the whole sample, divided by this number."""
 _SHARE: Final = 0.4
 """The part of the bytes that each of the two readings may take. The rest is for partitions that are requested alone."""
 _MOST_PARTITIONS: Final = 200
@@ -30,7 +30,7 @@ _LEAST_BATCHES: Final = 10
 _OVERHEAD_BYTES: Final = 120
 """Bytes that a response needs for a partition, besides the topic's name and the batches."""
 _FILL: Final = 0.9
-"""The part of a response that is requested for batches: the protocol needs the rest."""
+"""The share of a response's bytes that is requested for batches: the protocol needs the rest."""
 _ALONE_BYTES: Final = 65_536
 
 
@@ -69,12 +69,12 @@ class BatchSample:
 
     Attributes:
         topic: The topic, with the offsets of its partitions.
-        stretches: Batches that follow each other, by the number of the partition.
+        sequences: Batches that follow each other, by the number of the partition.
         unread: Why partitions that were chosen gave no batch, by their number.
     """
 
     topic: StoredTopic
-    stretches: Mapping[int, BatchSequence]
+    sequences: Mapping[int, BatchSequence]
     unread: Mapping[int, str]
 
 
@@ -102,7 +102,7 @@ class _Cursor:
         self.offset = max(self.partition.begin, self.end - self.wanted)
 
     @property
-    def stretch(self) -> BatchSequence:
+    def sequence(self) -> BatchSequence:
         """The batches: those of both readings if they meet, otherwise those of the longer one."""
         if self.behind is None:
             return self.read
@@ -112,7 +112,7 @@ class _Cursor:
 
     @property
     def batches(self) -> int:
-        return len(self.stretch.batches)
+        return len(self.sequence.batches)
 
     @property
     def most_bytes(self) -> int:
@@ -130,10 +130,10 @@ class _Cursor:
             self.done = self.alone or self.batches >= _LEAST_BATCHES
             self.alone = True
         else:
-            self.read += found.stretch
+            self.read += found.sequence
             self.first_offset = found.first_offset if self.first_offset is None else self.first_offset
             self.offset = found.next_offset
-            self.spent_bytes += sum(each.bytes for each in found.stretch.batches)
+            self.spent_bytes += sum(each.bytes for each in found.sequence.batches)
             if self.offset >= self.end or len(self.read.batches) >= self.wanted:
                 self._go_back()
             elif not self.alone and self.spent_bytes >= self.share_bytes:
@@ -241,8 +241,8 @@ def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor
 
 
 def _sample(topic: StoredTopic, cursors: Iterable[_Cursor]) -> BatchSample:
-    stretches = {each.partition.number: each.stretch for each in cursors if each.first_offset is not None}
-    return BatchSample(topic, stretches, {each.partition.number: each.why for each in cursors if each.why})
+    sequences = {each.partition.number: each.sequence for each in cursors if each.first_offset is not None}
+    return BatchSample(topic, sequences, {each.partition.number: each.why for each in cursors if each.why})
 
 
 def _size(count: int) -> str:

@@ -105,7 +105,7 @@ class TopicTraffic:
 
 def traffic_of(sample: BatchSample) -> TopicTraffic | None:
     """Return the figures of a topic's batches; None if there are no batches."""
-    batches = [batch for stretch in sample.stretches.values() for batch in stretch.batches]
+    batches = [batch for sequence in sample.sequences.values() for batch in sequence.batches]
     records, size = Spread.of([each.records for each in batches]), Spread.of([each.bytes for each in batches])
     if records is None or size is None:
         return None
@@ -116,9 +116,9 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
     ids = {each.producer_id for each in batches}
     return TopicTraffic(
         partitions=len(sample.topic.partitions) + len(sample.topic.unknown),
-        partitions_read=len(sample.stretches),
+        partitions_read=len(sample.sequences),
         batches=len(batches),
-        set_aside=_summed(each.set_aside for each in sample.stretches.values()),
+        set_aside=_summed(each.set_aside for each in sample.sequences.values()),
         records=sum(each.records for each in batches),
         bytes=sum(each.bytes for each in batches),
         plain_bytes=sum(each.plain_bytes for each in batches),
@@ -138,11 +138,11 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
         idempotent_ratio=sum(each.producer_id is not None for each in batches) / len(batches),
         transactional_ratio=sum(each.transactional for each in batches) / len(batches),
         coded_bytes=_summed(each.coded_bytes for each in batches),
-        merged=sum((each.merged for each in sample.stretches.values()), MergedBatches()),
+        merged=sum((each.merged for each in sample.sequences.values()), MergedBatches()),
         stored_records=sum(stored),
         recent_records=sample.topic.recent,
         recent_records_read=sum(
-            each.recent or 0 for each in sample.topic.partitions if each.number in sample.stretches
+            each.recent or 0 for each in sample.topic.partitions if each.number in sample.sequences
         ),
         largest_partition_ratio=max(stored) / sum(stored) if sum(stored) else 0.0,
     )
@@ -153,8 +153,8 @@ def streams(sample: BatchSample) -> Iterator[list[RecordBatch]]:
 
     Batches without a producer id count as one producer's.
     """
-    for stretch in sample.stretches.values():
-        yield from _by_producer(stretch.batches).values()
+    for sequence in sample.sequences.values():
+        yield from _by_producer(sequence.batches).values()
 
 
 def _by_producer(batches: Sequence[RecordBatch]) -> dict[int | None, list[RecordBatch]]:
@@ -171,9 +171,9 @@ def at_once(sample: BatchSample) -> int:
     producer sends for the largest share. A producer with a single batch there counts as one.
     """
     shares: dict[int | None, float] = {}
-    for stretch in sample.stretches.values():
-        whole_ms = _lasted_ms(stretch.batches)
-        for producer, batches in _by_producer(stretch.batches).items():
+    for sequence in sample.sequences.values():
+        whole_ms = _lasted_ms(sequence.batches)
+        for producer, batches in _by_producer(sequence.batches).items():
             share = 1.0 if len(batches) == 1 or not whole_ms else min(1.0, _lasted_ms(batches) / whole_ms)
             shares[producer] = max(share, shares.get(producer, 0.0))
     return max(1, round(sum(shares.values())))

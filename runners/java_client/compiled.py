@@ -20,7 +20,7 @@ from runners.java_runtime.pinned_jars import PinnedJar
 from runners.reporting import Say, silent
 
 _NO_SUBJECT: Final = 24
-"""From this version on, Java lacks `Subject.getSubject`, by which older clients find their login. Source: JEP 486."""
+"""Java lacks `Subject.getSubject`, by which older clients find their login, since this version. Source: JEP 486."""
 _FINDS_SUBJECT: Final = (3, 9, 1)
 """The first release of kafka-clients that does not need `getSubject`. Source: KAFKA-17078."""
 _PROGRAMS: Final = Path(__file__).parent

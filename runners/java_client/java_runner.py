@@ -23,7 +23,7 @@ from runners.load.producer_run import (
     LoadOutcome,
     Sending,
     check_records,
-    keeps_places,
+    keeps_offsets,
     measured_on,
     sent_bytes_in_errors,
 )
@@ -128,8 +128,8 @@ class JavaRunner:
         process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, COLLECTOR_THREADS)
         probe = HostProbe(self.cluster.local_brokers, process)
         watchdog = Watchdog.for_run(self.cluster, self.limits, config, clock)
-        places = keeps_places(config, workload)
-        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, places)
+        keep_offsets = keeps_offsets(config, workload)
+        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, keep_offsets)
         loads.append(load)
         result = load.run(self._properties(config), self.topic.name, watch)
         return LoadOutcome(
@@ -186,13 +186,14 @@ def latency_check_of(result: JavaResult) -> LatencyCheck | None:
         record-queue-time-avg - (mean age of a batch when a record is in it) + request-latency-avg + callbacks
             + (mean fraction of a millisecond when a response is there)
 
-    The client measures the queue time of a batch, which begins with its first record; the other records come later. The
-    client's request latency ends before the first callback of a response; the other records also wait for the callbacks
+    The client measures the queue time of a batch from its first record, but the other records come later. The client's
+    request latency ends before the first callback of a response, but the other records also wait for the callbacks
     before their own. The client's clock counts whole milliseconds. So the age of a batch is counted from the whole
-    millisecond that the client noted, and the fraction is added at the other end: without that the difference was 10 %
-    at 100 kB and 500 records/s, where each batch begins at the same place of a millisecond. The client notes the start
-    of a batch after it has waited for room in its buffer, and the timestamp of the first record before. We measure
-    these parts ourselves, because no metric has them.
+    millisecond that the client noted, and the fraction of a millisecond is added when the response is there. Without
+    this fraction, the two means differed by 10 % at 100 kB and 500 records/s, where every batch begins at the same
+    fraction of a millisecond. The client notes the start of a batch after it has waited for room in its buffer, but it
+    notes the timestamp of the first record before this wait. We measure the batch age, the callbacks and the fraction
+    ourselves, because the client has no metric for them.
 
     The averages are those of the measured phase (`ClientTotals`). Each batch and each request has the same weight in
     them, however many records it has. So they differ from the mean over the records if requests hold batches of several

@@ -17,9 +17,9 @@ from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ClientTotals, JavaReport, histogram_of, long_table
 from runners.load.latency_sampling import first_sample_ratio
 from runners.load.pacing import Bursts
+from runners.load.pause_detector import KernelTimes, PauseDetector, kernel_times
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
-from runners.load.pulse import KernelTimes, Pulse, kernel_times
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
 from runners.measurement_limits import budget_exceeded
@@ -106,14 +106,14 @@ class JavaLoad:
     watchdog: Watchdog
     probe: HostProbe
     max_bytes: int | None = None
-    keeps_places: bool = False
+    keeps_offsets: bool = False
     progress: JavaProgress = field(default_factory=JavaProgress)
-    _pulse: Pulse = field(init=False)
+    _pause_detector: PauseDetector = field(init=False)
     _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Make the `Pulse` that notices if the Java process stands still."""
-        self._pulse = Pulse(now_ns=self._reported_ns, kernel_times=self._kernel_times)
+        """Make the `PauseDetector` that notices if the Java process stands still."""
+        self._pause_detector = PauseDetector(now_ns=self._reported_ns, kernel_times=self._kernel_times)
 
     @property
     def sent_bytes(self) -> int:
@@ -145,14 +145,14 @@ class JavaLoad:
                 "max_bytes": self.max_bytes,
                 "sample_ratio": first_sample_ratio(self.workload.rate_records_per_s, self.pool.mean_bytes),
                 "seed": self.workload.seed,
-                "keep_places": self.keeps_places,
+                "keep_offsets": self.keeps_offsets,
                 "ends_ns": schedule.ends_ns,
                 "warm_windows": schedule.warm_windows,
                 "measured_from_ns": schedule.measured_from_ns,
             }
         )
-        self.watchdog.pulse.begin()
-        self._pulse.begin()
+        self.watchdog.pause_detector.begin()
+        self._pause_detector.begin()
         start_ns = int(self._await("started")["start_ns"])
         return self._control(schedule, start_ns, watch)
 
@@ -186,7 +186,7 @@ class JavaLoad:
             last=self._report(),
             gauges=gauges,
             partition_records=tuple(ended["partitions"]),
-            deliveries=_deliveries(ended, windows.origin.at_ns, windows.last.at_ns) if self.keeps_places else None,
+            deliveries=_deliveries(ended, windows.origin.at_ns, windows.last.at_ns) if self.keeps_offsets else None,
             stopped_early=stopped,
             flush_s=float(ended["flush_s"]),
             purged=self.watchdog.purged(self.progress),
@@ -234,7 +234,7 @@ class JavaLoad:
         if message["is"] == "refused":
             raise self._refused(message["kind"], message["because"])
         if "at_ns" in message:
-            self._pulse.check()
+            self._pause_detector.check()
         self._look()
 
     def _look(self) -> None:
@@ -271,7 +271,7 @@ class JavaLoad:
 
 def _deliveries(ended: Message, start_ns: int, end_ns: int) -> SampledDeliveries:
     """Return the sampled records of the measured phase, from the last message of a load."""
-    table = long_table(ended["places"])
+    table = long_table(ended["sampled_offsets"])
     partitions = table[:, 0].astype(np.int32)
     return SampledDeliveries(partitions, table[:, 1], table[:, 2], table[:, 3], start_ns, end_ns).within(
         start_ns, end_ns

@@ -32,14 +32,14 @@ class JavaReader(Reader):
     Attributes:
         cluster: The cluster to read from.
         topic: Name of the topic.
-        stretches: The offsets to read in each partition.
+        ranges: The offsets to read in each partition.
         reading: The settings of the load: when it starts and ends, and the consumer properties.
         version: The release of kafka-clients.
     """
 
     cluster: RunningCluster
     topic: str
-    stretches: tuple[OffsetRange, ...]
+    ranges: tuple[OffsetRange, ...]
     reading: Reading
     version: str
 
@@ -50,7 +50,7 @@ class JavaReader(Reader):
         program.check_login(cluster.connection.get("security.protocol", "plaintext"))
         connection = connection_for_java(cluster.connection, self.version)
         with quiet_interpreter(), Jvm(program, HEAP_BYTES) as jvm:
-            source = JavaSource(jvm, connection, self.topic, self.stretches, reading)
+            source = JavaSource(jvm, connection, self.topic, self.ranges, reading)
             process = ClientProcess(jvm.pid, (_READING_THREAD,), collector=COLLECTOR_THREADS)
             version = f"kafka-clients {jvm.version}"
-            return consume(source, version, cluster, self.topic, self.stretches, reading, ready, watch, process)
+            return consume(source, version, cluster, self.topic, self.ranges, reading, ready, watch, process)

@@ -61,7 +61,7 @@ class JavaSource(RecordSource):
     """Has the Java process take the records."""
 
     def __init__(
-        self, jvm: Jvm, connection: Mapping[str, str], topic: str, stretches: Sequence[OffsetRange], reading: Reading
+        self, jvm: Jvm, connection: Mapping[str, str], topic: str, ranges: Sequence[OffsetRange], reading: Reading
     ) -> None:
         """Open a consumer, and wait until it knows the brokers of the topic.
 
@@ -69,7 +69,7 @@ class JavaSource(RecordSource):
             jvm: The Java process.
             connection: The Java client's properties of the connection.
             topic: Topic to read.
-            stretches: What to read.
+            ranges: What to read.
             reading: How to read it.
 
         Raises:
@@ -77,7 +77,7 @@ class JavaSource(RecordSource):
             TargetRefused: The cluster refuses us.
             BrokerLost: No broker answers.
         """
-        self._jvm, self._stretches, self._reading = jvm, stretches, reading
+        self._jvm, self._ranges, self._reading = jvm, ranges, reading
         self._last: Message = {}
         self._reports: list[FetchReport] = []
         self._stopped = False
@@ -86,13 +86,13 @@ class JavaSource(RecordSource):
                 "do": "open reader",
                 "properties": {"client.id": CLIENT_ID, **connection, **reading.properties, **_OURS},
                 "topic": topic,
-                "stretches": [
+                "ranges": [
                     {
                         "partition": each.partition,
                         "first": each.first,
                         **({} if each.end is None else {"end": each.end}),
                     }
-                    for each in stretches
+                    for each in ranges
                 ],
                 "keep_arrivals": reading.keep_arrivals,
             }
@@ -176,7 +176,7 @@ class JavaSource(RecordSource):
 
     @override
     def counts(self, received: int | None) -> ReadCounts:
-        ends = [each.offsets for each in self._stretches]
+        ends = [each.offsets for each in self._ranges]
         return ReadCounts(
             taken=self.taken,
             repeated=int(self._last.get("repeated", 0)),

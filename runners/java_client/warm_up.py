@@ -25,7 +25,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 
 LONGEST_S: Final = 12.0
 ENOUGH_BYTES: Final = float(8 << 30)
-"""After this many bytes, a warm-up ends with its current window. The fake broker drops them, so it may be exceeded."""
+"""After this many bytes, a warm-up ends with its current window. It may send a few more: the fake broker drops them."""
 _PATIENCE_S: Final = 30.0
 _TOPIC: Final = "warm-up"
 _GROWTH: Final = 1.05

@@ -52,10 +52,10 @@ WORD_BYTES: Final = 8
 _WORD_SHIFT: Final = 3
 _OFFSETS: Final[dict[str, int]] = {name: offset for name, (_, offset, *_) in (MESSAGE.fields or {}).items()}
 _FETCHED: Final = ("err", "partition", "len", "offset")
-_PLACE: Final = ("partition", "offset")
+_OFFSET_FIELDS: Final = ("partition", "offset")
 _FIELD_WORDS: Final[dict[tuple[str, ...], NDArray[np.int64]]] = {
     names: np.array([[_OFFSETS[name] // WORD_BYTES - 1] for name in names], dtype=np.int64)
-    for names in (("private",), _PLACE, _FETCHED)
+    for names in (("private",), _OFFSET_FIELDS, _FETCHED)
 }
 """For groups of fields, their indices in `_memory` for a struct at address 0, shape (number of fields, 1)."""
 
@@ -151,9 +151,9 @@ def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:
     return found
 
 
-def read_places(messages: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def read_offsets(messages: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return partitions and offsets of the `rd_kafka_message_t` structs at these addresses, each of shape (n,)."""
-    partitions, offsets = _words_of(messages.astype(np.int64), *_PLACE)
+    partitions, offsets = _words_of(messages.astype(np.int64), *_OFFSET_FIELDS)
     # The partition has 32 bits, and the rest of its word is padding.
     return partitions.astype(np.int32), offsets
 

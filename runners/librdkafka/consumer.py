@@ -94,13 +94,13 @@ class ConsumerClient:
             raise BrokerLost(f"the cluster must return the metadata of topic {topic}, but did not: {why}")
         self._lib.rd_kafka_metadata_destroy(found)
 
-    def start(self, stretches: Sequence[OffsetRange]) -> None:
+    def start(self, ranges: Sequence[OffsetRange]) -> None:
         """Begin to fetch the given partitions, each at its first offset.
 
         Raises:
             GeneratorError: The client refuses a partition.
         """
-        for each in stretches:
+        for each in ranges:
             if self._lib.rd_kafka_consume_start_queue(self._rkt, each.partition, each.first, self._records):
                 error = capi.error_text(self._lib.rd_kafka_last_error())
                 raise GeneratorError(f"librdkafka must fetch partition {each.partition}, but refuses: {error}")

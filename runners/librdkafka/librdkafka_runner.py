@@ -27,7 +27,7 @@ from runners.load.producer_run import (
     LoadOutcome,
     Sending,
     check_records,
-    keeps_places,
+    keeps_offsets,
     measured_on,
     sent_bytes_in_errors,
 )
@@ -89,7 +89,7 @@ class LibrdkafkaRunner:
     ) -> LoadOutcome:
         """Send the records, and add the load to `loads` before it sends its first record."""
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
-        tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_places=keeps_places(config, workload))
+        tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_offsets=keeps_offsets(config, workload))
         with quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe(self.cluster.local_brokers)

@@ -148,7 +148,7 @@ class NativeClient(LoadClient):
             wanted = min(int(picks[-1]) + 1, _MAX_EVENT_RECORDS)
             got = lib.rd_kafka_event_message_array(event, self._found_at, wanted)
             picked = self._found[picks[picks < got]]
-            tally.sample(capi.read_private(picked), at_ns, capi.read_places(picked) if tally.keeps_places else None)
+            tally.sample(capi.read_private(picked), at_ns, capi.read_offsets(picked) if tally.keeps_offsets else None)
 
     def _on_complaint(self, complaint: Complaint) -> None:
         if complaint.fatal:

@@ -87,11 +87,11 @@ class PythonClient(LoadClient):
         if error is not None:
             self._tally.fail(error.name())
         elif len(self._tally.delivered(1)):
-            at_ns, places = time.monotonic_ns(), None
-            if self._tally.keeps_places:
+            at_ns, offsets = time.monotonic_ns(), None
+            if self._tally.keeps_offsets:
                 partition, offset = message.partition(), message.offset()
-                places = np.array([partition], dtype=np.int32), np.array([offset], dtype=np.int64)
-            self._tally.sample(np.array([intended_ns], dtype=np.int64), at_ns, places)
+                offsets = np.array([partition], dtype=np.int32), np.array([offset], dtype=np.int64)
+            self._tally.sample(np.array([intended_ns], dtype=np.int64), at_ns, offsets)
 
     def _on_statistics(self, text: str) -> None:
         self._tally.statistics.append((time.monotonic_ns(), text))

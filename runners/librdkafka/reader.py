@@ -22,13 +22,13 @@ class LibrdkafkaReader(Reader):
     Attributes:
         cluster: The cluster to read from.
         topic: Name of the topic.
-        stretches: The offsets to read in each partition.
+        ranges: The offsets to read in each partition.
         reading: The settings of the load: when it starts and ends, and the consumer properties.
     """
 
     cluster: RunningCluster
     topic: str
-    stretches: tuple[OffsetRange, ...]
+    ranges: tuple[OffsetRange, ...]
     reading: Reading
 
     @override
@@ -36,5 +36,5 @@ class LibrdkafkaReader(Reader):
         cluster, reading = self.cluster, self.reading
         version = f"librdkafka {capi.version()}"
         with quiet_interpreter():
-            source = LibrdkafkaSource({**cluster.connection, **reading.properties}, self.topic, self.stretches, reading)
-            return consume(source, version, cluster, self.topic, self.stretches, reading, ready, watch)
+            source = LibrdkafkaSource({**cluster.connection, **reading.properties}, self.topic, self.ranges, reading)
+            return consume(source, version, cluster, self.topic, self.ranges, reading, ready, watch)

@@ -23,27 +23,27 @@ class LibrdkafkaSource(RecordSource):
     """Takes the records from a librdkafka consumer, in a thread of this process."""
 
     def __init__(
-        self, properties: Mapping[str, str], topic: str, stretches: Sequence[OffsetRange], reading: Reading
+        self, properties: Mapping[str, str], topic: str, ranges: Sequence[OffsetRange], reading: Reading
     ) -> None:
         """Open a client, and wait until it knows the brokers of the topic.
 
         Args:
             properties: librdkafka properties of the connection and of the consumer.
             topic: Topic to read.
-            stretches: The offsets to read in each partition.
+            ranges: The offsets to read in each partition.
             reading: The settings of the load: when it starts and ends, and the consumer properties.
 
         Raises:
             GeneratorError: librdkafka refuses the properties.
             BrokerLost: No broker answers.
         """
-        self._client = ConsumerClient(properties, topic, len(stretches))
-        self._counter = ReadCounter(stretches, keep_arrivals=reading.keep_arrivals)
+        self._client = ConsumerClient(properties, topic, len(ranges))
+        self._counter = ReadCounter(ranges, keep_arrivals=reading.keep_arrivals)
         self._taker = Taker(
             self._client,
             self._counter,
             SystemClock(),
-            stretches,
+            ranges,
             WindowSchedule.lasting(reading.warmup_s, reading.measured_s),
             REST_NS if reading.start is Start.BEGINNING else 0,
         )

@@ -30,7 +30,7 @@ class Taker:
         client: The consumer from which the records are taken.
         counter: Counts the records.
         clock: The benchmark's clock.
-        stretches: The offsets to read in each partition.
+        ranges: The offsets to read in each partition.
         schedule: The windows of the warm-up and of the measured phase.
         rest_ns: How long to wait for more records when there are none to take; 0 takes each record as soon as it comes.
         start_ns: Start of the load. The times in `schedule` are relative to this moment.
@@ -41,7 +41,7 @@ class Taker:
     client: ConsumerClient
     counter: ReadCounter
     clock: Clock
-    stretches: Sequence[OffsetRange]
+    ranges: Sequence[OffsetRange]
     schedule: WindowSchedule
     rest_ns: int = 0
     start_ns: int = 0
@@ -53,7 +53,7 @@ class Taker:
         """Let the client fetch from the start of the load on, and take the records."""
         try:
             self.clock.sleep_until(self.start_ns)
-            self.client.start(self.stretches)
+            self.client.start(self.ranges)
             for end_ns in self.schedule.ends_ns:
                 ended = self._take_until(self.start_ns + end_ns)
                 self.snapshots.put(self._snapshot(ended=ended))

@@ -15,7 +15,7 @@ from runners.clock import NS_PER_US
 from runners.measurements.end_to_end import SampledDeliveries
 from runners.measurements.histogram import Histogram, Recorder
 
-Places = tuple[NDArray[np.int32], NDArray[np.int64]]
+Offsets = tuple[NDArray[np.int32], NDArray[np.int64]]
 """The partitions and the offsets of records, each of shape (n,)."""
 _GAPS = 4096
 _NONE: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -85,7 +85,7 @@ class Tally:
         statistics: The client's statistics reports that nobody has read yet, each with the time of its arrival.
         errors: The newest error messages of the client, each with the number of deliveries acknowledged before it.
         fatal: The error after which the client can't send any more; None if there was none.
-        keeps_places: Whether the partition and the offset of each sampled record are kept.
+        keeps_offsets: Whether the partition and the offset of each sampled record are kept.
     """
 
     seed: int = 0
@@ -97,14 +97,14 @@ class Tally:
     statistics: deque[tuple[int, str]] = field(default_factory=deque)
     errors: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_ERRORS_KEPT))
     fatal: str | None = None
-    keeps_places: bool = False
+    keeps_offsets: bool = False
 
     def __post_init__(self) -> None:
         """Prepare the random sampling of deliveries, with no latency recorded yet."""
         self._rng = np.random.default_rng(self.seed)
         self._total = Recorder()
         self._samples: list[tuple[NDArray[np.int64], int]] = []
-        self._placed: list[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], int]] = []
+        self._kept: list[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], int]] = []
         self.resample(self.sample_ratio)
 
     def resample(self, ratio: float) -> None:
@@ -144,18 +144,18 @@ class Tally:
         self,
         intended_ns: NDArray[np.int64],
         served_ns: int,
-        places: Places | None = None,
+        offsets: Offsets | None = None,
     ) -> None:
         """Record the latencies of sampled deliveries that arrived at the same moment.
 
         Args:
             intended_ns: Intended send times of the delivered records, shape (n,).
             served_ns: The time at which the deliveries arrived.
-            places: Partitions and offsets of the records, each of shape (n,); None if they are not kept.
+            offsets: Partitions and offsets of the records, each of shape (n,); None if they are not kept.
         """
         self._samples.append((intended_ns, served_ns))
-        if places is not None:
-            self._placed.append((*places, intended_ns, served_ns))
+        if offsets is not None:
+            self._kept.append((*offsets, intended_ns, served_ns))
 
     def fail(self, error: str, count: int = 1) -> None:
         """Count records that the client gave up because of `error`, which is librdkafka's name for the error."""
@@ -190,19 +190,19 @@ class Tally:
         return self._total.histogram()
 
     def deliveries(self, start_ns: int, end_ns: int) -> SampledDeliveries | None:
-        """Return the sampled records that were meant to leave in the measured phase; None if places are not kept.
+        """Return the sampled records that were meant to leave in the measured phase; None if offsets are not kept.
 
         Args:
             start_ns: Start of the measured phase.
             end_ns: End of the measured phase, which may have been stopped early.
         """
-        if not self.keeps_places:
+        if not self.keeps_offsets:
             return None
         return SampledDeliveries(
-            np.concatenate([np.empty(0, dtype=np.int32), *(partitions for partitions, _, _, _ in self._placed)]),
-            np.concatenate([_NONE, *(offsets for _, offsets, _, _ in self._placed)]),
-            np.concatenate([_NONE, *(intended for _, _, intended, _ in self._placed)]),
-            np.concatenate([_NONE, *(np.full(len(each), served) for _, _, each, served in self._placed)]),
+            np.concatenate([np.empty(0, dtype=np.int32), *(partitions for partitions, _, _, _ in self._kept)]),
+            np.concatenate([_NONE, *(offsets for _, offsets, _, _ in self._kept)]),
+            np.concatenate([_NONE, *(intended for _, _, intended, _ in self._kept)]),
+            np.concatenate([_NONE, *(np.full(len(each), served) for _, _, each, served in self._kept)]),
             start_ns,
             end_ns,
         ).within(start_ns, end_ns)

@@ -103,7 +103,7 @@ def check_records(topic: Topic, config: ProducerConfig, workload: Workload) -> N
     )
 
 
-def keeps_places(config: ProducerConfig, workload: Workload) -> bool:
+def keeps_offsets(config: ProducerConfig, workload: Workload) -> bool:
     """Return whether a load keeps the offsets of its sampled records, by which consumers find them again."""
     return workload.consumers > 0 and config.acks != 0  # with acks=0 the broker returns no offsets
 

@@ -12,7 +12,7 @@ from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host.probe import free_disk_bytes
 from runners.host_processes.processes import runs
-from runners.load.pulse import Pulse
+from runners.load.pause_detector import PauseDetector
 from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from search_spaces.configs.producer_config import ProducerConfig
 
@@ -143,7 +143,7 @@ class Watchdog:
         min_free_disk_bytes: Free space that must remain on these disks.
         broker_alive: Function that returns whether any local broker still runs. It returns true if all brokers are
             remote.
-        pulse: Raises an error if this process stood still.
+        pause_detector: Raises an error if this process stood still.
         permanent: The errors that make a measurement impossible.
         silence: The error message if no delivery comes for too long, with the placeholders `silent_s` and `waiting`.
     """
@@ -154,7 +154,7 @@ class Watchdog:
     disks: tuple[Path, ...] = ()
     min_free_disk_bytes: int = 1 << 30
     broker_alive: Callable[[], bool] = field(default=lambda: True)
-    pulse: Pulse = field(default_factory=Pulse)
+    pause_detector: PauseDetector = field(default_factory=PauseDetector)
     permanent: Permanent = WRITING
     silence: str = "no deliveries came for {silent_s:.0f} s while {waiting:,} records waited; "
     _acknowledged: int = -1
@@ -172,7 +172,7 @@ class Watchdog:
         limits: Limits,
         config: ProducerConfig,
         clock: Clock,
-        pulse: Pulse | None = None,
+        pause_detector: PauseDetector | None = None,
     ) -> Self:
         """Return the watchdog of a run of this config on this cluster.
 
@@ -181,7 +181,7 @@ class Watchdog:
             limits: The limits of the run.
             config: The config to measure. A record may wait for its `linger.ms` before anything is delivered.
             clock: The benchmark's clock.
-            pulse: Raises an error if the load stood still. None: a `Pulse` of this process.
+            pause_detector: Raises an error if the load stood still. None: a `PauseDetector` of this process.
         """
         brokers = cluster.local_brokers
         return cls(
@@ -191,7 +191,7 @@ class Watchdog:
             disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
             min_free_disk_bytes=limits.min_free_disk_bytes,
             broker_alive=partial(any_runs, brokers),
-            pulse=pulse or Pulse(),
+            pause_detector=pause_detector or PauseDetector(),
         )
 
     def check(self, tally: DeliveryReport, waiting: int) -> None:
@@ -209,7 +209,7 @@ class Watchdog:
             DiskTooFull: A local broker's disk is nearly full.
             LoadPaused: This process stood still.
         """
-        self.pulse.check()  # first, because deliveries seem to be missing after a pause
+        self.pause_detector.check()  # first, because deliveries seem to be missing after a pause
         self._check_errors(tally)
         self._check_deliveries(tally, waiting)
         self._check_disk()

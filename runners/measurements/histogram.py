@@ -124,7 +124,7 @@ class Histogram:
         count = int(reached[-1])
         if not count:
             return [float("nan")] * len(ratios)
-        # HdrHistogram does the same: it wants at least one value, and rounds to the nearest count.
+        # As in HdrHistogram: at least one value, and rounded to the nearest count.
         wanted = [max(1, int(ratio * count + 0.5)) for ratio in ratios]
         found = zip(ratios, np.searchsorted(reached, wanted).tolist(), strict=True)
         return [_bucket_us(index, highest=ratio > 0) for ratio, index in found]

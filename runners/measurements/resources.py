@@ -32,7 +32,7 @@ class Resources:
 
     CPU ratios of a thread are shares of one core, and socket ratios are shares of the elapsed time. A thread's demand
     is the CPU that it used plus the CPU that it was ready to use while other threads had the cores. On a busy host,
-    only the demand tells whether a thread could have done more.
+    only the demand shows whether a thread could have done more.
 
     Attributes:
         sender_cpu_ratio: CPU that our sender thread used.

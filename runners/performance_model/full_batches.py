@@ -12,7 +12,7 @@ from typing import Final, Self
 import numpy as np
 
 from runners.performance_model.columns import Array, Columns
-from runners.performance_model.smoothing import least_of
+from runners.performance_model.smoothing import smooth_min
 from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES
 
 ESTIMATION_FACTOR: Final = 1.05
@@ -125,7 +125,7 @@ class FullBatches:
             rate: The rate of one producer, in records per second.
             request_s: Time between the moments at which the client's thread can send a request.
         """
-        taken = least_of(rate * request_s / 2.0, full)
+        taken = smooth_min(rate * request_s / 2.0, full)
         by_size = 1.0 / (1.0 + np.minimum(_RARELY, full / waited) ** _BY_SIZE_POWER)
         return full * (1.0 - self.takes_along * by_size * _TAKEN_RATIO * (1.0 - taken / full))
 

@@ -16,7 +16,7 @@ from runners.performance_model.columns import Array, Columns
 from runners.performance_model.constants import CODECS, ClusterConstants, Codec
 from runners.performance_model.full_batches import FullBatches
 from runners.performance_model.settings import Settings
-from runners.performance_model.smoothing import least_of, most_of
+from runners.performance_model.smoothing import smooth_max, smooth_min
 from runners.workload import Workload
 from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_overhead_bytes
 
@@ -251,7 +251,7 @@ class Stages:
 
         The rate is that of one producer, in records per second.
         """
-        busy = least_of(rate * (self.client_s + self.client_cached_s), _MOST_WAITING)
+        busy = smooth_min(rate * (self.client_s + self.client_cached_s), _MOST_WAITING)
         return self.cluster.wake_s / (1.0 - busy)
 
     def full_records_at(self, rate: Array) -> Array:
@@ -268,8 +268,8 @@ class Stages:
             rate: The rate of one producer, in records per second.
             gather_s: What `gather_s` returns for this rate.
         """
-        open_s = least_of(gather_s, self.full_records / rate)
-        undivided_s = least_of(open_s, self.settings.sticky_s)
+        open_s = smooth_min(gather_s, self.full_records / rate)
+        undivided_s = smooth_min(open_s, self.settings.sticky_s)
         return open_s / (undivided_s + (open_s - undivided_s) / self.load.partitions)
 
     def opened_records(self, rate: Array, gather_s: Array, spread: Array, full: Array) -> Array:
@@ -284,7 +284,7 @@ class Stages:
         waited = rate * gather_s / spread
         by_size = self.full_batches.mean_records(full, waited, rate, self.request_wait_s(rate))
         by_size = by_size / (1.0 + self.left_ratio(rate))
-        return 1.0 + least_of(waited, np.maximum(1e-9, by_size - 1.0))
+        return 1.0 + smooth_min(waited, np.maximum(1e-9, by_size - 1.0))
 
     def left_ratio(self, rate: Array) -> Array:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.
@@ -322,7 +322,7 @@ class Stages:
         broker_s = self.broker_s + self.broker_byte_s * cache * large * wire + self.broker_request_s / batch_records
         batch_latency_s = self.fixed_latency_s + batch_records * (client_s + broker_s + wire * self.network_byte_s)
         shared_s = (self.sender_s + client_s + broker_s) / cluster.client_cores
-        busier_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
+        busier_s = smooth_max((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
         host_s = np.where(cluster.shared_host, shared_s, busier_s)
         responses_s = batch_latency_s / (batch_records * self.allowed_in_flight(batch_records))
         carried_s = wire * self.carried_byte_s

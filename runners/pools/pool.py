@@ -191,7 +191,7 @@ class WorkerReport:
 def prepare_producer(runner: Runner, config: ProducerConfig, workload: Workload) -> None:
     """Prepare the run of one producer of a job, if its runner can do that.
 
-    An error is left to the run, which meets it again and reports it.
+    An error is ignored here, because the run raises it again and reports it.
 
     Args:
         runner: The runner of the producer.

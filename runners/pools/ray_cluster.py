@@ -80,7 +80,7 @@ def facts_here(job_modules: Sequence[str]) -> dict[str, str]:
     """
     facts = {
         "host": socket.gethostname(),
-        "place": _place(),
+        "network": _network_id(),
         "Python": ".".join(platform.python_version_tuple()[:2]),
     }
     try:
@@ -104,7 +104,7 @@ def _our_version() -> str:
     return f"code {digest.hexdigest()[:12]}"
 
 
-def _place() -> str:
+def _network_id() -> str:
     """Return an id of this host's network: processes with the same id share their loopback addresses.
 
     On systems other than Linux, the id is the host's name.
@@ -151,7 +151,7 @@ def check_here(ours: Facts, theirs: Facts) -> None:
     Raises:
         RayUnfit: The node is another host.
     """
-    if theirs["place"] != ours["place"]:
+    if theirs["network"] != ours["network"]:
         raise RayUnfit(
             "only this host can reach a broker that the tuner starts, or an address such as localhost, but the Ray "
             f"cluster's node {theirs['host']} is another host than {ours['host']}; set target.bootstrap to an address "

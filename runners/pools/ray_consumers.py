@@ -13,8 +13,8 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reader import ReadWatch
 from runners.errors import ConsumersLost, GeneratorError, RunnerError
-from runners.pools.ray_crew import unpacked
-from runners.pools.ray_seats import reason
+from runners.pools.ray_reservations import reason
+from runners.pools.ray_worker_group import unpacked
 from runners.runner import WatchDecision
 
 _CLOCK_READINGS: Final = 50

@@ -29,9 +29,9 @@ from runners.pools.pool import Done, Job, Pool, RunningJob, WorkerReport, runner
 from runners.pools.producers import share
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_consumers import RayConsumerHost
-from runners.pools.ray_crew import RayCrew, unpacked
-from runners.pools.ray_seats import Seats, reason
+from runners.pools.ray_reservations import CoreReservations, reason
 from runners.pools.ray_session import hold, own_ray, running_ray
+from runners.pools.ray_worker_group import RayWorkerGroup, unpacked
 from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
 
@@ -88,18 +88,18 @@ class RayPool(Pool):
             session = own_ray(home, slots * self._producers) if cluster is None else running_ray(cluster, tell)
             self._ray = stack.enter_context(session)
             stack.callback(self._kill_workers)
-            seats = None
+            reservations = None
             if cluster is not None:
-                seats = Seats(self._ray, cluster, tell, job_modules)
+                reservations = CoreReservations(self._ray, cluster, tell, job_modules)
                 for placement, count in jobs:  # unsuitable nodes are reported before we take a target that others use
-                    seats.nodes(placement.zones_of_workers(count))
+                    reservations.nodes(placement.zones_of_workers(count))
                 if target is not None:
                     self._guard = hold(self._ray, target, on_wait)
             first, count = jobs[0] if jobs and not self._own else (ANYWHERE, self._producers)
             for _ in range(slots):
-                slot = _Slot(RayCrew(self._ray, seats, tell))
+                slot = _Slot(RayWorkerGroup(self._ray, reservations, tell))
                 self._slots.append(slot)
-                slot.crew.complete(first.zones_of_workers(count))
+                slot.group.ensure_started(first.zones_of_workers(count))
             self._stack = stack.pop_all()
 
     @override
@@ -152,14 +152,14 @@ class RayPool(Pool):
         count = len(running.job.runners)
         placement = running.job.placement
         # Ray on this host has room for the largest job, whose workers are kept.
-        slot.crew.complete(placement.zones_of_workers(self._producers if self._own else count))
+        slot.group.ensure_started(placement.zones_of_workers(self._producers if self._own else count))
         host: ConsumerHost = THIS_HOST
         if placement.consumer_zone is not None:
-            consumers = slot.crew.workers[count]
+            consumers = slot.group.workers[count]
             host = RayConsumerHost(consumers.actor, consumers.name, run)
 
         def stop() -> None:
-            for worker in slot.crew.workers[:count]:
+            for worker in slot.group.workers[:count]:
                 worker.actor.stop.options(concurrency_group="control").remote(run)
 
         running.begin(stop)
@@ -168,8 +168,8 @@ class RayPool(Pool):
             time.sleep(_SETTLE_S)  # until then, lost producers may send records that the new consumers must not read
         shares = [share(job.workload, count, number) for number in range(count)]
         if count > 1:
-            slot.crew.prepare(job.runners, job.config, shares)
-            slot.crew.set_clocks(count)
+            slot.group.prepare(job.runners, job.config, shares)
+            slot.group.set_clocks(count)
         wait_s = job.wait_s(_LEAD_S)
         begin_unix_s = time.time() + wait_s
         slot.silent_s = dict.fromkeys(range(count), 0.0)
@@ -180,7 +180,7 @@ class RayPool(Pool):
                 job.config,
                 shares[number],
             )
-            for number, worker in enumerate(slot.crew.workers[:count])
+            for number, worker in enumerate(slot.group.workers[:count])
         }
 
     def _report_if_hung(self, slot: "_Slot", number: int) -> WorkerReport | None:
@@ -190,8 +190,8 @@ class RayPool(Pool):
         if slot.silent_s[number] <= patience_s:
             return None
         if self._own:
-            _kill_tree(slot.crew.workers[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
-        name = slot.crew.lose(number)
+            _kill_tree(slot.group.workers[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
+        name = slot.group.lose(number)
         return WorkerReport(WorkerLost(f"the worker {name} sent nothing for {patience_s:.0f} s and was killed"))
 
     def _take(self, slot: "_Slot", number: int, message: Window | WorkerReport) -> Done | None:
@@ -199,7 +199,7 @@ class RayPool(Pool):
         if isinstance(message, WorkerReport):
             del slot.streams[number]
             if isinstance(message.outcome, ConsumersLost):
-                slot.crew.lose(len(slot.crew.workers) - 1)
+                slot.group.lose(len(slot.group.workers) - 1)
         running = slot.running
         assert running is not None
         running.take(number, message)
@@ -213,10 +213,10 @@ class RayPool(Pool):
 
     def _workers_of(self, slot: "_Slot", job: Job) -> Iterator[str]:
         """Yield the names of the workers that ran a job."""
-        for worker in slot.crew.workers[: len(job.runners)]:
+        for worker in slot.group.workers[: len(job.runners)]:
             yield worker.name
         if job.placement.consumer_zone is not None:
-            yield f"consumers {slot.crew.workers[len(job.runners)].name}"
+            yield f"consumers {slot.group.workers[len(job.runners)].name}"
 
     def _message(self, slot: "_Slot", number: int) -> Window | WorkerReport:
         errors = self._ray.exceptions
@@ -224,7 +224,7 @@ class RayPool(Pool):
             with signals_unwrapped():
                 packed = self._ray.get(next(slot.streams[number]))
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
-            name = slot.crew.lose(number)
+            name = slot.group.lose(number)
             return WorkerReport(
                 WorkerLost(f"the worker {name} ended before its job was done; Ray says: {reason(error)}")
             )
@@ -233,7 +233,7 @@ class RayPool(Pool):
         message: Window | WorkerReport = unpacked(packed)
         if not isinstance(message, WorkerReport) or message.began_unix_s is None:
             return message
-        return replace(message, began_unix_s=message.began_unix_s - slot.crew.workers[number].clock.ahead_s)
+        return replace(message, began_unix_s=message.began_unix_s - slot.group.workers[number].clock.ahead_s)
 
     def _kill_workers(self) -> None:
         """Kill the workers and the processes that they started.
@@ -241,7 +241,7 @@ class RayPool(Pool):
         On other hosts, Ray kills those processes itself after the worker's death.
         """
         for slot in self._slots:
-            for worker in slot.crew.dismiss():
+            for worker in slot.group.dismiss():
                 if self._own:
                     _kill_tree(worker.pid)
         self._slots = []
@@ -252,13 +252,13 @@ class _Slot:
     """The workers for one job at a time, and the job that they run.
 
     Attributes:
-        crew: The Ray workers of this slot.
+        group: The Ray workers of this slot.
         streams: Streams of messages from the running producers, by the producer's number.
         silent_s: For how many seconds each producer has sent no message, by the producer's number.
         running: The running job; None if the workers are free.
     """
 
-    crew: RayCrew
+    group: RayWorkerGroup
     streams: dict[int, Any] = field(default_factory=dict)
     silent_s: dict[int, float] = field(default_factory=dict)
     running: RunningJob | None = None

@@ -121,7 +121,8 @@ def read_producer_file(
 def client_shown_by(entries: Mapping[str, str]) -> FileClient | None:
     """Return the client that a file is for; None if no property shows it.
 
-    Only Java has serializers. A property of consumers shows nothing, because such files are shared with consumers.
+    Only Java has serializers. A consumer property does not show the client, because producers may share the file with
+    consumers.
     """
     if any(name in entries for name in _SERIALIZERS):
         return FileClient.JAVA

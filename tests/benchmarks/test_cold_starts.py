@@ -61,7 +61,7 @@ def test_no_start_may_miss_the_other_goals(size: int, changed: dict[str, object]
     assert [goal.what.startswith(missed) for goal in goals([GOOD] * 9 + [bad]) if not goal.met] == [True]
 
 
-def test_one_start_of_ten_may_begin_with_another_baseline() -> None:
+def test_one_start_of_ten_may_begin_with_a_cold_baseline() -> None:
     cold = (replace(GOOD[0], first_mb_per_s=120.0), GOOD[1])
     assert all(goal.met for goal in goals([GOOD] * 9 + [cold]))
     assert not all(goal.met for goal in goals([GOOD] * 8 + [cold] * 2))

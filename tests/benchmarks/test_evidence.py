@@ -65,7 +65,7 @@ def test_a_result_replaces_the_one_before_and_nothing_else() -> None:
     assert with_result(once, "a", "| new |\n") == once
 
 
-def test_a_command_without_a_place_is_refused_before_it_measures() -> None:
+def test_a_command_without_a_place_on_a_page_is_refused_before_it_measures() -> None:
     command = [sys.executable, "-m", "benchmarks.paced", "--runs", "77", "--write"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.returncode == 1

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from benchmarks.searches.course import Course
+from benchmarks.searches.search_runs import StoredSearch
 from benchmarks.searches.tables import load, one_table, save, tables
 
 
-def searched(sampler: str, seed: int, reached_after: int) -> Course:
+def searched(sampler: str, seed: int, reached_after: int) -> StoredSearch:
     """Return a search of 15 trials that had half of the area at first, and nearly all after this many trials."""
     covered = [0.5 if trial < reached_after else 0.96 for trial in range(1, 16)]
-    return Course("embedded:1000", sampler, seed, 1_260, 0.83, covered, 0.2)
+    return StoredSearch("embedded:1000", sampler, seed, 1_260, 0.83, covered, 0.2)
 
 
 COURSES = [searched("bayesian", seed, after) for seed, after in enumerate((3, 5, 9))]

@@ -13,8 +13,8 @@ from tests.helpers.waiting import eventually
 
 
 @dataclass(slots=True)
-class MortalBroker:
-    """A broker that can be killed, as by a power cut, and started again at the same address without its data.
+class RestartableBroker:
+    """A broker that tests can kill, as a power cut would, and start again at the same address without its data.
 
     Attributes:
         port: The port that the broker listens at.

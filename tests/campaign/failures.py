@@ -23,7 +23,7 @@ import psutil
 from runners.clusters.cluster import RunningCluster
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
-from tests.campaign.brokers import MortalBroker, our_topics
+from tests.campaign.brokers import RestartableBroker, our_topics
 from tests.campaign.invariants import RUN_VARIABLE, Invariants, left_by, processes_of
 from tests.campaign.shared_child import SharedDriver
 from tests.campaign.stepped_clock import SteppedClock
@@ -45,7 +45,7 @@ PAUSE_S: Final = 6.0
 BROKER_PAUSE_S: Final = 18.0
 """Longer than the load waits for deliveries."""
 PATIENCE_S: Final = 300.0
-"""No part takes so long to come back, even on a busy machine."""
+"""Longer than any part takes to come back, even on a busy machine."""
 HOUR_S: Final = 3600
 MB_PER_S: Final = 30.0
 TRIAL_BYTES: Final = 80_000_000
@@ -123,7 +123,7 @@ class RealStudies:
         self._url = postgres.url(quote(self._database), port=through.port)
         self._postgres_proxy = through
         self._broker_proxy = stack.enter_context(CuttingProxy(0, MB_PER_S))
-        self._broker = MortalBroker(proxy_port=self._broker_proxy.port)
+        self._broker = RestartableBroker(proxy_port=self._broker_proxy.port)
         self._broker_proxy.to_port = self._broker.port
         stack.callback(self._broker.stop)
         self._broker.start()

@@ -12,7 +12,7 @@ import psutil
 from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
 
 RUN_VARIABLE: Final = "KAFKA_TUNER_CAMPAIGN_RUN"
-"""An environment variable by which a campaign knows the processes that its drivers have started."""
+"""An environment variable by which a campaign recognises the processes that its drivers have started."""
 STANDSTILL_S: Final = 3.0
 """A measurement in which nothing is delivered for so long spans a pause. No config makes a broker that silent."""
 _WINDOW_S: Final = 1.0

@@ -1,8 +1,8 @@
-"""What is told about topics of both clients, written with known configs: linger, batch fill, codec, idempotence.
+"""Reports about topics that both clients wrote with known configs: linger, batch fill, codec, idempotence.
 
 The answers do not depend on how fast the machine is. A wait of 200 ms or more is long against the delays of a busy
-machine, and shorter ones must only be within the limits that are told. Batches that must be full have two seconds for
-what takes milliseconds.
+machine, and shorter waits must only be within the reported limits. Batches that must be full have two seconds for what
+takes milliseconds.
 """
 
 import math
@@ -44,7 +44,7 @@ MIX: Final = RecordSizes.parse("200:50,1000:50")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A config, the load that it is used with, and what must be told about it."""
+    """A config, the load that it is used with, and what must be reported about it."""
 
     config: dict[str, str | int | bool]
     rate_records_per_s: float
@@ -148,7 +148,7 @@ def check_fill(found: Inspection, known: Case, said: str) -> None:
 def check_linger(found: Inspection, known: Case, said: str) -> None:
     ending = found.ending
     at_most = math.inf if ending.linger_at_most_ms is None else ending.linger_at_most_ms
-    # A client that gets no CPU time sends late, so that a wait is as long as it seems, and not as it was asked for.
+    # A client that gets no CPU time sends late, so a wait may be longer than the configured one.
     assert ending.linger_at_least_ms <= max(known.linger_ms + _LATE_MS, _LATE * known.linger_ms), said
     assert known.linger_ms <= at_most, said
     if known.linger_ms >= LONG_MS and known.full_bytes is None:

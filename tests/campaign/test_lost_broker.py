@@ -10,7 +10,7 @@ import pytest
 
 from runners.errors import TargetError
 from runners.measurements.measurement import Window, WindowKind
-from tests.campaign.brokers import MortalBroker
+from tests.campaign.brokers import RestartableBroker
 from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
 from tests.helpers.waiting import PATIENCE_S, eventually
 from tuner.course.studies.reporter import Standing
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture(scope="module")
-def mortal() -> Iterator[MortalBroker]:
-    broker = MortalBroker()
+def mortal() -> Iterator[RestartableBroker]:
+    broker = RestartableBroker()
     try:
         broker.start()
         yield broker
@@ -42,7 +42,7 @@ class Killing(Told):
         number: Number of the trial during which the broker was killed.
     """
 
-    broker: MortalBroker = field(default_factory=MortalBroker)
+    broker: RestartableBroker = field(default_factory=RestartableBroker)
     waiting: threading.Event = field(default_factory=threading.Event)
     number: int | None = None
 
@@ -59,7 +59,7 @@ class Killing(Told):
 
 
 @pytest.mark.long
-def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: Path, mortal: MortalBroker) -> None:
+def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: Path, mortal: RestartableBroker) -> None:
     show = Killing(broker=mortal)
     spec = real_study(mortal.bootstrap, trials=3)
     with ThreadPoolExecutor(1) as driver:
@@ -77,7 +77,7 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
 
 
 @pytest.mark.long
-def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path, mortal: MortalBroker) -> None:
+def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path, mortal: RestartableBroker) -> None:
     show = Killing(broker=mortal)
     spec = real_study(mortal.bootstrap, trials=3, broker_wait_s=0.1)
     with ThreadPoolExecutor(1) as driver:

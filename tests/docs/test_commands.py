@@ -62,7 +62,7 @@ SHOWN = [line for document in DOCUMENTS for line in lines_of(document) if [*call
 
 
 @pytest.mark.parametrize("line", SHOWN, ids=str)
-def test_a_command_in_a_block_is_one_of_the_program(line: Line) -> None:
+def test_a_command_in_a_block_exists_in_the_program(line: Line) -> None:
     for words in calls(line.text):
         read(words, SERVICE if line.to_service else None)
 

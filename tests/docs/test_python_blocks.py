@@ -1,4 +1,4 @@
-"""Python that the documents show compiles, and names only what is there; what reads a finished study is run."""
+"""Python that the documents show compiles, and uses only names that exist; what reads a finished study is run."""
 
 import ast
 import importlib

@@ -93,12 +93,12 @@ def stored(*offsets: tuple[int, int], name: str = "orders", recent: int | None =
 
 
 def sample_of(
-    *stretches: Sequence[RecordBatch], merged: MergedBatches | None = None, name: str = "orders"
+    *sequences: Sequence[RecordBatch], merged: MergedBatches | None = None, name: str = "orders"
 ) -> BatchSample:
     """Return a sample with a partition for each sequence of batches; the first partition has `merged`."""
     found = {
         number: BatchSequence(tuple(batches), (merged if merged and not number else None) or MergedBatches())
-        for number, batches in enumerate(stretches)
+        for number, batches in enumerate(sequences)
     }
-    ends = [(0, max(1, sum(each.records for each in batches))) for batches in stretches]
+    ends = [(0, max(1, sum(each.records for each in batches))) for batches in sequences]
     return BatchSample(stored(*ends, name=name), found, {})

@@ -96,7 +96,7 @@ class Steady:
 
 @dataclass(slots=True)
 class Told(SilentReporter):
-    """A `Reporter` that keeps the sentences and trials that it receives."""
+    """A `Reporter` that records the sentences and trials that it receives."""
 
     sentences: list[str] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""On a real broker, what can limit consumers is provoked, and the verdict names it.
+"""On a real broker, each limit of consumers is provoked, and the verdict names it.
 
 Only the verdict is asserted, because the speed depends on the machine.
 """

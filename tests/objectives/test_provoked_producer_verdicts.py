@@ -1,4 +1,4 @@
-"""On a real broker, each thing that can limit a trial is provoked, and the verdict names it.
+"""On a real broker, each limit of a trial is provoked, and the verdict names it.
 
 Only the verdict is asserted, because the speed depends on the machine. Each test leaves a wide margin to everything
 else that could limit the trial. Queues are small, so that they fill and drain soon.

@@ -76,33 +76,33 @@ def test_a_window_without_records_has_no_values() -> None:
 
 # Forecasts.
 
-COURSES = st.lists(st.floats(0.5, 2.0), min_size=WINDOWS, max_size=WINDOWS)
+PHASES = st.lists(st.floats(0.5, 2.0), min_size=WINDOWS, max_size=WINDOWS)
 
 
-def ended(course: Sequence[float], over_mean: float = 1.0) -> tuple[Sequence[float], float]:
-    return course, over_mean * exp(float(np.log(course).mean()))
+def ended(values: Sequence[float], over_mean: float = 1.0) -> tuple[Sequence[float], float]:
+    return values, over_mean * exp(float(np.log(values).mean()))
 
 
-@given(st.lists(COURSES, min_size=1, max_size=6), st.randoms(use_true_random=False))
-def test_the_order_of_trials_and_windows_does_not_matter(courses: list[list[float]], luck: object) -> None:
-    known = [ended(course) for course in courses]
+@given(st.lists(PHASES, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_the_order_of_trials_and_windows_does_not_matter(phases: list[list[float]], luck: object) -> None:
+    known = [ended(values) for values in phases]
     mixed = [*known]
     luck.shuffle(mixed)  # type: ignore[attr-defined]
     one, other = Forecast.of(known, WINDOWS), Forecast.of(mixed, WINDOWS)
     assert one.shift_log == pytest.approx(other.shift_log)
     assert one.sd_log == pytest.approx(other.sd_log)
-    seen = one.range(courses[0][:4])
-    again = one.range(courses[0][:4][::-1])
+    seen = one.range(phases[0][:4])
+    again = one.range(phases[0][:4][::-1])
     assert seen is not None
     assert again is not None
     assert (seen.low, seen.high) == pytest.approx((again.low, again.high))
 
 
-@given(st.lists(COURSES, max_size=5), COURSES)
-def test_the_unit_does_not_matter(courses: list[list[float]], course: list[float]) -> None:
-    plain = Forecast.of([ended(each) for each in courses], WINDOWS).range(course[:3])
-    scaled = Forecast.of([ended([1e3 * x for x in each]) for each in courses], WINDOWS)
-    ranged = scaled.range([1e3 * x for x in course[:3]])
+@given(st.lists(PHASES, max_size=5), PHASES)
+def test_the_unit_does_not_matter(phases: list[list[float]], values: list[float]) -> None:
+    plain = Forecast.of([ended(each) for each in phases], WINDOWS).range(values[:3])
+    scaled = Forecast.of([ended([1e3 * x for x in each]) for each in phases], WINDOWS)
+    ranged = scaled.range([1e3 * x for x in values[:3]])
     assert plain is not None
     assert ranged is not None
     assert (ranged.low, ranged.high) == pytest.approx((1e3 * plain.low, 1e3 * plain.high))
@@ -148,11 +148,11 @@ def test_the_interval_holds_the_value_as_often_as_it_promises() -> None:
     outside, tried = 0, 400
     for _ in range(tried):
         trials = np.exp(rng.normal(0, 0.3, 16)[:, None] + rng.normal(0, NOISE, (16, WINDOWS)))
-        known = [ended(course.tolist()) for course in trials[1:]]
-        course = trials[0].tolist()
-        seen = Forecast.of(known, WINDOWS).range(course[:MIN_WINDOWS])
+        known = [ended(values.tolist()) for values in trials[1:]]
+        values = trials[0].tolist()
+        seen = Forecast.of(known, WINDOWS).range(values[:MIN_WINDOWS])
         assert seen is not None
-        outside += not seen.low <= ended(course)[1] <= seen.high
+        outside += not seen.low <= ended(values)[1] <= seen.high
     assert outside / tried <= 0.05
 
 
@@ -216,7 +216,7 @@ def test_a_latency_worse_than_the_whole_front_ends_the_paced_phase() -> None:
     assert race().judge(sure(latency_p99_ms=19), last=False) is None
 
 
-def test_a_latency_matters_while_some_trials_can_make_up_for_it() -> None:
+def test_a_high_latency_ends_the_phase_only_if_few_trials_had_the_throughput_to_make_up_for_it() -> None:
     slow = [(150.0, 9.0)] * 18
     assert race(others=[*slow, (250.0, 9.0)]).judge(sure(latency_p99_ms=6), last=False) == Stop(
         "latency_p99_ms is at least 6, worse than trial 3 (mb_per_s 100, latency_p99_ms 2); "
@@ -316,14 +316,14 @@ def outcome_of(
 ) -> tuple[int | None, tuple[float, float]]:
     """Simulate a trial; return the window at which it was stopped (None if it was not), and its values at the end."""
     of_trial = np.exp(rng.normal(0, NOISE, 2))
-    courses = [
+    phases = [
         (value * luck * np.exp(rng.normal(0, NOISE, WINDOWS))).tolist()
         for value, luck in zip(truth, of_trial, strict=True)
     ]
-    capacity, p99 = (exp(float(np.log(course).mean())) for course in courses)
+    capacity, p99 = (exp(float(np.log(values).mean())) for values in phases)
     asked = race(rivals)
     for count in range(MIN_WINDOWS, WINDOWS):
-        seen = learnt["mb_per_s"].range(courses[0][:count])
+        seen = learnt["mb_per_s"].range(phases[0][:count])
         assert seen is not None
         if asked.judge({"mb_per_s": seen, **sure(latency_p99_ms=p99)}, last=True):
             return count, (capacity, p99)

@@ -65,7 +65,7 @@ def truth_held(rng: np.random.Generator, truth: float, level: float) -> tuple[bo
     return ratio.low <= truth <= ratio.high, (ratio.high - ratio.low) / ratio.value
 
 
-def test_the_level_holds_although_we_stop_when_it_is_narrow() -> None:
+def test_the_confidence_level_holds_although_rounds_stop_when_the_interval_is_narrow() -> None:
     rng = np.random.default_rng(3)
     found = [truth_held(rng, 1.2, 0.95) for _ in range(1000)]
     # 950 of 1,000, plus or minus four standard errors.

@@ -27,7 +27,7 @@ def seen(record_bytes: int, records_per_s: float, latency_ms: float, **changes: 
     ("record_bytes", "records_per_s", "latency_ms", "ratio"),
     [(100, 290_141, 0.582, 0.0006), (1_000, 125_221, 261.591, 1.0), (10_000, 10_665, 192.018, 1.0)],
 )
-def test_the_latency_of_a_full_buffer_is_told_from_another(
+def test_the_latency_of_a_full_buffer_is_distinguished_from_other_latencies(
     record_bytes: int, records_per_s: float, latency_ms: float, ratio: float
 ) -> None:
     """Source: De Vos Meaker (2020), table 14. The defaults, in records per second."""

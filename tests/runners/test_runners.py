@@ -94,7 +94,7 @@ class TestStartingAt(RunnerContract):
     def runner(self) -> Runner:
         return StartingAt(SimulatedRunner(), time.time() + 0.01, 0.01)
 
-    def test_a_wall_clock_that_was_set_back_does_not_delay_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_wall_clock_that_was_set_back_does_not_delay_the_start(self, monkeypatch: pytest.MonkeyPatch) -> None:
         slept: list[float] = []
         monkeypatch.setattr(time, "sleep", slept.append)
         StartingAt(SimulatedRunner(), time.time() + 3_600, 0.1).run(CONFIG, PACED)

@@ -579,7 +579,7 @@ def test_every_changed_default_is_the_default_of_its_version() -> None:
 
 @settings(deadline=None)
 @given(JAVA_FILES, st.sampled_from(["2.8.2", "3.6.2", "4.3.1"]), st.integers(1, 10**6), st.floats(0.001, 1e9))
-def test_a_java_file_without_errors_is_one_that_can_be_used(
+def test_a_java_file_without_errors_can_be_used(
     entries: dict[str, str], version: str, record_bytes: int, rate: float
 ) -> None:
     client = java(version)
@@ -595,7 +595,7 @@ def test_a_java_file_without_errors_is_one_that_can_be_used(
 
 @settings(deadline=None)
 @given(CONFIGS, st.integers(1, 10**6), st.floats(0.001, 1e9))
-def test_a_file_of_librdkafka_without_errors_and_warnings_is_one_that_can_be_used(
+def test_a_librdkafka_file_without_errors_and_warnings_can_be_used(
     entries: dict[str, str], record_bytes: int, rate: float
 ) -> None:
     report = lint(entries, librdkafka())

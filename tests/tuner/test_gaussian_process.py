@@ -53,7 +53,7 @@ def test_without_values_a_process_predicts_its_prior() -> None:
     assert (mean[0], sd[0]) == pytest.approx((3.0, math.sqrt(1.25)))
 
 
-def test_how_well_values_are_foreseen_is_what_each_is_worth_to_a_process_without_it() -> None:
+def test_the_leave_one_out_density_is_that_of_processes_fitted_without_each_value() -> None:
     points = np.array([[0.0], [0.2], [0.5], [0.9]])
     process = fitted(points, np.array([0.1, 0.4, -0.2, 0.3]), noise_sd=0.1)
     covariance, left_over = process.root @ process.root.T, process.root @ (process.root.T @ process.weights)

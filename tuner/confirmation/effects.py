@@ -104,10 +104,10 @@ def effects_of(
     gains: dict[int, dict[str, Ratio]] = {index: {} for index in range(len(planned))}
     product = {}
     for metric in dict.fromkeys(metrics):
-        things = _turns(seen, metric)
+        by_config = _values_by_round(seen, metric)
         noise = _scatter(again, metric) if again else None
-        ours = things.pop(config.fingerprint, {})
-        found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
+        ours = by_config.pop(config.fingerprint, {})
+        found = [by_config.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
         for index, theirs in enumerate(found):
             if gain := variant_ratio(ours, theirs, noise=noise):
                 gains[index][metric] = gain
@@ -127,7 +127,7 @@ def _scatter(rounds: Rounds, metric: str) -> Noise | None:
     return Noise.of([ratios], assumed_weight=0)
 
 
-def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
+def _values_by_round(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
     """Return the values of a metric by config and round, converted so that larger is better.
 
     Latencies of trials that could not hold the fixed rate are left out, because they can't be compared.

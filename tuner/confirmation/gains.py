@@ -276,7 +276,7 @@ def _confirmation(
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
     # The values of a metric are from the rounds that its gain is from. A latency without a gain leaves out the rounds
-    # that the latencies with a gain leave out, so that no p50 stands above its p95.
+    # that the latencies with a gain leave out, so that no p50 is higher than its p95.
     counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
     held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
     in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]

@@ -4,18 +4,18 @@ A measurement may change the next one: the broker still writes the last topic to
 If a candidate slows down the next measurement, and the baseline always follows a candidate, then the candidate looks
 better than it is. In a random order, a single candidate follows the baseline in three cases of four.
 
-So every config follows every config equally often, and itself as often as the others. The effect of a certain config on
-the next measurement is then in the mean of every config to the same extent, and cancels out in the ratios. A config
+So every config follows every config equally often, and itself as often as the others. The effect of any one config on
+the next measurement then contributes equally to the mean of every config, and cancels out in the ratios. A config
 follows itself where one round ends and the next one begins. With two configs the rounds are AB, BA, AB, BA and so on.
 Such an order is a first-order balanced design. Source: Williams, "Experimental designs balanced for the estimation of
 residual effects of treatments" (1949).
 
-The model of the gains has no term for the predecessor. With balanced pairs, the predecessor has the same part in the
-mean of every config, so a term would change no gain, and it would cost degrees of freedom. With few rounds, the term
-would also be nearly collinear with the configs. There is no pause and no wash-out before a measurement either. A
-wash-out load before each measurement would double the time of a confirmation, and thereby halve its rounds. In
-simulated studies, carry-over of 5 and 10 % led to no wrong claim (docs/evidence/trust.md). Only the warning uses a
-model with the predecessor (`tuner.confirmation.carry_over`).
+The model of the gains has no term for the predecessor. With balanced pairs, predecessors contribute equally to the mean
+of every config. So a term would change no gain, and it would cost degrees of freedom. With few rounds, the term would
+also be nearly collinear with the configs. There is no pause and no wash-out before a measurement either. A wash-out
+load before each measurement would double the time of a confirmation, and thereby halve its rounds. In simulated
+studies, carry-over of 5 and 10 % led to no wrong claim (docs/evidence/trust.md). Only the warning uses a model with the
+predecessor (`tuner.confirmation.carry_over`).
 """
 
 from collections import Counter

@@ -80,7 +80,7 @@ class ConfirmationPlan:
     left_out: tuple[int, ...] = ()
 
     @property
-    def begins_anew(self) -> bool:
+    def rounds_have_burn_in(self) -> bool:
         """Whether each round begins with a burn-in run of its first config, after a start of the brokers or a pause."""
         return self.new_broker or self.gap_s > 0
 
@@ -127,7 +127,7 @@ class ConfirmationPlan:
             trials: The trials of the record size so far.
             constraints: The study's constraints.
             confirmation_id: The identifier of the confirmation.
-            earlier: The plans of earlier confirmations of the record size. Each that has measured a round has used up
+            earlier: The plans of earlier confirmations of the record size. Each plan with a measured round has used up
                 its part of the error probability, whichever goals it was for.
         """
         trials = list(trials)

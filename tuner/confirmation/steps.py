@@ -76,7 +76,7 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
             return None
         done = measured_rounds(trials, plan.trials_of(kind, trials))
         last: str | None = done[number][0] if number in done else _last_measured(trials)
-        if kind is Kind.CONFIRM and plan.begins_anew:
+        if kind is Kind.CONFIRM and plan.rounds_have_burn_in:
             last = None
         earlier = [done[each] for each in sorted(done) if each < number]
         order = order_of_round(fingerprints, earlier, last, f"{seed} {kind} {number}")

@@ -55,7 +55,7 @@ class MeasuredPlan:
             for nominees in self.plan.nominees.values()
             for each in nominees
             if (means := self._means.get(each))
-            and broken(means, self._yardstick, self.plan.constraints, self.objectives)
+            and broken(means, self._reference, self.plan.constraints, self.objectives)
         )
 
     @property
@@ -82,7 +82,7 @@ class MeasuredPlan:
         if means is None:
             searched = [each for each in self.trials if each.kind is Kind.SEARCH and each.state is State.COMPLETE]
             means = means_of([each for each in searched if each.fingerprint == fingerprint])
-        return {goal: goal_rank(goal, means, self._yardstick, self.objectives, self.plan.allow_loss) for goal in Goal}
+        return {goal: goal_rank(goal, means, self._reference, self.objectives, self.plan.allow_loss) for goal in Goal}
 
     def rounds_of(self, fingerprint: str) -> Rounds:
         """Return the rounds in which both a config and the baseline have a measurement."""
@@ -98,7 +98,7 @@ class MeasuredPlan:
         return {fingerprint: means_of(trials) for fingerprint, trials in by_config.items()}
 
     @cached_property
-    def _yardstick(self) -> dict[str, float]:
+    def _reference(self) -> dict[str, float]:
         """The baseline's metrics that the nominees are compared with.
 
         They are the means over the baseline's repeats, because the cluster may have slowed down since the search.

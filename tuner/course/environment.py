@@ -126,7 +126,7 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
         }
         return {
             **(of_host if loads_here else {}),
-            "place of the loads": (facts.get(LOADS_RUN_ON),) * 2,
+            "location of the load generators": (facts.get(LOADS_RUN_ON),) * 2,
             "client": (facts.get(CLIENT_VERSION),) * 2,
             "broker's version": (facts.get(BROKER_VERSION),) * 2,
             **{f"cluster id of target {number}": (each, each) for number, each in enumerate(ids, 1)},

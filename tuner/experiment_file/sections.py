@@ -168,7 +168,7 @@ class LoadSection(RecordsSection):
     measured: Measured = _LOAD.measured_s
     """Duration of the load that is measured, in seconds or as a text such as 5m."""
     placement: Zones = Field(default_factory=list, validate_default=False)
-    """Zones of your Ray cluster for the producers, which take them in turn: one zone, or several as "a, b"."""
+    """Zones of your Ray cluster, assigned to the producers in turn: one zone, or several as "a, b"."""
     consumer_zone: Zone | None = None
     """Zone of your Ray cluster in which the consumers run. Default: beside the first producer."""
     broker_killed_after: Duration | None = None

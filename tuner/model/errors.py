@@ -16,7 +16,7 @@ StudyError
 ├── RequestRefused      what was asked for does not fit the study that it is about (exit 2)
 ├── NotAStudy           the name is that of an experiment                        (exit 2)
 ├── NothingToFit        nothing was measured that the performance model needs    (exit 1)
-├── NothingToTell       no measurement covers what a prediction is asked for     (exit 2)
+├── NotPredictable      no measurement covers what a prediction is asked for     (exit 2)
 └── TooManyFailures     several trials in a row gave no measurement              (exit 1)
 """
 
@@ -79,7 +79,7 @@ class NothingToFit(StudyError):
     """A study has no measurements to which the performance model can be fitted."""
 
 
-class NothingToTell(StudyError):
+class NotPredictable(StudyError):
     """The measurements of a study do not cover what a prediction is asked for; the message names each reason."""
 
 
@@ -145,7 +145,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     StudyChanged: ExitCode.USAGE,
     StorageMisnamed: ExitCode.USAGE,
     LimitTooLow: ExitCode.USAGE,
-    NothingToTell: ExitCode.USAGE,
+    NotPredictable: ExitCode.USAGE,
     RequestRefused: ExitCode.USAGE,
     NotAStudy: ExitCode.USAGE,
     NothingMeasured: ExitCode.FAILED,

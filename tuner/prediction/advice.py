@@ -63,14 +63,15 @@ class Advice:
     """Estimates for a topic.
 
     Attributes:
-        load: What one producer sends, as the estimates assume it.
+        load: What each producer is assumed to send.
         producers: How many such producers there are.
-        today: The estimate for the settings of today, as far as the batches show them.
+        today: The estimate for the current settings, as far as the batches show them.
         others: The estimates for other settings.
         measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
         uncovered: Why the measurements that calibrate the model do not cover these producers or some of these settings,
             in sentences. Empty if they cover them all, or without a calibration.
-        uncounted: Whether there are several producers whose number is unknown. The estimates then take them for one.
+        uncounted: Whether there are several producers whose number is unknown. The estimates then treat them as one
+            producer.
         crowded: Whether all producers together send more than the model's network or disk can carry. The estimates do
             not show this: they are computed for one producer, and the model has one broker.
     """
@@ -107,8 +108,8 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
         replication=replication,
         rate_records_per_s=rate,
     )
-    load = min((load, replace(load, key_bytes=1)), key=lambda each: _off(calibration, found, each))
-    now = _today(found, calibration, load)
+    load = min((load, replace(load, key_bytes=1)), key=lambda each: _mismatch(calibration, found, each))
+    now = _current_settings(found, calibration, load)
     wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
     wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
     estimates = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
@@ -163,8 +164,8 @@ def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Worklo
     return producers > 1 and perform(hosts, Settings.of(config, load, producers), total).falling_behind_ratio > 0
 
 
-def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:
-    """Return how much the model's batches differ from the merged ones, as a difference of logarithms of their records.
+def _mismatch(calibration: Calibration, found: Inspection, load: Workload) -> float:
+    """Return how much the model's batches differ from the merged ones: the absolute log ratio of their mean records.
 
     Merged batches are those that a longer linger.ms would give. Records with keys go to all partitions at once, so
     their batches are smaller. Nothing shows directly whether records have keys, so the caller takes the load that
@@ -177,8 +178,8 @@ def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:
     return abs(log(_batch_records(calibration, settings, load) / (merged.records / merged.after)))
 
 
-def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
-    """Return the settings of today as far as the batches show them, and otherwise the defaults of the Java client.
+def _current_settings(found: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
+    """Return the current settings as far as the batches show them, and otherwise the defaults of the Java client.
 
     If only a lowest and a highest linger.ms are known, it is the value between them for which the model's batches are
     most like those that were found.

@@ -13,9 +13,9 @@ WIRE: Final = "wire_bytes_per_value_byte"
 BATCHES: Final = "batch_records"
 """Records in a batch, at full speed and at a fixed rate. Experiments measure this metric, and studies do not."""
 FULL_SPEED_METRICS: Final = ("records_per_s", WIRE)
-"""What is measured at full speed, of the metrics in `FITTED`."""
+"""The metrics of `FITTED` that are measured at full speed."""
 LATENCIES: Final = ("latency_p50_ms", "latency_p99_ms")
-"""What is measured at a fixed rate, of the metrics in `FITTED`."""
+"""The metrics of `FITTED` that are measured at a fixed rate."""
 CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
 """The CPU time of the client and of the brokers, at full speed.
 
@@ -25,7 +25,7 @@ the model's value is multiplied by a factor.
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
 """What consumers measure at a fixed rate.
 
-The model has no consumers. It takes the producer's or the broker's value and multiplies it by a factor.
+The model has no consumers, so it multiplies the producer's or the broker's value by a factor.
 """
 FACTORED: Final = (*CPU, *CONSUMERS)
 FACTORED_SD_LOG: Final = 0.2

@@ -24,9 +24,9 @@ class Source:
         name: Name of the study or experiment.
         observations: What it has measured.
         start: The constants that the fit begins with.
-        config: The config with which a what-if begins. Of a study, it is the recommended config, or else the baseline.
-            Of an experiment, it is the control, or else the first row that the model describes.
-        named: What this config is called: `recommended`, `baseline`, or the name of its row.
+        config: The config with which a what-if begins. For a study, it is the recommended config, or else the baseline.
+            For an experiment, it is the control, or else the first row that the model describes.
+        named: The name of this config: `recommended`, `baseline`, or the name of its row.
         workload: The load of that config, at the rate at which latencies were measured if there is one.
         producers: Number of producers that shared the load.
         simulated: Whether nothing was measured on Kafka.

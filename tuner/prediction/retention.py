@@ -16,10 +16,10 @@ TYPED: Final = ("retention_days", "disk_gb", BROKERS)
 """The fields of a form: the topic's `retention.ms` in days, the size of each broker's disk, the number of brokers."""
 _MOST_TYPED: Final = 1e9
 _SEGMENT_BYTES: Final = 1 << 30
-"""`segment.bytes`, by default. Kafka deletes whole segments, and never the one that it writes."""
+"""`segment.bytes`, by default. Kafka deletes whole segments, but never the active one."""
 _LATE_DAYS: Final = 360.0 / SECONDS_PER_DAY
-"""How late records are deleted: Kafka looks every 5 min (`log.retention.check.interval.ms`), and then waits for 1 min
-(`file.delete.delay.ms`), by default.
+"""How late records are deleted: by default, Kafka checks retention every 5 min (`log.retention.check.interval.ms`), and
+deletes the files 1 min later (`file.delete.delay.ms`).
 """
 _SEGMENT_DAYS: Final = 7.0
 """`segment.ms`, by default: after this time, a new segment is begun."""

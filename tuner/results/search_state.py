@@ -68,8 +68,8 @@ class SearchState:
     def without_drift(self, trial: Trial) -> Trial:
         """Return the trial with its objectives corrected for the baseline's drift, for the sampler.
 
-        The result has the values at the time of the first baseline trial. It can't have the values of now, because the
-        sampler does not accept new values of earlier trials. Only earlier baseline trials count, so that a resumed
+        The result has the values at the time of the first baseline trial, and not those at the present time, because
+        the sampler does not accept new values of earlier trials. Only earlier baseline trials count, so that a resumed
         study gives the sampler the same values as before.
         """
         drifts = self._drifts_before(trial.number)

@@ -254,7 +254,7 @@ class SearchSection(Section):
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
     """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Most baseline runs in one burn-in, which ends when they show no trend. 0 means one run, like 1.
+    """Limit on the baseline runs in one burn-in, which ends earlier if they show no trend. 0 means one run, like 1.
 
     There is one more run if latencies are objectives, and a second burn-in if the fixed rate changes.
     """
@@ -358,7 +358,7 @@ class ExecutorSection(Section):
     ray_wait: Duration = DEFAULT_WAIT_S
     """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
     placement: Zones = Field(default_factory=list, validate_default=False)
-    """Zones for the producers, which take them in turn. A node is in zone NAME if it has Ray's resource zone:NAME."""
+    """Zones, assigned to the producers in turn. A node is in zone NAME if it has Ray's resource zone:NAME."""
     consumer_zone: Zone | None = None
     """Zone in which the consumers run, on a node of their own if there is one. Default: beside the first producer."""
 

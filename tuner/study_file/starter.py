@@ -90,7 +90,7 @@ search:
   seed: 0
   startup_trials: 10            # trials before the method uses a model (bayesian: at most 3)
   baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster
-  burn_in_max: 4                # most baseline runs in one burn-in, which ends when they show no trend
+  burn_in_max: 4                # limit on the baseline runs in one burn-in, which ends earlier if they show no trend
   grid_steps: 3                 # values per knob of a grid
   repeats: 1                    # measurements of each config of a grid
   transfer: true                # begin with the best configs of the previous record sizes

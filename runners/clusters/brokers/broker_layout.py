@@ -107,7 +107,7 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
 
 
 def _behind_proxy(node: Node) -> dict[str, str]:
-    """Return the properties that make clients use the proxy, and the other brokers a listener of their own."""
+    """Return the properties that send clients to the proxy, and the other brokers to a separate listener."""
     if node.proxy_port is None or node.inter_broker_port is None:
         return {}
     inter_broker = f"INTERBROKER://{node.host}:{node.inter_broker_port}"

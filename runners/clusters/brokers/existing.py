@@ -59,7 +59,7 @@ _CAUSES = (
     _Cause(
         r"not valid in current SASL state",
         TargetRefused,
-        "the listener may take no logins: check the port and security.protocol",
+        "the listener may not accept logins: check the port and security.protocol",
     ),
     _Cause(
         r"authentication (failed|error|failure)|SASL .*(error|failed)|saslauthenticat",

@@ -101,7 +101,8 @@ class StoredTopics:
     def one(self, name: str, since_ms: int | None = None) -> StoredTopic:
         """Return the partitions and offsets of a topic that we want to read.
 
-        If a partition has no leader, this waits for one, because the topic may be new or may have just lost a broker.
+        If a partition has no leader, this waits until it has one, because the topic may be new or may have just lost a
+        broker.
 
         Args:
             name: Name of the topic.

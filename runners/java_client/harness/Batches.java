@@ -13,7 +13,7 @@ import org.apache.kafka.clients.producer.internals.ProduceRequestResult;
  * Finds out when the client began the batch that holds a record.
  *
  * <p>The client measures the queue time of a batch, which begins with its first record. The other records come later.
- * No public method returns how much later, so this class reads private fields: a record's place in its batch, its
+ * No public method returns how much later, so this class reads private fields: a record's index in its batch, its
  * timestamp, and the partition of the batch. The tests read them in the oldest and the newest release that we support.
  */
 final class Batches {
@@ -77,7 +77,7 @@ final class Batches {
             try {
                 var field = FutureRecordMetadata.class.getDeclaredField(name);
                 field.setAccessible(true);
-                // Before 3.0 the place was a long.
+                // Before 3.0 the index in the batch was a long.
                 return MethodHandles.explicitCastArguments(
                         MethodHandles.lookup().unreflectGetter(field),
                         MethodType.methodType(type, FutureRecordMetadata.class));

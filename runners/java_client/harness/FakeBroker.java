@@ -22,7 +22,7 @@ final class FakeBroker implements AutoCloseable {
     private static final short API_VERSIONS = 18;
     private static final short INIT_PRODUCER_ID = 22;
 
-    /** Key, and the only version, of each request besides the one for these versions. */
+    /** The API key and the only supported version of each request, except the request for the supported versions. */
     private static final short[][] SPOKEN = {{PRODUCE, 7}, {METADATA, 5}, {INIT_PRODUCER_ID, 1}};
 
     private static final short FIRST_FLEXIBLE = 3;

@@ -112,7 +112,7 @@ final class Load extends Thread {
         }
         Plan plan = asked.startingAt(System.nanoTime() + LEAD_NS);
         Tally before = tally;
-        tally = new Tally(millis, plan.measuredFromNs(), plan.endNs(), plan.keepPlaces());
+        tally = new Tally(millis, plan.measuredFromNs(), plan.endNs(), plan.keepOffsets());
         tally.continueFrom(before);
         sender = new Sender(producer, pool, records, tally, batches, plan, primed);
         sender.start();

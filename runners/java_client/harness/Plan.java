@@ -16,7 +16,7 @@ record Plan(
         long maxBytes,
         double sampleRatio,
         long seed,
-        boolean keepPlaces,
+        boolean keepOffsets,
         long[] endsNs,
         int warmWindows,
         long measuredFromNs,
@@ -33,7 +33,7 @@ record Plan(
                 command.path("max_bytes").asLong(Long.MAX_VALUE),
                 command.get("sample_ratio").doubleValue(),
                 command.get("seed").longValue(),
-                command.get("keep_places").booleanValue(),
+                command.get("keep_offsets").booleanValue(),
                 endsNs,
                 command.get("warm_windows").intValue(),
                 command.get("measured_from_ns").longValue(),
@@ -67,7 +67,7 @@ record Plan(
             ends[i] += ns - startNs;
         }
         long shift = ns - startNs;
-        return new Plan(properties, topic, schedule, maxBytes, sampleRatio, seed, keepPlaces, ends, warmWindows,
+        return new Plan(properties, topic, schedule, maxBytes, sampleRatio, seed, keepOffsets, ends, warmWindows,
                 measuredFromNs + shift, ns, endNs + shift);
     }
 }

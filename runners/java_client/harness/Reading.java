@@ -31,7 +31,7 @@ final class Reading extends Thread {
 
     private final Pipe pipe;
     private final KafkaConsumer<byte[], byte[]> consumer;
-    private final Map<TopicPartition, Place> places;
+    private final Map<TopicPartition, Position> positions;
     private final boolean keepArrivals;
     private long startNs;
     private long[] endsNs;
@@ -46,11 +46,11 @@ final class Reading extends Thread {
     private final Longs arrivals = new Longs();
 
     /** The position of the consumer in a partition. */
-    private static final class Place {
+    private static final class Position {
         private long following;
         private final long end;
 
-        Place(long first, long end) {
+        Position(long first, long end) {
             this.following = first;
             this.end = end;
         }
@@ -59,15 +59,15 @@ final class Reading extends Thread {
     private Reading(
             Pipe pipe,
             KafkaConsumer<byte[], byte[]> consumer,
-            Map<TopicPartition, Place> places,
+            Map<TopicPartition, Position> positions,
             boolean keepArrivals) {
         super("tuner-read");
         setDaemon(true);
         this.pipe = pipe;
         this.consumer = consumer;
-        this.places = places;
+        this.positions = positions;
         this.keepArrivals = keepArrivals;
-        this.unfinished = (int) places.values().stream().filter(each -> each.following != each.end).count();
+        this.unfinished = (int) positions.values().stream().filter(each -> each.following != each.end).count();
     }
 
     /** Returns a message that says whether a consumer knows these properties, and takes their values. */
@@ -94,18 +94,18 @@ final class Reading extends Thread {
         KafkaConsumer<byte[], byte[]> consumer = null;
         try {
             consumer = new KafkaConsumer<>(properties);
-            Map<TopicPartition, Place> places = new HashMap<>();
-            for (JsonNode each : command.get("stretches")) {
+            Map<TopicPartition, Position> positions = new HashMap<>();
+            for (JsonNode each : command.get("ranges")) {
                 TopicPartition partition = new TopicPartition(topic, each.get("partition").intValue());
-                places.put(partition, new Place(each.get("first").longValue(), each.path("end").asLong(-1)));
+                positions.put(partition, new Position(each.get("first").longValue(), each.path("end").asLong(-1)));
             }
-            consumer.assign(places.keySet());
-            for (Map.Entry<TopicPartition, Place> each : places.entrySet()) {
+            consumer.assign(positions.keySet());
+            for (Map.Entry<TopicPartition, Position> each : positions.entrySet()) {
                 consumer.seek(each.getKey(), each.getValue().following);
             }
             consumer.partitionsFor(topic, METADATA); // so that the load begins with a connection
             pipe.send(Pipe.message("opened"));
-            return new Reading(pipe, consumer, places, command.get("keep_arrivals").booleanValue());
+            return new Reading(pipe, consumer, positions, command.get("keep_arrivals").booleanValue());
         } catch (KafkaException error) {
             if (consumer != null) {
                 consumer.close(FAREWELL);
@@ -200,21 +200,21 @@ final class Reading extends Thread {
 
     private void take(ConsumerRecords<byte[], byte[]> got, long atNs) {
         for (TopicPartition partition : got.partitions()) {
-            Place place = places.get(partition);
+            Position position = positions.get(partition);
             long first = -1;
             long last = -2;
             for (ConsumerRecord<byte[], byte[]> record : got.records(partition)) {
                 long offset = record.offset();
-                if (place.end >= 0 && offset >= place.end) {
+                if (position.end >= 0 && offset >= position.end) {
                     break; // it was written after the load began
                 }
                 taken++;
                 bytes += Math.max(0, record.serializedValueSize());
-                if (offset < place.following) {
+                if (offset < position.following) {
                     repeated++;
                 } else {
-                    skipped += offset - place.following;
-                    place.following = offset + 1;
+                    skipped += offset - position.following;
+                    position.following = offset + 1;
                 }
                 if (offset != last + 1) {
                     keep(partition, first, last, atNs);
@@ -223,27 +223,27 @@ final class Reading extends Thread {
                 last = offset;
             }
             keep(partition, first, last, atNs);
-            finishIfRead(partition, place);
+            finishIfRead(partition, position);
         }
     }
 
     /** Skips offsets without a record: transaction markers, and offsets that compaction has removed. */
     private void passGaps() {
-        for (Map.Entry<TopicPartition, Place> each : places.entrySet()) {
-            Place place = each.getValue();
-            if (place.end >= 0 && place.following < place.end) {
-                long next = Math.min(consumer.position(each.getKey()), place.end);
-                if (next > place.following) {
-                    skipped += next - place.following;
-                    place.following = next;
-                    finishIfRead(each.getKey(), place);
+        for (Map.Entry<TopicPartition, Position> each : positions.entrySet()) {
+            Position position = each.getValue();
+            if (position.end >= 0 && position.following < position.end) {
+                long next = Math.min(consumer.position(each.getKey()), position.end);
+                if (next > position.following) {
+                    skipped += next - position.following;
+                    position.following = next;
+                    finishIfRead(each.getKey(), position);
                 }
             }
         }
     }
 
-    private void finishIfRead(TopicPartition partition, Place place) {
-        if (place.end >= 0 && place.following >= place.end && !consumer.paused().contains(partition)) {
+    private void finishIfRead(TopicPartition partition, Position position) {
+        if (position.end >= 0 && position.following >= position.end && !consumer.paused().contains(partition)) {
             consumer.pause(List.of(partition));
             unfinished--;
         }
@@ -260,8 +260,8 @@ final class Reading extends Thread {
         message.put("taken", taken).put("bytes", bytes).put("repeated", repeated).put("skipped", skipped);
         message.put("inside_ns", insideNs);
         long unread = 0;
-        for (Place place : places.values()) {
-            unread += place.end < 0 ? 0 : Math.max(0, place.end - place.following);
+        for (Position position : positions.values()) {
+            unread += position.end < 0 ? 0 : Math.max(0, position.end - position.following);
         }
         message.put("unread", unread);
         ObjectNode values = message.putObject("metrics");

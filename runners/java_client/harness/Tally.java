@@ -37,7 +37,7 @@ final class Tally {
     private final Millis millis;
     private final long measuredFromNs;
     private final long endNs;
-    private final Longs places;
+    private final Longs sampledOffsets;
     private final Durations window = new Durations();
     private final Durations measured = new Durations();
     private final Map<String, Long> failed = new TreeMap<>();
@@ -56,13 +56,13 @@ final class Tally {
     /**
      * Creates a tally. Records that are meant to leave from measuredFromNs until endNs belong to the measured phase.
      *
-     * <p>If keepPlaces, the partition and the offset of each record whose latency is recorded are kept.
+     * <p>If keepOffsets, the partition and the offset of each record whose latency is recorded are kept.
      */
-    Tally(Millis millis, long measuredFromNs, long endNs, boolean keepPlaces) {
+    Tally(Millis millis, long measuredFromNs, long endNs, boolean keepOffsets) {
         this.millis = millis;
         this.measuredFromNs = measuredFromNs;
         this.endNs = endNs;
-        this.places = keepPlaces ? new Longs() : null;
+        this.sampledOffsets = keepOffsets ? new Longs() : null;
     }
 
     /** Returns the callback of one record whose latency is recorded. */
@@ -82,8 +82,8 @@ final class Tally {
                     window.recordNs(now - intendedNs);
                     if (intendedNs >= measuredFromNs && intendedNs < endNs) {
                         measured.recordNs(now - intendedNs);
-                        if (places != null) {
-                            places.add(metadata.partition(), metadata.offset(), intendedNs, now);
+                        if (sampledOffsets != null) {
+                            sampledOffsets.add(metadata.partition(), metadata.offset(), intendedNs, now);
                         }
                     }
                 }
@@ -125,7 +125,7 @@ final class Tally {
         return (long) ACKNOWLEDGED.getOpaque(this);
     }
 
-    /** Takes over the counts of another tally, whose records are all done. */
+    /** Adds the counts of another tally, whose records were all delivered or given up. */
     void continueFrom(Tally other) {
         acknowledged = other.acknowledged;
         timed = other.timed;
@@ -167,8 +167,8 @@ final class Tally {
         for (long count : partitions) {
             counts.add(count);
         }
-        if (places != null) {
-            message.put("places", places.encoded());
+        if (sampledOffsets != null) {
+            message.put("sampled_offsets", sampledOffsets.encoded());
         }
     }
 }

@@ -60,13 +60,13 @@ final class Batch {
         }
     }
 
-    /** Whether it has all records that its producer has sent: compaction takes some away. */
+    /** Whether it has all records that its producer has sent: compaction may have removed some. */
     boolean isWhole() {
         return header.countOrNull() == header.lastOffset() - header.baseOffset() + 1
                 && header.deleteHorizonMs().isEmpty();
     }
 
-    /** The uncompressed records; null if they are not known, or if the batch has none of a producer. */
+    /** The uncompressed records; null if they are unknown, or if the batch has no records of a producer. */
     byte[] records() {
         return records;
     }

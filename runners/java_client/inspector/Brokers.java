@@ -38,7 +38,7 @@ import org.apache.kafka.common.utils.Time;
 
 /** The connections to the brokers of a cluster, with the client's own network classes and security settings. */
 final class Brokers {
-    /** The newest version of the request that names topics, which newer versions know only by their id. */
+    /** The newest version of the fetch request in which topics have names; newer versions use topic ids. */
     private static final short FETCH_VERSION = 12;
 
     private static final int TIMEOUT_MS = 20_000;
@@ -70,7 +70,7 @@ final class Brokers {
                 TIMEOUT_MS, Time.SYSTEM, true, new ApiVersions(), log, MetadataRecoveryStrategy.NONE);
     }
 
-    /** Sends one fetch request, and returns a message with what is told about the batches of the response. */
+    /** Sends one fetch request, and returns a message with facts about the batches of the response. */
     ObjectNode fetch(JsonNode command) throws IOException {
         Node node = nodes.get(command.get("broker").intValue());
         var asked = new LinkedHashMap<TopicPartition, FetchRequest.PartitionData>();

@@ -61,7 +61,7 @@ final class Merging {
                 && batch.lastCreatedMs() - group.firstMs <= waitMs;
     }
 
-    /** Returns the merged batches: of how many they are made, their records, their size so far, and by codec. */
+    /** Returns the merged batches: how many were merged, their records, their size before, and by codec. */
     ArrayNode result() {
         open.values().forEach(this::end);
         open.clear();

@@ -1,4 +1,4 @@
-"""librdkafka's own tool in C: its printed counters are read, and the benchmark says how it can be had."""
+"""librdkafka's own tool in C: its printed counters are read, and the benchmark says how to get it."""
 
 import subprocess
 import sys

@@ -42,7 +42,7 @@ def test_each_round_runs_all_tools_once_and_the_first_round_does_not_count() -> 
     assert min(run.records_per_s for runs in turns.found[10].values() for run in runs) == 4
 
 
-def test_a_tool_hears_what_it_reached_in_its_last_run() -> None:
+def test_a_tool_gets_the_throughput_of_its_last_run() -> None:
     turns, heard = Turns(2, random.Random(0)), list[float]()
 
     def tool(expected: float) -> Run:

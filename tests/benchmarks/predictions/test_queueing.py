@@ -11,7 +11,7 @@ RNG_SEED: Final = 5
 RNG: Final = np.random.default_rng(4)
 
 
-def test_with_exponential_service_it_is_the_queue_of_the_textbook() -> None:
+def test_with_exponential_service_times_the_queue_is_m_m_1() -> None:
     service = PhaseType.of_erlangs([1.0], [1], [100.0])
     assert mean_response_s(60.0, service) == pytest.approx(1 / (100 - 60))
 

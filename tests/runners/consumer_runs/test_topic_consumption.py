@@ -171,9 +171,9 @@ def test_records_that_retention_deletes_before_they_are_read_are_no_loss(
 
     late = Reading(Start.TAIL, warmup_s=0.0, measured_s=120.0)
     consumption = TopicConsumption(broker, topic.name, late, sole_writer=True)
-    stretches = consumption.stretches()
+    ranges = consumption.offset_ranges()
     delete_some(0)
-    seen = consumption.run(watch, stretches=stretches)
+    seen = consumption.run(watch, ranges=ranges)
     assert (seen.counts.taken, seen.counts.skipped, seen.counts.deleted) == (40, 60, 60)
     (said,) = seen.counts.differences()
     assert "60 records were deleted before a consumer read them" in said

@@ -45,9 +45,9 @@ def test_offsets_in_any_order_are_judged_as_if_one_by_one(batches: list[list[tup
     counts = counter.counts()
     assert (counts.taken, counts.skipped, counts.repeated) == (len(records), skipped, repeated)
     assert counter.value_bytes == 5 * len(records)
-    assert counter.places() == following
-    assert counts.unread == sum(END - place for place in following.values())
-    assert counter.unfinished == sum(place < END for place in following.values())
+    assert counter.positions() == following
+    assert counts.unread == sum(END - position for position in following.values())
+    assert counter.unfinished == sum(position < END for position in following.values())
     # The records account for all offsets, whatever happened.
     assert counts.taken - counts.repeated + counts.skipped + counts.unread == counts.stored == 3 * END
 
@@ -77,7 +77,7 @@ def test_the_moment_of_each_record_can_be_looked_up() -> None:
     assert others.tolist() == [-1, 10, -1]
 
 
-def test_a_partition_ends_at_its_end_or_where_the_client_finds_nothing_more() -> None:
+def test_a_partition_is_finished_at_its_end_offset_or_when_the_client_finds_no_more_records() -> None:
     counter = ReadCounter([OffsetRange(0, 5, 8), OffsetRange(1, 3, 3), OffsetRange(2, 0, None)])
     assert counter.unfinished == 2, "an empty partition has nothing to read"
     add(counter, [(0, 5), (0, 6)])

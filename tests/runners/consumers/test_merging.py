@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from runners.consumers.consumer_processes import _Windows
 from runners.consumers.consumption import (
     Arrivals,
     Consumption,
@@ -13,7 +14,6 @@ from runners.consumers.consumption import (
     ReadOrigin,
     ReadWindow,
 )
-from runners.consumers.crew import _Windows
 from runners.consumers.merging import merge_consumptions
 from runners.consumers.reading import Reading
 from runners.measurements.measurement import WindowKind
@@ -124,7 +124,7 @@ def test_windows_of_consumers_are_shown_in_the_order_of_their_ends() -> None:
     assert [each.records_per_s for each in shown] == pytest.approx([100, 300 / 1.1])
 
 
-def test_if_all_ended_in_the_warm_up_its_values_count() -> None:
+def test_if_all_consumers_ended_in_the_warm_up_its_values_count() -> None:
     ended = consumption(replace(WARM, at_s=0.4, duration_s=0.4), ended_s=0.4)
     whole = merge_consumptions([ended, replace(ended, activity=None)])
     assert whole.in_warm_up

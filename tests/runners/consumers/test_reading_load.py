@@ -12,7 +12,7 @@ from runners.consumers.reading import Reading
 from runners.consumers.reading_load import ReadingLoad
 from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.host.probe import HostProbe
-from runners.load.pulse import KernelTimes, Pulse
+from runners.load.pause_detector import KernelTimes, PauseDetector
 from runners.load.watchdog import Watchdog
 from runners.runner import WatchDecision, WindowSchedule
 
@@ -80,8 +80,10 @@ class SlowToBegin(RecordSource):
 
 def test_a_client_that_is_slow_to_begin_did_not_stand_still() -> None:
     source, clock = SlowToBegin(), SystemClock()
-    pulse = Pulse(lambda: source.now_ns, lambda: KernelTimes({1: 0.0}, source.now_ns / NS_PER_S, 1), lambda: 0.0)
-    watchdog = Watchdog(clock, stall_patience_s=30.0, pulse=pulse)
+    pause_detector = PauseDetector(
+        lambda: source.now_ns, lambda: KernelTimes({1: 0.0}, source.now_ns / NS_PER_S, 1), lambda: 0.0
+    )
+    watchdog = Watchdog(clock, stall_patience_s=30.0, pause_detector=pause_detector)
     load = ReadingLoad(source, WindowSchedule.lasting(0.0, 60.0), clock, watchdog, HostProbe())
     origin = ReadOrigin(client_version="of the test", cluster="none", topic="orders", partitions=1, started_at="now")
     seen = load.run(clock.now_ns(), lambda _: WatchDecision.GO_ON, Reading(), origin)

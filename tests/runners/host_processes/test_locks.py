@@ -1,4 +1,4 @@
-"""Two loads on one target take turns, and a killed one does not keep the other waiting."""
+"""Two loads on one target run one after the other, and a killed load does not keep the other waiting."""
 
 import os
 import pwd

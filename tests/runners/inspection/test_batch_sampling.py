@@ -72,7 +72,7 @@ def sampled(limits: SampleLimits, **logs: Sequence[Sequence[RecordBatch]]) -> tu
 @pytest.mark.parametrize("records", [1, 7, 500])
 def test_as_many_of_the_newest_batches_as_asked_for(records: int) -> None:
     found, _ = sampled(SampleLimits(100, 20 * MB), orders=[log(3_000, records, 300)])
-    batches = found["orders"].stretches[0].batches
+    batches = found["orders"].sequences[0].batches
     assert batches[-1].last_offset == 3_000 * records - 1
     assert 90 <= len(batches) <= 110
     assert all(after.base_offset == before.last_offset + 1 for before, after in pairwise(batches))
@@ -80,14 +80,14 @@ def test_as_many_of_the_newest_batches_as_asked_for(records: int) -> None:
 
 def test_a_short_topic_is_read_from_its_beginning() -> None:
     found, _ = sampled(SampleLimits(100, 20 * MB), orders=[log(20, 50, 300)])
-    assert len(found["orders"].stretches[0].batches) == 20
+    assert len(found["orders"].sequences[0].batches) == 20
 
 
 def test_every_partition_with_records_is_read() -> None:
     found, _ = sampled(SampleLimits(100, 20 * MB), orders=[log(500, 2, 300), [], log(500, 200, 300)])
-    stretches = found["orders"].stretches
-    assert set(stretches) == {0, 2}
-    assert all(45 <= len(each.batches) <= 60 for each in stretches.values())
+    sequences = found["orders"].sequences
+    assert set(sequences) == {0, 2}
+    assert all(45 <= len(each.batches) <= 60 for each in sequences.values())
     assert found["orders"].unread == {}
 
 
@@ -96,9 +96,9 @@ def test_batches_that_are_larger_than_a_share_are_asked_for_alone() -> None:
     partitions = [log(50, 1_000, 900_000) for _ in range(30)]
     found, reader = sampled(limits, orders=partitions)
     assert reader.received_bytes <= limits.most_bytes
-    read = sum(len(each.batches) for each in found["orders"].stretches.values())
+    read = sum(len(each.batches) for each in found["orders"].sequences.values())
     assert read * 900_000 > limits.most_bytes / 2
-    assert max(len(each.batches) for each in found["orders"].stretches.values()) >= 9
+    assert max(len(each.batches) for each in found["orders"].sequences.values()) >= 9
     assert all("no more bytes may be read" in reason for reason in found["orders"].unread.values())
 
 
@@ -107,8 +107,8 @@ def test_a_batch_that_no_response_may_hold_is_left_out_and_named() -> None:
         SampleLimits(100, 5 * MB), orders=[log(50, 10, 2 * MB), log(50, 10, 300)], payments=[log(80, 10, 400)]
     )
     assert reader.received_bytes <= 5 * MB
-    assert len(found["orders"].stretches[1].batches) >= 45
-    assert len(found["payments"].stretches[0].batches) >= 70
+    assert len(found["orders"].sequences[1].batches) >= 45
+    assert len(found["payments"].sequences[0].batches) >= 70
     assert list(found["orders"].unread) == [0]
     assert "or for a batch of over" in found["orders"].unread[0]
 
@@ -122,7 +122,7 @@ def test_two_hundred_topics_within_twenty_megabytes(size: int) -> None:
     assert reader.received_bytes <= limits.most_bytes
     assert reader.largest_bytes <= limits.most_response_bytes
     assert reader.requests < 500
-    read = [each for each in found.values() if any(part.batches for part in each.stretches.values())]
+    read = [each for each in found.values() if any(part.batches for part in each.sequences.values())]
     assert len(read) >= (200 if size < 50_000 else int(0.75 * limits.most_bytes / size))
 
 
@@ -133,4 +133,4 @@ def test_what_a_partition_answers_is_kept() -> None:
 
     (found,) = sample_batches(Moved({}, MB), [stored((0, 10))], SampleLimits(100, 5 * MB))
     assert found.unread == {0: "NOT_LEADER_OR_FOLLOWER"}
-    assert found.stretches == {}
+    assert found.sequences == {}

@@ -10,8 +10,8 @@ from runners.inspection.topic_traffic import Spread, TopicTraffic, traffic_of
 from tests.helpers.batches import arrivals, batch, batch_of, batched, sample_of
 
 
-def traffic(*stretches: Sequence[RecordBatch]) -> TopicTraffic:
-    found = traffic_of(sample_of(*stretches))
+def traffic(*sequences: Sequence[RecordBatch]) -> TopicTraffic:
+    found = traffic_of(sample_of(*sequences))
     assert found is not None
     return found
 
@@ -84,7 +84,7 @@ def test_a_topic_without_usable_batches_has_no_figures() -> None:
     assert traffic_of(sample_of([])) is None
 
 
-def test_stretches_and_merged_batches_add_up() -> None:
+def test_sequences_and_merged_batches_add_up() -> None:
     one = BatchSequence((batch(),), MergedBatches(2, 1, 3, 4, 5, {"lz4": 6}), {"control": 1})
     both = one + BatchSequence(
         (batch(records=2),), MergedBatches(10, 2, 30, 40, 50, {"lz4": 60}), {"control": 1, "damaged": 2}

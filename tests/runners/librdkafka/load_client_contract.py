@@ -13,7 +13,7 @@ from runners.errors import GeneratorError, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import OpenClient
 from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.statistics import StatisticsReport
-from runners.librdkafka.tally import Places, Tally
+from runners.librdkafka.tally import Offsets, Tally
 from runners.load.payload import PayloadPool
 from tests.helpers.waiting import eventually
 
@@ -26,10 +26,10 @@ class RememberingTally(Tally):
     """A tally that keeps the intended send times that came back with deliveries."""
 
     @override
-    def sample(self, intended_ns: NDArray[np.int64], served_ns: int, places: Places | None = None) -> None:
+    def sample(self, intended_ns: NDArray[np.int64], served_ns: int, offsets: Offsets | None = None) -> None:
         self.came_back = getattr(self, "came_back", [])
         self.came_back += intended_ns.tolist()
-        super().sample(intended_ns, served_ns, places)
+        super().sample(intended_ns, served_ns, offsets)
 
 
 class Opened(NamedTuple):

@@ -91,7 +91,7 @@ def account_of(*given: StatisticsReport) -> SendAccount:
     return account
 
 
-def test_one_broker_in_one_interval_is_the_sum_of_its_means() -> None:
+def test_the_latency_of_one_broker_in_one_interval_is_the_sum_of_its_means() -> None:
     assert account_of(report(interval(1_000, 5.0, 10, 0.5, 2.0))).latency_us == pytest.approx(7_500)
 
 

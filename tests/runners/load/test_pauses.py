@@ -27,7 +27,7 @@ from tests.helpers.children import child_of
 
 CONFIG = ProducerConfig.parse({"acks": 1})
 STOP_S = 5.0
-"""Far longer than the shortest pause that is seen, as other tests may keep this host busy."""
+"""Far longer than the shortest pause that is detected, because other tests may keep this host busy."""
 PATIENCE_S = 15.0
 """Longer than a load process takes to start on a busy host."""
 LIMITS = Limits(max_bytes=10**9)

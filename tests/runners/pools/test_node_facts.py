@@ -8,7 +8,7 @@ from runners.pools.ray_session import NOT_SHIPPED
 
 OURS = {
     "host": "here",
-    "place": "boot 1",
+    "network": "boot 1",
     "Python": "3.11",
     "kafka-tuner": "code 0a1b",
     "confluent-kafka": "2.16.1",
@@ -37,7 +37,12 @@ def test_other_versions_are_refused_with_both(name: str) -> None:
 
 
 def test_a_node_that_cant_run_our_code_says_why() -> None:
-    there = {"host": "there", "place": "x", "Python": "3.11", "trouble": "ModuleNotFoundError: No module named 'numpy'"}
+    there = {
+        "host": "there",
+        "network": "x",
+        "Python": "3.11",
+        "trouble": "ModuleNotFoundError: No module named 'numpy'",
+    }
     with pytest.raises(RayUnfit, match=r"there can't: ModuleNotFoundError: No module named 'numpy'"):
         check_alike(OURS, there, Code.SHIP)
 
@@ -45,7 +50,7 @@ def test_a_node_that_cant_run_our_code_says_why() -> None:
 def test_a_target_of_this_host_only_is_refused_on_other_nodes() -> None:
     check_here(OURS, {**OURS, "host": "a node of the same host"})
     with pytest.raises(RayUnfit, match="the Ray cluster's node there is another host than here"):
-        check_here(OURS, {**OURS, "host": "there", "place": "boot 2"})
+        check_here(OURS, {**OURS, "host": "there", "network": "boot 2"})
 
 
 def test_the_shipped_packages_are_small_and_contain_only_code() -> None:

@@ -86,7 +86,7 @@ def test_a_line_that_holds_too_much_takes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("mb_per_s", "chunk_bytes"), [(1, PACKET_BYTES), (10, 2500), (200, 50_000)])
-def test_a_chunk_takes_the_link_a_quarter_of_a_millisecond_at_most(mb_per_s: float, chunk_bytes: int) -> None:
+def test_a_chunk_occupies_the_link_for_at_most_a_quarter_of_a_millisecond(mb_per_s: float, chunk_bytes: int) -> None:
     assert DelayLine(LinkDirection(mb_per_s=mb_per_s)).chunk_bytes == chunk_bytes
 
 

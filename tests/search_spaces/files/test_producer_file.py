@@ -98,7 +98,7 @@ def test_a_file_that_names_no_client_stays_librdkafkas_and_says_so(path: Path) -
     assert Guarantee.of(read(path, "acks=all\n", FileClient.JAVA).config) == STRONGEST
 
 
-def test_a_line_of_a_consumer_makes_no_java_file_one_of_librdkafka(path: Path) -> None:
+def test_a_consumer_property_does_not_turn_a_java_file_into_a_librdkafka_file(path: Path) -> None:
     serializers = "key.serializer=a.B\nvalue.serializer=a.B\n"
     shared = "bootstrap.servers=b:9092\ngroup.id=app\nlinger.ms=20\nbatch.size=65536\n"
     file = read(path, serializers + shared)
@@ -230,7 +230,7 @@ def test_a_translation_is_never_weaker_than_the_java_file(entries: dict[str, str
 
 
 @given(JAVA_FILES.filter(works))
-def test_the_way_to_librdkafka_and_back_keeps_the_values(entries: dict[str, str]) -> None:
+def test_a_translation_to_librdkafka_and_back_keeps_the_values(entries: dict[str, str]) -> None:
     there = read_java(entries).config.in_force
     back = ProducerConfig.parse(
         translate_to_java(translate_from_java(read_java(entries).config)[0]).properties, java()

@@ -30,7 +30,7 @@ def test_all_starting_points_suit_the_clients_defaults(record_bytes: int) -> Non
     assert found == [ProducerConfig.parse(point.changes) for point in STARTING_POINTS]
 
 
-def test_a_starting_point_with_another_codec_has_not_the_level_of_the_old_one() -> None:
+def test_a_starting_point_with_another_codec_does_not_keep_the_old_codecs_level() -> None:
     baseline = ProducerConfig.parse({"compression.type": "gzip", "compression.level": "9"})
     found = [each for each in SearchSpace.of(1_000, baseline).starting_points(baseline) if each.compression != "gzip"]
     assert found

@@ -42,7 +42,7 @@ def test_a_study_file_names_the_key_of_a_wrong_address(address: str) -> None:
         assert f"line 2, {key}: an address must read host:port" in str(caught.value)
 
 
-def test_a_port_that_cannot_be_is_told_which_ports_can() -> None:
+def test_an_impossible_port_is_refused_with_the_range_of_ports() -> None:
     with pytest.raises(StudyFileError, match=r"with ports from 1 to 65535, but got 'kafka:99999'$"):
         targets("workload: {record_bytes: 100}\ntarget: {bootstrap: 'kafka:99999'}\n")
 

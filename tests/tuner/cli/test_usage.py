@@ -105,7 +105,7 @@ def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest
         ({}, ("experiment", "report", "papers", "--json", "--format", "csv"), "--json and --format were given"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_done_is_refused_with_the_words_of_the_user(
+def test_an_impossible_action_is_refused_in_the_words_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str], words: tuple[str, ...], said: str
 ) -> None:  # fmt: skip

@@ -147,7 +147,7 @@ def test_a_constraint_that_the_mean_breaks_is_broken_and_not_named_twice() -> No
 
 
 @pytest.mark.parametrize("constraint", [P99, Constraint("latency_p99_ms", at_most=True, limit=1.25, of_baseline=True)])
-def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constraint) -> None:
+def test_a_config_over_the_limit_is_rarely_said_to_keep_the_limit(constraint: Constraint) -> None:
     """The config exceeds the limit by 3 %, and the noise is 5 %."""
     random = Random(1)
     kept = 0

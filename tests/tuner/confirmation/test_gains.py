@@ -133,7 +133,7 @@ def test_an_unproven_tail_latency_allows_for_one_more_stall() -> None:
     assert proven.better("latency_p99_ms")
 
 
-def test_latencies_without_a_gain_are_from_the_rounds_of_those_with_one() -> None:
+def test_latencies_without_a_gain_are_from_the_rounds_of_latencies_with_a_gain() -> None:
     trials: list[Trial] = []
     for turn, held in enumerate([1.0, 1.0, 0.5]):
         p50 = 4.0 if held == 1.0 else 400.0

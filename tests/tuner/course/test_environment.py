@@ -47,7 +47,7 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def go_on(folder: Path, broker: RunningCluster, *, mix: bool = False) -> list[str]:
-    """Run a second trial, and return what the study said."""
+    """Run a second trial, and return the sentences of the study."""
     told = Told()
     spec = real_study(broker.connection["bootstrap.servers"], trials=2)
     write_study(measure_study(spec, "", folder, told, mix_environments=mix))
@@ -139,7 +139,7 @@ def test_the_host_of_the_driver_does_not_matter_to_a_ray_cluster() -> None:
 def test_loads_do_not_move_between_this_host_and_a_ray_cluster() -> None:
     here, there = {**NOW, "loads_run_on": "this host"}, {**NOW, "loads_run_on": "nodes of a Ray cluster"}
     assert environment_changes(here, there, loads_here=True) == [
-        "the place of the loads is this host but was nodes of a Ray cluster"
+        "the location of the load generators is this host but was nodes of a Ray cluster"
     ]
     assert environment_changes(there, NOW, loads_here=False) == [], "older releases did not store it"
 

@@ -91,7 +91,7 @@ class Ends(ToldOfExperiment):
         self.left_s.append((ends_at - datetime.datetime.now(datetime.UTC)).total_seconds())
 
 
-def test_the_end_that_is_told_leaves_out_what_is_done(tmp_path: Path) -> None:
+def test_the_estimated_end_leaves_out_finished_measurements(tmp_path: Path) -> None:
     spec = run_small(tmp_path / "small", told := Ends(tmp_path / "small")).spec
     whole_s = sum(step.row.planned_s for step in told.steps)
     assert len(told.left_s) == len(spec.burn_ins) + spec.measurements

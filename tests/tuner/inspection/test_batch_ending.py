@@ -1,4 +1,4 @@
-"""What ends a producer's batches is told from the batches: a wait, a size, or that no second record comes."""
+"""The batches show what ends them: a wait, a size, or that no second record comes."""
 
 from itertools import chain
 
@@ -89,7 +89,7 @@ def test_batches_that_are_all_alike_may_be_full_or_may_have_waited() -> None:
     assert found.linger_at_least_ms == pytest.approx(98, abs=2)
 
 
-def test_compressed_batches_of_many_records_are_told_apart_by_what_is_more_alike() -> None:
+def test_compressed_batches_of_many_records_end_by_size_or_wait_whichever_scatters_less() -> None:
     """Their sizes differ by some percent only, but their times by less."""
     records = [(2.0 * number, size) for number, (_, size) in enumerate(arrivals(8_000, 1))]
     batches = [batch_of(each, "zstd", 0.5) for each in batched(records, 500, MUCH)]

@@ -148,7 +148,7 @@ def test_each_of_several_changed_settings_is_named() -> None:
     ]
 
 
-def test_objectives_count_but_a_phase_that_nothing_needs_does_not() -> None:
+def test_objectives_must_be_the_same_but_an_unused_phase_may_differ() -> None:
     now = study_identity(replace(SPEC, objectives=(Objective("mb_per_s"),)))
     assert now["workload"]["paced"] is None
     assert refusal(now)[1:-1] == [

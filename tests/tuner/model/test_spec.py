@@ -3,7 +3,7 @@
 from tuner.model.spec import ConfirmSpec
 
 
-def test_rounds_that_nobody_asked_for_do_not_exceed_the_most_rounds_that_were_asked_for() -> None:
+def test_the_default_rounds_do_not_exceed_the_requested_maximum() -> None:
     kept = ConfirmSpec(rounds=8, max_rounds=20)
     for asked, expected in (
         ({"max_rounds": 5}, (5, 5)),

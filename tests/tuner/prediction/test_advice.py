@@ -52,7 +52,7 @@ def test_today_is_near_what_was_found() -> None:
         assert found.today.settings["compression.type"] == "none"
 
 
-def test_batches_that_are_larger_than_the_default_size_show_a_larger_one() -> None:
+def test_batches_larger_than_the_default_size_show_a_larger_batch_size() -> None:
     """Nothing explains where these batches end, so their sizes are all that is known of batch.size."""
     counts = [40, 400, 90, 700, 250, 60, 500, 120] * 5
     starts = [sum(counts[:at]) for at in range(len(counts))]
@@ -171,13 +171,13 @@ def test_settings_that_fall_behind_have_no_latency_in_text_and_json() -> None:
 
 def test_partitions_that_were_not_read_count_with_their_recent_records() -> None:
     """Of 5 partitions, 2 are read: they have a record every 2 ms each, and the others have twice as many in the day."""
-    stretches = [
+    sequences = [
         BatchSequence(tuple(batch_of(each, producer_id=7) for each in batched(RECORDS, 10, 16_384)), merged)
         for merged in (MERGED, MergedBatches())
     ]
     recent = (600, 600, 1_200, 600, 600)
     parts = tuple(StoredPartition(number, BROKER, 0, 10_000, each) for number, each in enumerate(recent))
-    found = inspection_of(BatchSample(StoredTopic("orders", parts), dict(enumerate(stretches)), {}))
+    found = inspection_of(BatchSample(StoredTopic("orders", parts), dict(enumerate(sequences)), {}))
     assert found is not None
     assert (found.traffic.partitions, found.traffic.partitions_read) == (5, 2)
     told = advice(found, uncalibrated(REMOTE), DAY_S)

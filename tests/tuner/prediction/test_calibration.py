@@ -57,7 +57,7 @@ def measured(cluster: ClusterConstants, among: list[ProducerConfig]) -> list[Obs
     return [told_by(cluster, config, load) for config in among for load in loads]
 
 
-def test_a_dozen_configs_tell_how_others_do_on_another_host() -> None:
+def test_a_dozen_configs_calibrate_predictions_for_another_host() -> None:
     calibration = calibrate(measured(OTHER_HOST, configs(16_384, 300_000)))
     for config in configs(60_000, 1_000_000):
         truth = performance(OTHER_HOST, config, LOAD)

@@ -44,7 +44,7 @@ SEEN: Final = [
 
 
 @pytest.mark.parametrize(("batch_bytes", "factor"), [(500_000, 0.7), (30_000, 1.0)])
-def test_configs_like_the_measured_ones_are_off_like_them(batch_bytes: int, factor: float) -> None:
+def test_configs_similar_to_measured_ones_get_the_same_correction(batch_bytes: int, factor: float) -> None:
     found = corrections(SEEN, EMBEDDED)["records_per_s"]
     missing, sd = found.at(Settings.of(config(3, batch_bytes), LOAD), LOAD)
     assert missing == pytest.approx(log(factor), abs=0.1)

@@ -6,7 +6,7 @@ from tuner.prediction.retention import Retention
 
 
 @pytest.mark.parametrize("brokers", ["-5", "0", "2.5"])
-def test_a_wrong_number_of_brokers_is_refused_and_a_right_one_alone_asks_nothing(brokers: str) -> None:
+def test_a_wrong_number_of_brokers_is_refused_and_a_valid_number_alone_is_no_question(brokers: str) -> None:
     with pytest.raises(ValueError, match="brokers must be"):
         Retention.typed({"brokers": brokers})
     assert Retention.typed({"brokers": "3"}) is None

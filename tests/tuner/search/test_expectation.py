@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.problems.searched import Problem, problem_of
-from benchmarks.searches.course import noisy_trial
+from benchmarks.searches.search_runs import noisy_trial
 from objectives.scoring import Objective
 from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.settings import Settings

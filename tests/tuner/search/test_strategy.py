@@ -429,7 +429,9 @@ def test_a_waiting_knob_keeps_the_value_of_the_baseline() -> None:
     assert not varied([each for each in proposals if each is not None], SECOND_TURN + LAST_TURN)
 
 
-def test_a_waiting_knob_keeps_it_when_the_baseline_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_knob_keeps_the_baselines_value_when_the_baseline_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name, count in (("MOST_CONFIGS", 6), ("_KEPT_CONFIGS", 4), ("_BEST_CONFIGS", 2)):
         monkeypatch.setattr(observations, name, count)
     asked = strategy(Method.BAYESIAN, space=SPACE)

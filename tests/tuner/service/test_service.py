@@ -210,7 +210,9 @@ def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> N
         ("GET", "/v1/nothing", "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),
     ],
 )
-def test_a_wrong_request_is_told_the_rule_and_the_value(served: Serving, method: str, path: str, detail: str) -> None:
+def test_the_answer_to_a_wrong_request_names_the_rule_and_the_value(
+    served: Serving, method: str, path: str, detail: str
+) -> None:
     assert re.search(detail, served.ask(method, path).json["detail"])
 
 
@@ -405,7 +407,9 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
         ("record_bytes=900,1100", "record sizes must have the form SIZE or SIZE:WEIGHT"),
     ],
 )
-def test_a_prediction_is_asked_as_strictly_as_on_the_command_line(served: Serving, asked: str, words: str) -> None:
+def test_the_service_checks_a_prediction_request_as_strictly_as_the_command_line(
+    served: Serving, asked: str, words: str
+) -> None:
     refused = served.ask("GET", f"/v1/studies/first/prediction?{asked}")
     assert refused.status == 422
     assert words in refused.json["detail"]

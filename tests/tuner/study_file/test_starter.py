@@ -36,6 +36,6 @@ def test_each_option_of_the_starter_can_be_used(line: str, tmp_path: Path) -> No
     [("zwei worte.yaml", "zwei-worte"), ("übung.yaml", "bung"), ("12 .yaml", "12"), ("ß.yaml", "study"),
      ("mlflow.db.yaml", "study"), (f"{'x' * 150}.yaml", "x" * 100)],
 )  # fmt: skip
-def test_a_file_whose_name_can_be_no_study_s_names_its_study(file: str, name: str, tmp_path: Path) -> None:
+def test_a_file_whose_name_is_no_valid_study_name_names_its_study(file: str, name: str, tmp_path: Path) -> None:
     (tmp_path / file).write_text(starter_text(file=file))
     assert read_study_file(tmp_path / file)[0].name == name

@@ -15,7 +15,7 @@ from runners.reporting import counted
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
-from tuner.model.errors import NothingToTell
+from tuner.model.errors import NotPredictable
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.advice_view import advice_json, advice_lines
 from tuner.present.topics.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
@@ -149,7 +149,7 @@ def _advice(found: Inspection, calibration: "Calibration", replication: int) -> 
 
     estimates = advice(found, calibration, _PERIOD_S, replication)
     if estimates is None:
-        raise NothingToTell(
+        raise NotPredictable(
             f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
         )
     return estimates
@@ -169,7 +169,7 @@ def _inspect_one(
     (sample,), received_bytes = _sampled(connection, [topic], limits)
     found = inspection_of(sample)
     if found is None:
-        reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
+        reasons = [*sample.unread.values(), *(key for each in sample.sequences.values() for key in each.set_aside)]
         remedy = "; for larger batches, raise --max-bytes" if sample.unread else ""
         raise WorkloadRefused(
             f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"

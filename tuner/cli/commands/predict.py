@@ -13,7 +13,7 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.printing import print_json
-from tuner.model.errors import NothingToTell, RequestRefused
+from tuner.model.errors import NotPredictable, RequestRefused
 from tuner.prediction.prediction_request import PredictionRequest
 from tuner.prediction.prediction_source import read_source
 from tuner.present.console import OUT, say, warn
@@ -85,7 +85,7 @@ def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json:
     *others, last = predictions.values()
     needed = [last] if request.setting is None else [*others, last]
     if all(isinstance(each, str) for each in needed):
-        raise NothingToTell(f"{source.name} can't predict this: {last}")
+        raise NotPredictable(f"{source.name} can't predict this: {last}")
     if as_json:
         print_json(prediction_json(source, calibration, predictions, request.retention, setting=request.setting))
     elif request.setting is None:

@@ -93,7 +93,7 @@ def _nothing_measured(spec: StudySpec) -> str:
         # `tuner plan` refuses no limit of a simulated study.
         advice = (
             "the limits of a simulated study count as those of a real one, although it takes little time; give the "
-            "same command no limit in time and bytes, or a higher one"
+            "same command higher limits in time and bytes, or none"
         )
     return f"{spec.name} measured nothing: its limits left too little time or too few bytes for a trial; {advice}"
 

@@ -185,8 +185,8 @@ class StudyOptions:
         bool,
         typer.Option(
             "--quick",
-            help="Take minutes: 10 trials of some seconds, 6 to 10 rounds, p95 instead of p99. Only large gains can be "
-            "proven in this time. The study is named NAME-quick, so that a longer study NAME can follow.",
+            help="Finish in minutes: 10 trials of some seconds, 6 to 10 rounds, p95 instead of p99. Only large gains "
+            "can be proven in this time. The study is named NAME-quick, so that a longer study NAME can follow.",
             rich_help_panel=options.HOW_LONG_PANEL,
         ),
     ] = False

@@ -189,7 +189,7 @@ def recommend_each_at(
     try:
         return asked(record_bytes), None
     except ServiceRefused as error:
-        # The service does not answer with a part of the sizes.
+        # The service answers for all sizes or with an error, so each size is requested alone below.
         if record_bytes is not None or error.kind not in _NO_RECOMMENDATION:
             raise
         refused = error

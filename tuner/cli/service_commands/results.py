@@ -30,7 +30,7 @@ from tuner.cli.shown.trials import Parquet, check_trials_output, show_trials
 from tuner.cli.shown.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
 from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
-from tuner.model.errors import NothingToTell
+from tuner.model.errors import NotPredictable
 from tuner.model.progress import StudyState
 from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
@@ -306,7 +306,7 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
         record = json.loads(client.text(study, "prediction", form="json", **request))
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
         if all(reasons) or (asked.sweep is None and reasons[-1]):
-            raise NothingToTell(f"{study} can't predict this: {reasons[-1]}")
+            raise NotPredictable(f"{study} can't predict this: {reasons[-1]}")
         if as_json:
             if record["simulated"]:
                 warn(SIMULATED)

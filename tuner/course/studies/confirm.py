@@ -67,8 +67,8 @@ def confirm(
     while step := following():
         if step.kind not in announced:
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
-            anew = step.kind is Kind.CONFIRM and plan.new_broker
-            if not anew and not announced & {Kind.CONFIRM, Kind.UNDO}:
+            new_broker = step.kind is Kind.CONFIRM and plan.new_broker
+            if not new_broker and not announced & {Kind.CONFIRM, Kind.UNDO}:
                 for config in _to_burn_in(step.kind, measured_plan(), configs):
                     burn_in.of_config(size, config, until_agreed=step.kind is not Kind.REPEAT)
             trials.reporter.say(f"{size} B: {_purpose(step, plan)}")

@@ -55,7 +55,7 @@ class Sessions:
         Returns:
             Whether the round can be measured; False if the study's time ends before the round is due.
         """
-        if step.kind is not Kind.CONFIRM or not self.plan.begins_anew or step.round == self._round:
+        if step.kind is not Kind.CONFIRM or not self.plan.rounds_have_burn_in or step.round == self._round:
             return True
         number = step.round - self.plan.first_round + 1
         if self.plan.gap_s and not self._wait(step, number):
@@ -64,7 +64,7 @@ class Sessions:
         configs = step.order[:1]
         if self.plan.new_broker:
             self.trials.reporter.say(f"{self.size} B: round {number}, on newly started brokers")
-            self.trials.bench.start_anew()
+            self.trials.bench.restart_brokers()
             configs = step.order[::-1]
         for index, config in enumerate(configs):
             if self.trials.outlook.may_start(None):

@@ -135,10 +135,10 @@ class Bench:
             if finished is not None:
                 return finished
 
-    def start_anew(self) -> None:
+    def restart_brokers(self) -> None:
         """Stop the brokers that the next trial will use, and start new ones. No trial may be running."""
         self._release_topic(0)
-        self.targets[0].start_anew()
+        self.targets[0].restart_brokers()
 
     def close(self) -> None:
         """Release the topics of all trials, also of trials that did not end. Their loads must have ended.
@@ -164,7 +164,7 @@ class Bench:
             index = self._stopped.pop()
             stopped = self._under_way[index].done
             self._end_trial(index)
-            self._begin(index, stopped.anew(stopped.attempts))
+            self._begin(index, stopped.without_measurements(stopped.attempts))
 
     def _begin(self, index: int, done: TrialDone, tries: int = 1) -> None:
         stack, job = ExitStack(), done.job
@@ -180,8 +180,8 @@ class Bench:
             # While the brokers of a cluster are restarted in turn, one is lost after the other.
             if tries >= _MOST_TRIES:
                 raise
-            self.targets[index].mend()
-            self._begin(index, done.anew(done.attempts), tries + 1)
+            self.targets[index].recover()
+            self._begin(index, done.without_measurements(done.attempts), tries + 1)
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.
@@ -246,9 +246,9 @@ class Bench:
                     return None
             case BrokerLost() | TargetUnreachable() if done.attempts < 2:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
-                self.targets[index].mend()
+                self.targets[index].recover()
                 self._end_trial(index)
-                self._begin(index, done.anew(attempts=2))
+                self._begin(index, done.without_measurements(attempts=2))
                 return None
             case other:
                 done.error = other
@@ -260,7 +260,7 @@ class Bench:
         self._ended[index] = left.stack
         if left.broker_killed:  # the next trial needs a whole cluster
             self._release_topic(index)
-            self.targets[index].start_anew()
+            self.targets[index].restart_brokers()
 
     def _release_topic(self, index: int) -> None:
         ended = self._ended.pop(index, None)

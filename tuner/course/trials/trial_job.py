@@ -156,7 +156,7 @@ class TrialDone:
     lost_leases: int | None = None
     sent_bytes: int = 0
 
-    def anew(self, attempts: int) -> "TrialDone":
+    def without_measurements(self, attempts: int) -> "TrialDone":
         """Return the same trial without measurements, to begin it again. The bytes sent so far still count."""
         return TrialDone(self.job, attempts=attempts, sent_bytes=self.sent_bytes)
 

@@ -72,14 +72,14 @@ class TrialTarget(Protocol):
             setup: What the trial needs in addition to its load.
         """
 
-    def start_anew(self) -> None:
+    def restart_brokers(self) -> None:
         """Stop the brokers that we started, and start new ones; do nothing if the cluster is not ours.
 
         Raises:
             EmbeddedBrokerError: The brokers could not be started.
         """
 
-    def mend(self) -> None:
+    def recover(self) -> None:
         """Make the cluster usable again after a broker was lost.
 
         Raises:
@@ -151,7 +151,7 @@ class ClusterTarget:
                 TailConsumers(opened.cluster, ours, limits.outage_s),
             )
 
-    def start_anew(self) -> None:
+    def restart_brokers(self) -> None:
         """Stop the brokers that we started, and measure on new ones from now on."""
         if self.opened.target.bootstrap is None:
             self.opened.topics.abandon()
@@ -159,7 +159,7 @@ class ClusterTarget:
                 self._stack.close()
             self.opened = self._stack.enter_context(self._open())
 
-    def mend(self) -> None:
+    def recover(self) -> None:
         """Wait until the cluster has all its brokers again, and measure on the newly opened cluster from now on.
 
         If some brokers are still missing after `broker_wait_s`, the study continues with the other brokers.
@@ -255,10 +255,10 @@ class SimulatedTarget:
         seeded = (_SeededByTrial(self.runner, trial),) * setup.producers
         yield TrialTopic(lambda *_: seeded, lambda: None, owned=True)
 
-    def start_anew(self) -> None:
+    def restart_brokers(self) -> None:
         """Do nothing, as there is no broker."""
 
-    def mend(self) -> None:
+    def recover(self) -> None:
         """Do nothing, as there is no broker that could be lost."""
 
 

@@ -146,8 +146,8 @@ def _own_notes(results: ExperimentResults) -> list[str]:
     ]
     if latency_parts(results):
         notes.append(
-            "The part to the leader is the median latency of the row that differs only in acks=1. Replication is what "
-            "acks=all takes longer, and fetch is the rest until a consumer has the record."
+            "The part to the leader is the median latency of the row that differs only in acks=1. Replication is how "
+            "much later the acknowledgement comes with acks=all, and fetch is the rest until a consumer has the record."
         )
     notes += [
         f"{row.row.name}: the end-to-end latencies may be wrong by up to {max(errors_ms):.2f} ms, because producer and "

@@ -21,7 +21,7 @@ _UNEVEN: Final = 2.0
 _WHOLE_MS: Final = 10.0
 _SET_ASIDE: Final = {
     "control": "{count} that end transactions were left out",
-    "compacted": "{count} were left out, because compaction has taken records from them",
+    "compacted": "{count} were left out, because compaction has removed records from them",
     "old format": "{count} were left out, because they are in the format of producers before Kafka 0.11",
     "damaged": "{count} were left out, because their checksum is wrong or they can't be decompressed",
     "too large": "{count} were left out, because they are larger than 32 MiB without compression",

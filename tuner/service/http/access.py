@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tuner.model.problem_kinds import ProblemKind
 from tuner.service.config import ServiceConfig, is_loopback
-from tuner.service.http.connections import PLACE, Place
+from tuner.service.http.connections import SLOT, Slot
 from tuner.service.http.problem_pages import readable_problems
 from tuner.service.http.prometheus import Requests
 from tuner.service.http.tokens import Token, TokenFile, TokenRole
@@ -174,8 +174,8 @@ class AccessControl:
         Raises:
             Problem: Too many clients keep a connection.
         """
-        place: Place | None = scope["state"].get(PLACE)
-        if place is not None and scope["path"] not in OPEN_PATHS and not place.let_in():
+        slot: Slot | None = scope["state"].get(SLOT)
+        if slot is not None and scope["path"] not in OPEN_PATHS and not slot.accept():
             raise Problem(
                 ProblemKind.TOO_MANY_CONNECTIONS,
                 "the service has as many connections as it may have; close connections that you don't use, or try "

@@ -1,4 +1,4 @@
-"""The limit on the service's connections, and the choice of a connection to close when a new client needs a place."""
+"""The limit on the service's connections, and the choice of a connection to close when a new client needs a slot."""
 
 import asyncio
 import resource
@@ -11,8 +11,8 @@ from tuner.service.errors import ServiceConfigError
 MOST_CONNECTIONS: Final = 1_000
 RESERVED: Final = 100
 """File descriptors that are kept for the service's own work: the queue, studies' processes, logs and pipes."""
-PLACE: Final = "place"
-"""The key of a request's state that holds the `Place` of its connection."""
+SLOT: Final = "slot"
+"""The key of a request's state that holds the `Slot` of its connection."""
 _FEWEST: Final = 10
 _GRACE_S: Final = 1.0
 _PACE_S: Final = 0.005
@@ -20,34 +20,34 @@ _PACE_S: Final = 0.005
 
 
 class Connections:
-    """The connections that are open, each with a place. Use it in one event loop.
+    """The connections that are open, each with a slot. Use it in one event loop.
 
-    A client is a stranger until the service has accepted one of its requests. When all places are taken, the oldest
+    A client is a stranger until the service has accepted one of its requests. When all slots are taken, the oldest
     stranger of the address with the most strangers is disconnected, but only after it had time to send a request.
-    Clients for whom there is no place yet wait in the kernel's queue, where they need no file descriptor. Clients with
-    an accepted request keep their connections. They get at most four fifths of the places, so that strangers always
-    find a place. There is no limit for a single address, because behind a proxy all clients have the proxy's address.
+    Clients for whom there is no slot yet wait in the kernel's queue, where they need no file descriptor. Clients with
+    an accepted request keep their connections. They get at most four fifths of the slots, so that strangers always
+    get a slot. There is no limit for a single address, because behind a proxy all clients have the proxy's address.
 
     Args:
-        most: The number of places.
-        grace_s: How long a stranger keeps its place at least, in seconds.
+        most: The number of slots.
+        grace_s: How long a stranger keeps its slot at least, in seconds.
 
     Attributes:
-        open: The number of places that are taken.
-        known: How many of these are taken by clients that were let in.
+        open: The number of slots that are taken.
+        accepted: How many of these are taken by accepted clients.
     """
 
     def __init__(self, most: int, grace_s: float = _GRACE_S) -> None:
         self._most = most
         self._grace_s = grace_s
-        self._strangers: dict[str, dict[Place, None]] = {}
+        self._strangers: dict[str, dict[Slot, None]] = {}
         """The strangers by address, the oldest first."""
         self._changed = asyncio.Event()
         self.open = 0
-        self.known = 0
+        self.accepted = 0
 
     async def wait_for_room(self) -> None:
-        """Wait until a place is free, and close a stranger's connection if need be."""
+        """Wait until a slot is free, and close a stranger's connection if need be."""
         loop = asyncio.get_running_loop()
         while self.open >= self._most:
             self._changed.clear()
@@ -55,62 +55,62 @@ class Connections:
             oldest = next(iter(most), None)
             wait_s = self._grace_s if oldest is None else oldest.since_s + self._grace_s - loop.time()
             if oldest is not None and wait_s <= 0:
-                oldest.leave()
+                oldest.free()
                 oldest.abort()
                 await asyncio.sleep(_PACE_S)
                 return
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), wait_s)
 
-    def enter(self, host: str, abort: Callable[[], object]) -> "Place":
-        """Return the place of a new connection, which belongs to a stranger.
+    def take_slot(self, host: str, abort: Callable[[], object]) -> "Slot":
+        """Return the slot of a new connection, which belongs to a stranger.
 
         Args:
             host: The client's address.
             abort: Closes the connection at once.
         """
-        place = Place(self, host, abort)
-        self._strangers.setdefault(host, {})[place] = None
+        slot = Slot(self, host, abort)
+        self._strangers.setdefault(host, {})[slot] = None
         self.open += 1
-        return place
+        return slot
 
-    def let_in(self, place: "Place") -> bool:
-        """Let a client in. Return False if clients that were let in have all the places that they may have."""
-        if place in self._strangers.get(place.host, ()):
-            if self.known >= self._most * 4 // 5:
+    def accept(self, slot: "Slot") -> bool:
+        """Accept a client. Return False if the accepted clients have all the slots that they may have."""
+        if slot in self._strangers.get(slot.host, ()):
+            if self.accepted >= self._most * 4 // 5:
                 return False
-            self._forget(place)
-            self.known += 1
-            place.known = True
+            self._forget(slot)
+            self.accepted += 1
+            slot.accepted = True
         return True
 
-    def leave(self, place: "Place") -> None:
-        """Free a place. Calling it twice is allowed."""
-        if place.known:
-            self.known -= 1
-            place.known = False
-        elif place in self._strangers.get(place.host, ()):
-            self._forget(place)
+    def free(self, slot: "Slot") -> None:
+        """Free a slot. Calling it twice is allowed."""
+        if slot.accepted:
+            self.accepted -= 1
+            slot.accepted = False
+        elif slot in self._strangers.get(slot.host, ()):
+            self._forget(slot)
         else:
             return
         self.open -= 1
         self._changed.set()
 
-    def _forget(self, place: "Place") -> None:
-        others = self._strangers[place.host]
-        del others[place]
+    def _forget(self, slot: "Slot") -> None:
+        others = self._strangers[slot.host]
+        del others[slot]
         if not others:
-            del self._strangers[place.host]
+            del self._strangers[slot.host]
 
 
-class Place:
-    """The place of one connection.
+class Slot:
+    """The slot of one connection.
 
     Attributes:
         host: The client's address.
         abort: Closes the connection at once.
         since_s: When the client connected, by the event loop's clock.
-        known: Whether the service has let in a request of this client.
+        accepted: Whether the service has accepted a request of this client.
     """
 
     def __init__(self, connections: Connections, host: str, abort: Callable[[], object]) -> None:
@@ -118,18 +118,18 @@ class Place:
         self.host = host
         self.abort = abort
         self.since_s = asyncio.get_running_loop().time()
-        self.known = False
+        self.accepted = False
 
-    def let_in(self) -> bool:
-        """Let the client in; see `Connections.let_in`."""
-        return self._connections.let_in(self)
+    def accept(self) -> bool:
+        """Accept the client; see `Connections.accept`."""
+        return self._connections.accept(self)
 
-    def leave(self) -> None:
-        """Free the place. Calling it twice is allowed."""
-        self._connections.leave(self)
+    def free(self) -> None:
+        """Free the slot. Calling it twice is allowed."""
+        self._connections.free(self)
 
 
-def places() -> int:
+def most_connections() -> int:
     """Return how many connections may be open, and raise this process's limit of file descriptors as far as needed.
 
     Raises:

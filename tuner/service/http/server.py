@@ -15,8 +15,8 @@ from runners.reporting import Say, one_line, printable
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
-from tuner.service.http.connections import Connections, places
-from tuner.service.http.patient_server import Server, listen_at
+from tuner.service.http.connections import Connections, most_connections
+from tuner.service.http.limited_server import Server, listen_at
 from tuner.service.http.tokens import TokenFile, is_private
 from tuner.service.queue.job_queue import open_queue
 from tuner.service.worker.supervisor import Supervisor
@@ -38,7 +38,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
     """
     tokens = TokenFile(config.tokens)
     _check_safe(config, tokens, say)
-    connections = Connections(places())
+    connections = Connections(most_connections())
     config.root.mkdir(parents=True, exist_ok=True)
     _log_to_stderr(access_log)
     with ExitStack() as stack:

@@ -200,7 +200,7 @@ def test_the_count_of_repetitions_is_no_part_of_a_message() -> None:
     assert message_text(f"{line}, 1 identical error(s) suppressed)") == message_text(f"{line})") == f"{closed})"
 
 
-def test_a_connection_that_breaks_under_tls_gets_the_advice_of_one_that_is_closed(
+def test_a_connection_that_breaks_under_tls_gets_the_advice_for_a_closed_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A broker that requires a login may close the connection while librdkafka still writes to it."""
@@ -219,7 +219,7 @@ def test_a_login_to_a_listener_without_logins_does_not_blame_the_password(monkey
         "in current SASL state: broker's supported mechanisms:  (after 6ms in state AUTH_HANDSHAKE)"
     )
     monkeypatch.setattr(Contact, "complaints", lambda _: [said])
-    with pytest.raises(TargetRefused, match=r"may take no logins: check the port and security\.protocol$"):
+    with pytest.raises(TargetRefused, match=r"may not accept logins: check the port and security\.protocol$"):
         ExistingCluster(f"127.0.0.1:{free_port()}").start()
 
 

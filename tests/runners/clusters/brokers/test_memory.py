@@ -63,7 +63,7 @@ def test_without_a_limit_the_machine_s_memory_counts(groups: Groups) -> None:
     assert free_memory_bytes() == MACHINE
 
 
-def test_version_1_with_a_path_as_the_host_sees_it(groups: Groups) -> None:
+def test_a_limit_of_cgroups_version_1_counts_with_a_path_of_the_host(groups: Groups) -> None:
     groups.member("4:cpu,memory:/docker/0123", "3:cpuset:/docker/0123", "0::/docker/0123")
     groups.version_1("", limit=3 * GB, used=GB, cached=GB // 4)
     assert free_memory_bytes() == 2 * GB + GB // 4

@@ -29,7 +29,7 @@ def test_none_is_running_at_first() -> None:
 
 
 @pytest.mark.broker
-def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
+def test_a_persistent_broker_outlives_its_starter_and_can_be_found_and_stopped() -> None:
     start = "from runners.clusters.brokers.persistent import start_persistent; start_persistent()"
     subprocess.run([sys.executable, "-c", start], check=True)
     running = persistent_status()
@@ -49,7 +49,7 @@ def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_it_stops_if_its_keeper_is_killed_and_can_be_started_again() -> None:
+def test_a_persistent_broker_stops_if_its_keeper_is_killed_and_can_be_started_again() -> None:
     first = start_persistent()
     try:
         (record,) = clean_up_lists("persistent")

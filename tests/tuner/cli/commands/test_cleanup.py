@@ -41,7 +41,7 @@ def cleanup(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, st
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_without_a_terminal_it_names_the_option_that_answers(
+def test_without_a_terminal_cleanup_names_the_option_that_answers(
     cleanup: Callable[..., tuple[int, str, str]], form: tuple[str, ...]
 ) -> None:
     code, out, complaint = cleanup("--remove", *form)

@@ -1,4 +1,4 @@
-"""Our load generator and Kafka's tool are measured in turn, and what makes the comparison less reliable is told."""
+"""Our load generator and Kafka's tool are measured in turn, and warnings say what weakens the comparison."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def report(records_per_s: float, failed: int = 0, *complaints: str) -> Performan
     return PerformanceReport(PerformanceSummary(2_000, records_per_s / 2, 1.0), steady, failed, complaints)
 
 
-def test_the_first_run_of_kafkas_tool_is_sized_by_our_own_rate_and_each_other_one_by_its_own() -> None:
+def test_the_first_run_of_kafkas_tool_is_sized_by_our_rate_and_later_runs_by_its_own_rate() -> None:
     told: list[str] = []
     expected: list[float] = []
     rates = iter([30.0, 50.0, 60.0])

@@ -133,7 +133,7 @@ def test_a_config_that_misses_the_fixed_rate_shows_its_share_of_it() -> None:
     assert (fast["configs_behind_rate"], fast["held_rate_ratio"]) == (0, None)
 
 
-def test_the_trials_of_such_a_config_show_the_share_in_place_of_a_latency() -> None:
+def test_trials_of_a_config_that_misses_the_rate_show_its_share_in_place_of_a_latency() -> None:
     shown = tuner("trials", "three")
     missed = [row for row in measured("three") if float(row["held_rate_ratio"]) < 0.95]
     assert len(re.findall(r"  \d\d % of rate", shown.out)) == len(missed) > 0

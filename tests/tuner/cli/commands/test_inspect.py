@@ -1,4 +1,4 @@
-"""`tuner inspect` reads the batches of real producers, and tells what they do without showing what they say."""
+"""`tuner inspect` reads the batches of real producers, and reports their settings without showing any record."""
 
 import json
 import subprocess

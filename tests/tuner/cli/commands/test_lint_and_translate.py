@@ -117,7 +117,7 @@ def test_translate_writes_a_file_that_lint_accepts(java_file: Path, folder: Path
 
 
 @pytest.mark.parametrize(("to", "kinds"), [("java", ("librdkafka", "java")), ("librdkafka", ("java", "librdkafka"))])
-def test_a_file_that_shows_no_client_is_for_the_one_that_it_is_not_translated_for(
+def test_a_file_that_shows_no_client_is_for_the_client_that_is_not_the_target_of_the_translation(
     folder: Path, to: str, kinds: tuple[str, str]
 ) -> None:
     (folder / "p.properties").write_text("acks=all\nlinger.ms=5\n")

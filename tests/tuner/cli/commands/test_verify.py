@@ -367,7 +367,7 @@ def test_fewer_rounds_at_most_than_at_least_are_refused(better: Path, studies: P
     assert not studies.exists()
 
 
-def test_a_low_maximum_lowers_the_rounds_that_nobody_asked_for() -> None:
+def test_a_low_maximum_lowers_the_default_rounds() -> None:
     assert rounds_asked(None, None) == (8, 20)
     assert rounds_asked(None, 3) == (3, 3)
     assert rounds_asked(30, None) == (30, 30)

@@ -80,7 +80,7 @@ def test_after_the_deadline_a_study_is_not_continued(begun: Path) -> None:
     assert len(on_record(begun)) == 3
 
 
-def test_before_the_deadline_a_study_goes_on_until_it(begun: Path) -> None:
+def test_a_study_before_its_deadline_measures_until_the_deadline(begun: Path) -> None:
     night = Night(MORNING - 120 * MINUTE)
     with pytest.raises(DeadlinePassed):  # this clock leaves no time for the confirmation
         night.study(begun)
@@ -110,13 +110,13 @@ def test_a_host_that_slept_beyond_the_deadline_measures_no_more(tmp_path: Path) 
     assert state_told(tmp_path) is StudyState.INTERRUPTED
 
 
-def test_a_confirmation_that_is_asked_for_has_no_deadline(begun: Path) -> None:
+def test_a_confirmation_on_request_has_no_deadline(begun: Path) -> None:
     before = len(on_record(begun))
     Night(MORNING + 5 * MINUTE).study(begun, search=False)
     assert len(on_record(begun)) > before
 
 
-def test_a_confirmation_that_is_asked_for_is_not_limited_by_the_hours_of_the_search(tmp_path: Path) -> None:
+def test_a_confirmation_on_request_is_not_limited_by_the_hours_of_the_search(tmp_path: Path) -> None:
     spec = simulated_study((100,), burn_in_max=3)
     measure_study(spec, "", tmp_path, Told(), simulated=Steady())
     before = on_record(tmp_path)

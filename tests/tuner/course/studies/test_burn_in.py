@@ -138,7 +138,7 @@ def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
     return tell
 
 
-def test_latency_is_not_waited_for_where_nothing_depends_on_it(tmp_path: Path) -> None:
+def test_the_burn_in_does_not_wait_for_a_steady_latency_that_is_no_objective(tmp_path: Path) -> None:
     asked = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     fast = replace(asked, objectives=THROUGHPUT)
     assert len(burn_in_trials(tmp_path / "fast", [10], fast)) == study_time.burn_in_trials(fast) - 1 == 3

@@ -295,7 +295,7 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("spec", "anew"),
+    ("spec", "new_brokers"),
     [
         (own_brokers(), True),
         (own_brokers(new_broker=NewBroker.NEVER), False),
@@ -306,8 +306,8 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
     ],
     ids=["own", "never", "verify", "verify on request", "a user's cluster", "simulated"],
 )
-def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: StudySpec, anew: bool) -> None:
-    assert rounds_on_new_brokers(spec) is anew
+def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: StudySpec, new_brokers: bool) -> None:
+    assert rounds_on_new_brokers(spec) is new_brokers
 
 
 @pytest.mark.broker
@@ -316,7 +316,7 @@ def test_brokers_of_our_own_are_started_anew() -> None:
     target = ClusterTarget(partial(open_target, Target(), silent), 5.0, silent, time.sleep)
     try:
         before = target.opened.cluster
-        target.start_anew()
+        target.restart_brokers()
         after = target.opened.cluster
         assert [each.pid for each in before.local_brokers] != [each.pid for each in after.local_brokers]
         assert not any(psutil.pid_exists(each.pid) for each in before.local_brokers)
@@ -335,7 +335,7 @@ def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> 
     target = ClusterTarget(partial(open_target, address, silent), 5.0, silent, time.sleep)
     try:
         before = target.opened
-        target.start_anew()
+        target.restart_brokers()
         assert target.opened is before
     finally:
         target.close()
@@ -356,13 +356,13 @@ def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningClust
 
     target = ClusterTarget(opened, 5.0, silent, night.sleep)
     try:
-        target.mend()
+        target.recover()
         assert night.slept == [1.0, 2.0]
         there = iter([2] * 9)
-        target.mend()
+        target.recover()
         assert sum(night.slept[2:]) >= 5.0, "after the wait, the others are the cluster"
         there = iter([2])
-        target.mend()
+        target.recover()
         assert len(night.slept) == 5
     finally:
         target.close()
@@ -380,7 +380,7 @@ def test_a_cluster_that_never_comes_back_is_the_error_and_not_its_topics() -> No
 
     def measured() -> None:
         with closing(ClusterTarget(opened, 5.0, silent, Night().sleep)) as target:
-            target.mend()
+            target.recover()
 
     with pytest.raises(TargetUnreachable, match="no broker answers"):
         measured()

@@ -26,7 +26,7 @@ from tuner.model.trial import PACED, Kind, Proposal
 
 @dataclass
 class RecordingTarget:
-    """A target that keeps what it is told, in order."""
+    """A target that records the calls that it gets, in order."""
 
     events: list[str] = field(default_factory=list)
 
@@ -37,10 +37,10 @@ class RecordingTarget:
             yield replace(topic, kill_broker=lambda: self.events.append("kill"))
         self.events.append(f"end {trial}")
 
-    def start_anew(self) -> None:
-        self.events.append("start anew")
+    def restart_brokers(self) -> None:
+        self.events.append("restart brokers")
 
-    def mend(self) -> None:
+    def recover(self) -> None:
         raise NotImplementedError
 
 
@@ -67,10 +67,10 @@ def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_clust
         for trial, setup in enumerate((Setup(broker_killed_s=killed_s), ONE_PRODUCER)):
             bench.submit(job(trial, setup))
             assert bench.next_done().error is None
-    first, second = target.events.index("kill"), target.events.index("start anew")
-    assert target.events.count("kill") == target.events.count("start anew") == 1
+    first, second = target.events.index("kill"), target.events.index("restart brokers")
+    assert target.events.count("kill") == target.events.count("restart brokers") == 1
     assert target.events[:first].count("window") == windows_before - 1, "the kill comes before the window is shown"
-    assert target.events[second - 1 : second + 2] == ["end 0", "start anew", "topic 1"]
+    assert target.events[second - 1 : second + 2] == ["end 0", "restart brokers", "topic 1"]
 
 
 @dataclass
@@ -87,8 +87,8 @@ class Coming(RecordingTarget):
         with super().topic_for(workload, limits, trial, setup) as topic:
             yield topic
 
-    def mend(self) -> None:
-        self.events.append("mend")
+    def recover(self) -> None:
+        self.events.append("recover")
 
 
 @pytest.mark.parametrize(("lost", "measured"), [(3, True), (4, False)])
@@ -106,14 +106,14 @@ def test_a_trial_begins_while_brokers_are_restarted_in_turn(lost: int, measured:
         else:
             with pytest.raises(BrokerLost):
                 bench.submit(job)
-    assert target.events.count("mend") == 3
+    assert target.events.count("recover") == 3
 
 
 @dataclass
 class NeverBack(Coming):
     """A target whose lost broker does not come back before Ctrl-C."""
 
-    def mend(self) -> None:
+    def recover(self) -> None:
         raise KeyboardInterrupt
 
 

@@ -29,7 +29,7 @@ def test_burn_in_ends_without_a_trend_or_after_the_maximum_of_runs(capacities: l
     assert has_enough_burn_ins(capacities, 4) is over
 
 
-def test_a_load_without_a_pause_is_ready_when_its_throughput_stays() -> None:
+def test_a_load_is_steady_when_its_throughput_no_longer_rises() -> None:
     rising = [1.3 + 0.2 * second for second in range(12)]
     scattered = [3.5, 3.2, 3.7, 3.4, 3.1, 3.6, 3.5, 3.3, 3.4]
     ready = [is_steady([*rising, *scattered][:seconds]) for seconds in range(22)]

@@ -69,8 +69,8 @@ def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records
     assert SIMULATED not in "\n".join(prediction_lines(source_of(), calibration, told))
 
 
-def test_a_disk_that_is_never_full_differs_from_one_of_which_nothing_is_known() -> None:
-    """The asked rate has an answer, and the study has no rate of its own."""
+def test_a_disk_that_never_fills_differs_from_an_unknown_disk() -> None:
+    """The study has no rate, so only the requested rate has a prediction of the disk."""
     source = source_of(replace(LOAD, rate_records_per_s=None))
     calibration, asked = source.calibrated(), Question.of(source).changed(Changes(rate=1_000.0))
     retention = Retention(retention_s=3_600.0, disk_bytes=10**13)

@@ -74,11 +74,11 @@ def test_a_topic_whose_batches_differ_gets_the_share_of_each_kind() -> None:
 
 
 def test_what_limits_the_figures_is_said() -> None:
-    stretch = BatchSequence(tuple(single()), MergedBatches(), {"control": 3, "compacted": 1_200})
-    sample = BatchSample(stored((0, 40), (0, 9), (0, 9)), {0: stretch}, {1: "NOT_LEADER", 2: "NOT_LEADER"})
+    sequence = BatchSequence(tuple(single()), MergedBatches(), {"control": 3, "compacted": 1_200})
+    sample = BatchSample(stored((0, 40), (0, 9), (0, 9)), {0: sequence}, {1: "NOT_LEADER", 2: "NOT_LEADER"})
     text = said(sample)
     assert "of the batches that were read, 3 that end transactions were left out." in text
-    assert "1,200 were left out, because compaction has taken records from them." in text
+    assert "1,200 were left out, because compaction has removed records from them." in text
     assert "2 partitions could not be read: NOT_LEADER." in text
 
 

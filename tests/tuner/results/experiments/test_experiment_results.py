@@ -131,7 +131,7 @@ def test_comparisons_whose_rows_the_quick_form_leaves_out_do_not_count(tmp_path:
     assert none_left.outcome is FindingOutcome.NOT_MEASURED
 
 
-def test_a_figure_that_the_artefact_does_not_explain_is_none() -> None:
+def test_a_figure_far_from_its_explanation_is_no_artefact() -> None:
     suspected = small().findings[2].artefact
     assert suspected is not None
     assert suspected.explains

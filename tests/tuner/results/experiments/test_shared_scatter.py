@@ -30,7 +30,7 @@ def test_all_intervals_together_hold_the_truth_as_often_as_they_say(spread: floa
     assert held / studies > 0.93
 
 
-def test_they_do_so_if_all_rows_are_compared_with_the_same_one() -> None:
+def test_intervals_hold_the_truth_if_all_rows_are_compared_with_the_same_row() -> None:
     rng, held, studies = np.random.default_rng(5), 0, 400
     level = claim_level(COMPARISONS)
     for _ in range(studies):

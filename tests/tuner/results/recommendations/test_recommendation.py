@@ -289,7 +289,9 @@ def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> N
         ((5.0, 20.0, 10.0), SideEffectKind.MAY_BE_WORSE),
     ],
 )
-def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...], kind: SideEffectKind) -> None:
+def test_a_gain_shows_its_side_effect_on_a_metric_outside_the_goal(
+    p99_ms: tuple[float, ...], kind: SideEffectKind
+) -> None:
     trials = [*SEARCH, *confirmed(FASTEST, *((300 + turn, each) for turn, each in enumerate(p99_ms)))]
     found = recommend(study(trials), "1000", Goal.THROUGHPUT)
     assert found.proven

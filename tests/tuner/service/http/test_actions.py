@@ -1,4 +1,4 @@
-"""The commands that have a service do something print and end the same with `--server` as without."""
+"""Commands that let a service do something have the same output and exit code with `--server` as without."""
 
 import json
 import os
@@ -426,7 +426,7 @@ def test_the_study_of_a_verification_is_copied_to_mlflow_whatever_its_baseline(s
     assert copied.json["state"] == "complete"
 
 
-def test_fewer_rounds_at_most_than_at_least_are_refused_as_by_the_command(served: Serving) -> None:
+def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(served: Serving) -> None:
     asked = {"file": "a.properties", "config": {"linger.ms": 20}, "target": "simulated", "max_rounds": 3}
     for path, body in (
         ("verifications", json.dumps({**asked, "rounds": 5}).encode()),

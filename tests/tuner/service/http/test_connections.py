@@ -1,4 +1,4 @@
-"""Connections have places: strangers cannot take them all, and clients that were let in keep theirs."""
+"""Connections have slots: strangers cannot take them all, and accepted clients keep theirs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,8 +10,8 @@ from starlette.types import Receive, Scope, Send
 
 from tests.helpers.serving import serving
 from tuner.service.config import load_config
-from tuner.service.http.connections import PLACE, Connections
-from tuner.service.http.patient_server import PatientProtocol, Server, listen_at
+from tuner.service.http.connections import SLOT, Connections
+from tuner.service.http.limited_server import Server, TimeLimitedProtocol, listen_at
 
 MOST = 10
 HEAD = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -20,14 +20,14 @@ Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Let in the clients that ask for `/known`, and answer everybody; `/large` is a response of many bytes."""
+    """Accept the clients that ask for `/accepted`, and answer everybody; `/large` is a response of many bytes."""
     if scope["type"] == "lifespan":
         for word in ("startup", "shutdown"):
             await receive()
             await send({"type": f"lifespan.{word}.complete"})
         return
-    known = scope["path"] == "/known" and scope["state"][PLACE].let_in()
-    body = b"let in" if known else b"x" * LARGE if scope["path"] == "/large" else b"stranger"
+    accepted = scope["path"] == "/accepted" and scope["state"][SLOT].accept()
+    body = b"accepted" if accepted else b"x" * LARGE if scope["path"] == "/large" else b"stranger"
     length = str(len(body)).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
     await send({"type": "http.response.body", "body": body})
@@ -36,7 +36,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 def served(
     check: Callable[[Callable[[], Awaitable[Client]], Connections], Awaitable[None]], *, grace_s: float = 0.1
 ) -> None:
-    """Run a check against a server with ten places, which the check may fill."""
+    """Run a check against a server with ten slots, which the check may fill."""
 
     async def run() -> None:
         config, stopping = load_config(None), asyncio.Event()
@@ -58,7 +58,7 @@ def served(
                 client.close()
             server.should_exit = True
             await serving
-        assert connections.open == connections.known == 0
+        assert connections.open == connections.accepted == 0
 
     asyncio.run(run())
 
@@ -77,39 +77,39 @@ def test_strangers_make_room_for_a_new_client() -> None:
         strangers = [await connect() for _ in range(3 * MOST)]
         for _, writer in strangers:
             writer.write(b"GET")
-        assert await asked(await connect(), b"known") == b"let in"
+        assert await asked(await connect(), b"accepted") == b"accepted"
         assert connections.open <= MOST
         assert await strangers[0][0].read() == b""
 
     served(check)
 
 
-def test_a_client_that_was_let_in_keeps_its_place() -> None:
+def test_an_accepted_client_keeps_its_slot() -> None:
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
         first = await connect()
-        assert await asked(first, b"known") == b"let in"
+        assert await asked(first, b"accepted") == b"accepted"
         for _ in range(2 * MOST):
             assert await asked(await connect(), b"") == b"stranger"
-        assert await asked(first, b"known") == b"let in"
-        assert connections.known == 1
+        assert await asked(first, b"accepted") == b"accepted"
+        assert connections.accepted == 1
 
     served(check)
 
 
-def test_clients_that_were_let_in_leave_room_for_others() -> None:
+def test_accepted_clients_leave_slots_for_others() -> None:
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
         clients = [await connect() for _ in range(MOST)]
-        told = [await asked(client, b"known") for client in clients]
-        assert told == [b"let in"] * 8 + [b"stranger"] * 2
+        told = [await asked(client, b"accepted") for client in clients]
+        assert told == [b"accepted"] * 8 + [b"stranger"] * 2
         clients[0][1].close()
-        while connections.known == 8:
+        while connections.accepted == 8:
             await asyncio.sleep(0.01)
-        assert await asked(clients[-1], b"known") == b"let in"
+        assert await asked(clients[-1], b"accepted") == b"accepted"
 
     served(check)
 
 
-def test_strangers_keep_their_places_while_there_is_room() -> None:
+def test_strangers_keep_their_slots_while_some_are_free() -> None:
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
         clients = [await connect() for _ in range(MOST)]
         assert [await asked(client, b"") for client in clients] == [b"stranger"] * MOST
@@ -121,24 +121,24 @@ def test_the_address_with_the_most_strangers_loses_one() -> None:
     async def check(_: object, connections: Connections) -> None:
         gone: list[str] = []
         for number, host in enumerate(["b", "a", "a", "c", "a", "c", "d", "e", "f", "g"]):
-            connections.enter(host, lambda name=f"{host}{number}": gone.append(name))  # type: ignore[misc]
+            connections.take_slot(host, lambda name=f"{host}{number}": gone.append(name))  # type: ignore[misc]
         for _turn in range(3):
             await connections.wait_for_room()
-            connections.enter("new", lambda: None)
+            connections.take_slot("new", lambda: None)
         assert gone == ["a1", "a2", "c3"]
-        for places in list(connections._strangers.values()):
-            for place in list(places):
-                place.leave()
+        for slots in list(connections._strangers.values()):
+            for slot in list(slots):
+                slot.free()
 
     served(check, grace_s=0.0)
 
 
 def test_a_client_that_stops_reading_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PatientProtocol, "unread_s", 0.2)
+    monkeypatch.setattr(TimeLimitedProtocol, "unread_s", 0.2)
 
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
         reader, writer = await connect()
-        assert await asked((reader, writer), b"known") == b"let in"
+        assert await asked((reader, writer), b"accepted") == b"accepted"
         writer.write(HEAD % b"large")
         while connections.open:
             await asyncio.sleep(0.01)
@@ -150,16 +150,16 @@ def test_a_client_that_stops_reading_is_cut_off(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_client_that_reads_slowly_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     hour_s, ahead_s = 3600.0, 0.0
-    made: list[PatientProtocol] = []
-    begin = PatientProtocol.connection_made
+    made: list[TimeLimitedProtocol] = []
+    begin = TimeLimitedProtocol.connection_made
 
-    def connection_made(self: PatientProtocol, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self: TimeLimitedProtocol, transport: asyncio.BaseTransport) -> None:
         made.append(self)
         begin(self, transport)
 
-    monkeypatch.setattr(PatientProtocol, "connection_made", connection_made)
-    monkeypatch.setattr(PatientProtocol, "unread_s", hour_s)
-    monkeypatch.setattr(PatientProtocol, "least_bytes", 1)
+    monkeypatch.setattr(TimeLimitedProtocol, "connection_made", connection_made)
+    monkeypatch.setattr(TimeLimitedProtocol, "unread_s", hour_s)
+    monkeypatch.setattr(TimeLimitedProtocol, "least_bytes", 1)
 
     def unread() -> int:
         return int(made[0].transport.get_write_buffer_size())

@@ -63,7 +63,7 @@ def test_a_refused_request_is_a_page_too(service: Service) -> None:
     assert "the header x-forwarded-for shows a proxy" in page.text
 
 
-def test_programs_and_pages_that_exist_get_what_they_got(service: Service) -> None:
+def test_programs_get_problem_documents_and_existing_pages_are_unchanged(service: Service) -> None:
     async def asked(path: str, accept: str) -> str:
         return (await service.ask("GET", path, headers={"accept": accept})).headers["content-type"]
 

@@ -6,12 +6,12 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
-from tuner.service.http.patient_server import PatientProtocol
+from tuner.service.http.limited_server import TimeLimitedProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-class Impatient(PatientProtocol):
+class Impatient(TimeLimitedProtocol):
     """The time limit is long until the last piece is sent, so that no stall reaches it before."""
 
 

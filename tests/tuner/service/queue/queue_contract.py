@@ -214,7 +214,7 @@ class JobQueueContract:
         queue.move("second", JobState.COMPLETE)
         assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
 
-    def test_a_requeued_study_keeps_its_turn_and_its_crash_count(self, queue: JobQueue) -> None:
+    def test_a_requeued_study_keeps_its_position_and_its_crash_count(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))
         queue.submit(submission("second"))
         claimed(queue)

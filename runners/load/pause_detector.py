@@ -74,7 +74,7 @@ def boot_time_ns() -> int:
 
 
 @dataclass(slots=True)
-class Pulse:
+class PauseDetector:
     """Finds out, at each call of `check`, whether this process stood still since the call before.
 
     Attributes:

@@ -43,7 +43,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class StoredSearch:
     """The outcome of a search in the form in which it is written to a JSON file.
 
     Attributes:
@@ -75,7 +75,7 @@ def trials_to(covered: Sequence[float], share: float) -> float:
     return next((number + 1.0 for number, reached in enumerate(covered) if reached >= share), math.inf)
 
 
-def course(task: tuple[str, str, int, int, float]) -> Course:
+def stored_search(task: tuple[str, str, int, int, float]) -> StoredSearch:
     """Run the search that a task describes.
 
     Args:
@@ -91,7 +91,7 @@ def course(task: tuple[str, str, int, int, float]) -> Course:
     mean_s = float(np.mean(found.ask_s)) if found.ask_s else 0.0
     covered = [round(each, 4) for each in found.covered]
     configs, grid_covered = _grid(name, noise_ratio)
-    return Course(name, sampler, seed, configs, grid_covered, covered, round(mean_s, 5))
+    return StoredSearch(name, sampler, seed, configs, grid_covered, covered, round(mean_s, 5))
 
 
 def _state(problem: Problem, trials: Sequence[Trial]) -> SearchState:

@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
+from runners.consumers.consumer_processes import ConsumerProcesses
 from runners.consumers.consumption import Consumption, ReadWindow
-from runners.consumers.crew import ConsumerCrew
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.errors import BrokerLost, GeneratorError, WorkerLost, WorkloadRefused
@@ -42,9 +42,11 @@ def filled(mock_cluster: RunningCluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def crew(cluster: RunningCluster, topic: str, reading: Reading, end: int | None = EACH, first: int = 0) -> ConsumerCrew:
+def processes(
+    cluster: RunningCluster, topic: str, reading: Reading, end: int | None = EACH, first: int = 0
+) -> ConsumerProcesses:
     shares = share_out([OffsetRange(number, first, end) for number in range(PARTITIONS)], reading.consumers)
-    return ConsumerCrew([LibrdkafkaReader(cluster, topic, share, reading) for share in shares])
+    return ConsumerProcesses([LibrdkafkaReader(cluster, topic, share, reading) for share in shares])
 
 
 @pytest.mark.parametrize("consumers", [1, 3])
@@ -58,7 +60,7 @@ def test_every_record_is_read_once_by_one_or_several_consumers(
         return WatchDecision.GO_ON
 
     reading = Reading(consumers=consumers, warmup_s=0.1, measured_s=20.0, keep_arrivals=True)
-    seen = crew(mock_cluster, filled, reading).run(watch, starts.append)
+    seen = processes(mock_cluster, filled, reading).run(watch, starts.append)
     check_nothing_left(before)
     assert seen.counts.differences() == ()
     assert seen.counts.taken == seen.counts.stored == seen.counts.received == EACH * PARTITIONS
@@ -93,7 +95,7 @@ def test_what_is_written_after_the_start_is_read_at_the_tail(mock_cluster: Runni
         return WatchDecision.STOP if read == 100 else WatchDecision.GO_ON
 
     reading = Reading(Start.TAIL, consumers=2, warmup_s=0.0, measured_s=60.0)
-    seen = crew(mock_cluster, filled, reading, end=None, first=EACH).run(watch, write)
+    seen = processes(mock_cluster, filled, reading, end=None, first=EACH).run(watch, write)
     assert seen.stopped_early
     assert seen.counts.differences() == ()
     assert (seen.counts.taken, seen.counts.stored) == (100, None)
@@ -102,7 +104,7 @@ def test_what_is_written_after_the_start_is_read_at_the_tail(mock_cluster: Runni
 
 def test_a_stop_ends_the_load_soon(mock_cluster: RunningCluster, filled: str) -> None:
     reading = Reading(Start.TAIL, warmup_s=0.2, measured_s=60.0)
-    seen = crew(mock_cluster, filled, reading, end=None, first=EACH).run(lambda _: WatchDecision.STOP)
+    seen = processes(mock_cluster, filled, reading, end=None, first=EACH).run(lambda _: WatchDecision.STOP)
     assert seen.stopped_early
     assert len(seen.series) < 10
 
@@ -116,7 +118,7 @@ def test_an_error_of_the_watcher_ends_all_consumers(mock_cluster: RunningCluster
 
     before = Left.now()
     with pytest.raises(Enough):
-        crew(mock_cluster, filled, Reading(Start.TAIL, consumers=2, warmup_s=0.2), end=None, first=EACH).run(watch)
+        processes(mock_cluster, filled, Reading(Start.TAIL, consumers=2, warmup_s=0.2), end=None, first=EACH).run(watch)
     check_nothing_left(before)
 
 
@@ -127,7 +129,7 @@ def test_a_killed_consumer_ends_the_others(mock_cluster: RunningCluster, filled:
 
     before = Left.now()
     with pytest.raises(WorkerLost, match="exit code -9"):
-        crew(mock_cluster, filled, Reading(Start.TAIL, consumers=2, warmup_s=0.2), end=None, first=EACH).run(watch)
+        processes(mock_cluster, filled, Reading(Start.TAIL, consumers=2, warmup_s=0.2), end=None, first=EACH).run(watch)
     check_nothing_left(before)
 
 
@@ -138,7 +140,7 @@ def test_no_broker_is_a_clear_error() -> None:
     )
     before = Left.now()
     with pytest.raises(BrokerLost, match="must return the metadata of topic t, but did not"):
-        crew(nowhere, "t", Reading(consumers=2)).run()
+        processes(nowhere, "t", Reading(consumers=2)).run()
     check_nothing_left(before)
 
 
@@ -159,17 +161,17 @@ class Failing:
 def test_a_consumer_that_fails_before_the_start_ends_those_that_wait_for_it() -> None:
     before = Left.now()
     with pytest.raises(GeneratorError, match="ValueError: a defect"):
-        ConsumerCrew([Failing(fails=False), Failing(fails=True)]).run()
+        ConsumerProcesses([Failing(fails=False), Failing(fails=True)]).run()
     check_nothing_left(before)
 
 
 def test_shares_differ_by_at_most_one_partition() -> None:
-    stretches = [OffsetRange(number, 0, 1) for number in range(7)]
-    shares = share_out(stretches, 3)
+    ranges = [OffsetRange(number, 0, 1) for number in range(7)]
+    shares = share_out(ranges, 3)
     assert sorted(each.partition for share in shares for each in share) == list(range(7))
     assert sorted(map(len, shares)) == [2, 2, 3]
     with pytest.raises(WorkloadRefused, match="has 2 partitions for 3 consumers"):
-        share_out(stretches[:2], 3)
+        share_out(ranges[:2], 3)
 
 
 @pytest.mark.parametrize("wrong", [{"consumers": 0}, {"consumers": 65}, {"warmup_s": -1}, {"measured_s": 0}])

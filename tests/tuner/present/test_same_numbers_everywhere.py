@@ -156,7 +156,7 @@ def test_percentiles_of_a_repeated_config_are_of_the_same_trials(tmp_path: Path)
     assert size.metrics_of(size.trial(2))["held_rate_ratio"] == 1.0
 
 
-def test_the_best_so_far_is_never_better_than_itself(tmp_path: Path) -> None:
+def test_a_baseline_that_is_the_best_so_far_has_a_gain_of_one(tmp_path: Path) -> None:
     """If the baseline is the best config so far, both have one value."""
 
     def noisy(trial: Trial) -> Trial:

@@ -17,13 +17,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import ServiceConfigError
-from tuner.service.http.connections import PLACE, Connections, Place
+from tuner.service.http.connections import SLOT, Connections, Slot
 
 _RETRY_S: Final = 0.1
 _SILENT_S: Final = 10
 
 
-class PatientProtocol(H11Protocol):
+class TimeLimitedProtocol(H11Protocol):
     """uvicorn's HTTP/1.1 protocol with time limits for the head of a request and for clients that read slowly.
 
     uvicorn alone would wait forever for the head (the first line and the headers). The time starts when a client
@@ -36,13 +36,13 @@ class PatientProtocol(H11Protocol):
         unread_s: How long a client may leave a response unread, in seconds. A client that has read `least_bytes` in
             this time may take as long again.
         least_bytes: How many bytes a slow client must read in that time.
-        place: The place of this connection, which is freed when the connection is lost. None if places are not counted.
+        slot: The slot of this connection, which is freed when the connection is lost. None if slots are not counted.
     """
 
     head_s = 10.0
     unread_s = 30.0
     least_bytes = 100_000
-    place: Place | None = None
+    slot: Slot | None = None
     _late: asyncio.TimerHandle | None = None
     _slow: asyncio.TimerHandle | None = None
 
@@ -50,8 +50,8 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # so that `pause_writing` is called for every unread byte
-        if self.place is not None:
-            self.place.abort = transport.abort
+        if self.slot is not None:
+            self.slot.abort = transport.abort
         self._wait_for_head()
 
     @override
@@ -66,8 +66,8 @@ class PatientProtocol(H11Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_there()
-        if self.place is not None:
-            self.place.leave()
+        if self.slot is not None:
+            self.slot.free()
         self._is_read()
         super().connection_lost(exc)
 
@@ -113,7 +113,7 @@ class Server(uvicorn.Server):
         config: The configuration of the service.
         make: Makes the web application.
         stopping: An event that is set when a signal stops the server.
-        connections: The places for connections. While all are taken, only one more connection is accepted.
+        connections: The slots for connections. While all are taken, only one more connection is accepted.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 make,
                 factory=True,
-                http=PatientProtocol,
+                http=TimeLimitedProtocol,
                 ws="none",
                 lifespan="on",
                 loop="asyncio",
@@ -168,24 +168,24 @@ class Server(uvicorn.Server):
             except asyncio.CancelledError:
                 stream.close()
                 raise
-            place = self._connections.enter(host, stream.close)
-            place.abort = self._begin(self._connect(stream, place)).cancel
+            slot = self._connections.take_slot(host, stream.close)
+            slot.abort = self._begin(self._connect(stream, slot)).cancel
 
-    async def _connect(self, stream: socket.socket, place: Place) -> None:
+    async def _connect(self, stream: socket.socket, slot: Slot) -> None:
         """Pass a new connection to the protocol, after its TLS handshake if the service speaks TLS."""
 
-        def make() -> PatientProtocol:
-            protocol = PatientProtocol(self.config, self.server_state, {**self.lifespan.state, PLACE: place})
-            protocol.place = place
+        def make() -> TimeLimitedProtocol:
+            protocol = TimeLimitedProtocol(self.config, self.server_state, {**self.lifespan.state, SLOT: slot})
+            protocol.slot = slot
             return protocol
 
         tls = self.config.ssl
-        handshake_s = None if tls is None else PatientProtocol.head_s
+        handshake_s = None if tls is None else TimeLimitedProtocol.head_s
         try:
             loop = asyncio.get_running_loop()
             await loop.connect_accepted_socket(make, stream, ssl=tls, ssl_handshake_timeout=handshake_s)
         except (OSError, asyncio.CancelledError):  # the handshake failed, took too long, or had to make room
-            place.leave()
+            slot.free()
             stream.close()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -236,7 +236,7 @@ def listen_at(host: str, port: int) -> socket.socket:
     # Without TCP_NODELAY, a response body waits up to 40 ms for the acknowledgement of its headers. asyncio sets the
     # option only on sockets that it creates itself.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # A connection takes a place only when its client has sent something, or after about this many seconds. Clients that
+    # A connection takes a slot only when its client has sent something, or after about this many seconds. Clients that
     # do send something do not wait behind strangers that only connect.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_S)
     listening.setblocking(False)

@@ -1,4 +1,4 @@
-"""A process that stood still is told from one that a busy host did not run."""
+"""The pause detector distinguishes a process that stood still from one that a busy host did not run."""
 
 import threading
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.errors import LoadPaused
-from runners.load.pulse import LONGEST_GAP_S, KernelTimes, Pulse, boot_time_ns, demand_s, kernel_times
+from runners.load.pause_detector import LONGEST_GAP_S, KernelTimes, PauseDetector, boot_time_ns, demand_s, kernel_times
 
 CORES = 2
 
@@ -19,7 +19,7 @@ class Host:
         self.at_ns = NS_PER_S
         self.counted = KernelTimes({1: 0.0, 2: 0.0}, 0.0, CORES)
         self.demand_s = 0.0
-        self.pulse = Pulse(lambda: self.at_ns, lambda: self.counted, lambda: self.demand_s)
+        self.pause_detector = PauseDetector(lambda: self.at_ns, lambda: self.counted, lambda: self.demand_s)
 
     def after(
         self, seconds: float, *, waited_s: float = 0.0, cores_s: float | None = None, demand_s: float = 0.0
@@ -30,7 +30,7 @@ class Host:
         cores_s = CORES * seconds if cores_s is None else cores_s
         waits = {**self.counted.waited_s, 2: self.counted.waited_s[2] + waited_s}
         self.counted = replace(self.counted, waited_s=waits, cores_s=self.counted.cores_s + cores_s)
-        self.pulse.check()
+        self.pause_detector.check()
 
 
 @pytest.mark.parametrize("busy", [0.0, 1.0])

@@ -81,7 +81,7 @@ class _Windows:
 
 
 @dataclass(slots=True)
-class ConsumerCrew:
+class ConsumerProcesses:
     """The consumers of one load. Use it once.
 
     Attributes:

@@ -89,7 +89,7 @@ def crowding_warning(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> s
 
 
 @dataclass(slots=True)
-class Seats:
+class CoreReservations:
     """Reserves cores for Ray workers, with one placement group for the workers of each job.
 
     Attributes:

@@ -1,7 +1,7 @@
-"""A crew (the Ray workers that run one job at a time), and the code that runs in a worker.
+"""A group of Ray workers that run one job at a time, and the code that runs in a worker.
 
-The workers of a crew are started together. If a worker is lost, it is replaced before the next job or attempt. A worker
-runs one producer at a time, or the consumers of a job. It streams its windows and its result as small compressed
+The workers of a group are started together. If a worker is lost, it is replaced before the next job or attempt. A
+worker runs one producer at a time, or the consumers of a job. It streams its windows and its result as small compressed
 messages. A producer's messages go to the driver, which is the process that runs the study. Those of the consumers go to
 the worker of the first producer (`runners.pools.ray_consumers`).
 
@@ -25,7 +25,7 @@ from runners.consumers.consumption import Consumption, ReadWindow
 from runners.errors import GeneratorError, signals_unwrapped
 from runners.measurements.measurement import Window
 from runners.pools.pool import WorkerReport, prepare_producer, priority_warnings, produce, whoami
-from runners.pools.ray_seats import Seats, reason
+from runners.pools.ray_reservations import CoreReservations, reason
 from runners.reporting import Say
 from runners.runner import Runner, WatchDecision
 from runners.workload import Workload
@@ -59,18 +59,18 @@ class StartedWorker:
         return int(self.name.partition(" ")[0].rpartition("/")[2])
 
 
-class RayCrew:
+class RayWorkerGroup:
     """Ray workers that together run one job at a time: one for each producer, and possibly one for the consumers.
 
     Args:
         ray: The module `ray`, connected.
-        seats: Reserves cores for the workers on an existing Ray cluster; None if we started Ray ourselves, with room
-            for all workers.
+        reservations: Reserves cores for the workers on an existing Ray cluster; None if we started Ray ourselves, with
+            room for all workers.
         tell: Called with a sentence when a worker was lost and all workers were started again.
     """
 
-    def __init__(self, ray: Any, seats: Seats | None, tell: Say) -> None:
-        self._ray, self._seats, self._tell = ray, seats, tell
+    def __init__(self, ray: Any, reservations: CoreReservations | None, tell: Say) -> None:
+        self._ray, self._reservations, self._tell = ray, reservations, tell
         self._actor = ray.remote(
             num_cpus=1,
             max_restarts=0,
@@ -78,7 +78,7 @@ class RayCrew:
             concurrency_groups={"control": 1},
             scheduling_strategy="SPREAD",
         )(Worker)
-        self._group: Any = None
+        self._reserved: Any = None
         self._lost: list[int] = []
         self._zones: list[str | None] = []
         self.workers: list[StartedWorker] = []
@@ -91,7 +91,7 @@ class RayCrew:
             self._lost.append(number)
         return self.workers[number].name
 
-    def complete(self, zones: Sequence[str | None]) -> None:
+    def ensure_started(self, zones: Sequence[str | None]) -> None:
         """Start the workers, or replace those that were lost.
 
         On an existing Ray cluster, the loss of one worker makes us start all workers again, on the remaining nodes.
@@ -105,11 +105,11 @@ class RayCrew:
         moves = list(zones) != self._zones
         if self.workers and not self._lost and not moves:
             return
-        if self._seats is not None:
+        if self._reservations is not None:
             if moves:
                 self.dismiss()
             self._zones = list(zones)
-            self._start_all(self._seats)
+            self._start_all(self._reservations)
         elif not self.workers:
             self._zones = list(zones)
             self.workers = self._with_names([self._actor.remote() for _ in zones])
@@ -146,7 +146,7 @@ class RayCrew:
 
         If we started Ray ourselves, nothing is measured, because then all workers use this host's clock.
         """
-        if self._seats is None:
+        if self._reservations is None:
             return
         for number, worker in enumerate(self.workers[:count]):
             asked = worker.actor.clock.options(concurrency_group="control")
@@ -161,19 +161,19 @@ class RayCrew:
         dismissed, self.workers = self.workers, []
         for worker in dismissed:
             self._ray.kill(worker.actor, no_restart=True)
-        if self._group is not None and self._seats is not None:
-            self._seats.release(self._group)
-            self._group = None
+        if self._reserved is not None and self._reservations is not None:
+            self._reservations.release(self._reserved)
+            self._reserved = None
         self._lost.clear()
         return dismissed
 
-    def _start_all(self, seats: Seats) -> None:
+    def _start_all(self, reservations: CoreReservations) -> None:
         before = self.dismiss()
         for attempt in range(1, _ATTEMPTS + 1):
-            self._group = seats.reserve(self._zones)
+            self._reserved = reservations.reserve(self._zones)
             try:
                 self.workers = self._with_names(
-                    [self._start_on_seat(self._group, number) for number in range(len(self._zones))]
+                    [self._start_reserved(self._reserved, number) for number in range(len(self._zones))]
                 )
                 break
             except GeneratorError:
@@ -189,7 +189,7 @@ class RayCrew:
                 f"a Ray worker was lost; the new workers are: {', '.join(worker.name for worker in self.workers)}"
             )
 
-    def _start_on_seat(self, group: Any, number: int) -> Any:
+    def _start_reserved(self, group: Any, number: int) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
             group, placement_group_bundle_index=number
         )

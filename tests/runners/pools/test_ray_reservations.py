@@ -5,7 +5,7 @@ import pytest
 from runners.errors import RayUnfit
 from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.ray_cluster import RayCluster
-from runners.pools.ray_seats import RayNode, crowding_warning, fit, missing_zones, one_node_each
+from runners.pools.ray_reservations import RayNode, crowding_warning, fit, missing_zones, one_node_each
 
 HEAD = RayNode("h", "head", 0.0)
 A1 = RayNode("1", "node-a1", 2.0, frozenset({"zone:a"}))
