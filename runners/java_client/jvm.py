@@ -12,7 +12,7 @@ import re
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -201,7 +201,7 @@ class Jvm:
         except OSError:
             raise self._ended() from None
 
-    def _reader(self, name: str, read: Any) -> threading.Thread:
+    def _reader(self, name: str, read: Callable[[], None]) -> threading.Thread:
         thread = threading.Thread(target=read, name=f"tuner-java-{name}", daemon=True)
         thread.start()
         return thread
@@ -261,7 +261,7 @@ def _process(program: CompiledProgram, heap_bytes: int, folder: Path) -> subproc
     )
 
 
-def _lines(pipe: IO[bytes] | None) -> Any:
+def _lines(pipe: IO[bytes] | None) -> Iterator[str]:
     assert pipe is not None
     for line in pipe:
         yield line.decode(errors="replace").rstrip("\n")

@@ -1,8 +1,8 @@
 """A Java consumer as the source of the records of a load; it reads in a Java process."""
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from typing_extensions import override
@@ -214,12 +214,12 @@ def _report(message: Message, before: Message) -> FetchReport:
     )
 
 
-def _metrics(message: Message) -> Any:
+def _metrics(message: Message) -> Callable[[str], float]:
     metrics: Mapping[str, float] = message.get("metrics", {})
     return lambda name: metrics.get(name, 0.0)
 
 
-def _since(now: Any, then: Any, average: str, factor: float) -> Sum:
+def _since(now: Callable[[str], float], then: Callable[[str], float], average: str, factor: float) -> Sum:
     """Return the sum of the values of an average over the fetches since the message before, and their number."""
     fetches, earlier = now("fetch-total"), then("fetch-total")
     total = now(average) * fetches - then(average) * earlier

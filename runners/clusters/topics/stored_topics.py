@@ -131,8 +131,7 @@ class StoredTopics:
                 request = AdminRequest(f"read the offsets of topic {name}", (DESCRIBE,), name)
                 raise self._contact.refusal(error, request) from None
 
-        topic: StoredTopic = patiently(ask)
-        return topic
+        return patiently(ask)
 
     def readable(self, since_ms: int) -> tuple[list[StoredTopic], list[str]]:
         """Return the partitions and offsets of all topics that we may read, without the cluster's internal topics.

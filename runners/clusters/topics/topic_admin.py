@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
@@ -23,6 +23,7 @@ from runners.clusters.contact import (
 )
 from runners.errors import BrokerLost, TargetRefused
 
+T = TypeVar("T")
 _SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.01
 
@@ -277,7 +278,7 @@ class TopicAdmin:
             raise self._contact.refusal(error, request) from None
 
 
-def patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEADER_MOVES) -> Any:
+def patiently(ask: Callable[[Sequence[int]], T | None], not_yet: Sequence[int] = _LEADER_MOVES) -> T:
     """Repeat a request about a topic until all brokers know the topic and the leaders of its partitions.
 
     Args:
@@ -290,4 +291,6 @@ def patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEA
         if (answer := ask(not_yet)) is not None:
             return answer
         time.sleep(_POLL_S)
-    return ask(())
+    last = ask(())
+    assert last is not None, "every error code counts in the last call"
+    return last

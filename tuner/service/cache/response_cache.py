@@ -6,7 +6,7 @@ A cached response is valid until the results of its study change.
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cachetools import LRUCache
 
@@ -49,7 +49,7 @@ class ResponseCache:
         self._shared = shared
         self._quick = ReadingProcess(root)
         self._slow = ReadingProcess(root)
-        self._kept: LRUCache[ResultQuery, tuple[Any, Answer]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
+        self._kept: LRUCache[ResultQuery, tuple[object, Answer]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
         """The response to each query, with the value that `_stamp` returned for the study before it was computed."""
         self._stamps = BriefCache(lambda study: self.fresh(ResultQuery.of(study, "stamp")), _FRESH_S)
         self._asking: dict[ResultQuery, asyncio.Task[Answers]] = {}
@@ -95,7 +95,7 @@ class ResponseCache:
         """The approximate size of the cached responses, in bytes."""
         return int(self._kept.currsize)
 
-    async def _made(self, query: ResultQuery, stamp: Any) -> Answer:
+    async def _made(self, query: ResultQuery, stamp: object) -> Answer:
         """Return the response to a query, computed by a process that reads studies.
 
         A query for one recommendation computes all recommendations of the study and caches them.
@@ -106,7 +106,7 @@ class ResponseCache:
                 return every[query]
         return (await self._once(query, stamp))[query]
 
-    async def _once(self, query: ResultQuery, stamp: Any) -> Answers:
+    async def _once(self, query: ResultQuery, stamp: object) -> Answers:
         """Return the responses to a query. If the same query is being answered already, wait for its responses."""
         asking = self._asking.get(query)
         if asking is None:
@@ -115,7 +115,7 @@ class ResponseCache:
             asking.add_done_callback(lambda _: self._asking.pop(query, None))
         return await asyncio.shield(asking)
 
-    async def _ask(self, query: ResultQuery, stamp: Any) -> Answers:
+    async def _ask(self, query: ResultQuery, stamp: object) -> Answers:
         responses = await asyncio.wrap_future(self._process(query).ask(query))
         for each, response in responses.items():
             if len(response.body) > _LARGEST_BYTES:
@@ -127,7 +127,7 @@ class ResponseCache:
     def _process(self, query: ResultQuery) -> ReadingProcess:
         return self._slow if query.what in _SLOW else self._quick
 
-    async def _stamp(self, study: str) -> Any:
+    async def _stamp(self, study: str) -> object:
         """Return a value that changes whenever the study's results may have changed."""
         if not self._shared:
             # SQLite writes every change either to the database file or to its write-ahead log.
@@ -138,7 +138,7 @@ class ResponseCache:
         return stamp.etag
 
 
-def _size_bytes(kept: tuple[Any, Answer]) -> int:
+def _size_bytes(kept: tuple[object, Answer]) -> int:
     return len(kept[1].body) + _OVERHEAD_BYTES
 
 

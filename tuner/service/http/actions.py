@@ -21,7 +21,7 @@ from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind
-from tuner.model.spec import check_rounds
+from tuner.model.spec import StudySpec, check_rounds
 from tuner.model.study_files import SERVICE_FILES
 from tuner.model.study_names import numbered_name, verification_stem
 from tuner.present.console import text_of
@@ -304,7 +304,7 @@ class StudyActions:
         self.studies.supervisor.wake()
         return await self.studies.show(name)
 
-    def _spec(self, text: str, *, searched: bool = True) -> Any:
+    def _spec(self, text: str, *, searched: bool = True) -> tuple[StudySpec, tuple[LimitedValue, ...]]:
         return spec_of(text, self.studies.config, os.environ, searched=searched)
 
     def _stored(self, name: str) -> ResultsStore:
