@@ -22,7 +22,7 @@ from runners.java_client.kept_jvm import end_kept_jvms
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 KEPT: Final = ("warmed up", 1)

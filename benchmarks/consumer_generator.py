@@ -30,7 +30,7 @@ from runners.measurement_limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 PRODUCER: Final = {"linger.ms": "10", "batch.size": "1000000"}

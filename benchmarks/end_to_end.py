@@ -32,7 +32,7 @@ from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 TOOL: Final = "org.apache.kafka.tools.EndToEndLatency"

@@ -23,7 +23,7 @@ from runners.consumers.reading import Reading
 from runners.measurement_limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 _LIMITS: Final = (16_384, 32_768, 65_536, 131_072, 262_144, 524_288)

@@ -24,7 +24,7 @@ from runners.kafka_tools.producer_performance import java_throughput
 from runners.measurement_limits import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 CONFIG = {

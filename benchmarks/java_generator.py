@@ -23,7 +23,7 @@ from runners.measurement_limits import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 # Both load generators would be idempotent by default.

@@ -12,7 +12,7 @@ from runners.measurements.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import ClientKind, client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import open_target
+from tuner.execution.open_target import open_target
 from tuner.model.target import Target
 
 # Rates that the broker can keep up with. If the client's queue filled and emptied, our mean and the client's mean would

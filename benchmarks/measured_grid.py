@@ -35,8 +35,8 @@ from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
-from tuner.course.trials.steadiness import has_enough_burn_ins
+from tuner.execution.open_target import OpenTarget, open_target
+from tuner.execution.trials.steadiness import has_enough_burn_ins
 from tuner.model.target import Target
 
 LINGER_MS = {

@@ -23,7 +23,7 @@ from runners.load.isolated import Isolated, end_reused_processes
 from runners.workload import Workload
 from search_spaces.client import Client, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 FIRST: Final = (

@@ -13,7 +13,7 @@ from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import open_target
+from tuner.execution.open_target import open_target
 from tuner.model.target import Target
 
 MAX_GROWTH_BYTES = 5_000_000

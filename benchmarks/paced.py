@@ -12,7 +12,7 @@ from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import open_target
+from tuner.execution.open_target import open_target
 from tuner.model.target import Target
 
 MAX_DELAY_P99_MS = 2.0

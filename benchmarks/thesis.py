@@ -30,7 +30,7 @@ from runners.measurements.measurement import Measurement
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.course.open_target import open_target
+from tuner.execution.open_target import open_target
 from tuner.model.target import Target
 
 DEFAULTS: Final[Mapping[str, str]] = {

@@ -7,7 +7,7 @@ It shows the Python API on one page. Run it with
 
 from runners.workload import RecordSizes, Workload
 from search_spaces import ProducerConfig
-from tuner.course.open_target import open_target
+from tuner.execution.open_target import open_target
 from tuner.model.target import Target
 
 

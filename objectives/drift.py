@@ -35,7 +35,7 @@ _MOST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How the baseline's speed changes over the course of a study, fitted as a random walk.
+    """How the baseline's speed changes during a study, fitted as a random walk.
 
     Attributes:
         step_log: Standard deviation of the random walk's step per trial, on logarithms; 0 means no drift.

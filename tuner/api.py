@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from runners.measurements.measurement import Measurement
     from search_spaces.configs.producer_config import ProducerConfig
-    from tuner.course.experiments.experiment_reporter import ExperimentReporter
-    from tuner.course.studies.reporter import Reporter
+    from tuner.execution.experiments.experiment_reporter import ExperimentReporter
+    from tuner.execution.studies.reporter import Reporter
     from tuner.model.experiment import ExperimentSpec
     from tuner.model.goals import Goal
     from tuner.model.spec import StudySpec
@@ -131,9 +131,9 @@ def run_study(
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
         TooManyFailures: Too many trials in a row gave no measurement.
     """
-    from tuner.course.budgets.least_limits import check_limits
-    from tuner.course.studies.reporter import SilentReporter
-    from tuner.course.studies.run import measure_study
+    from tuner.execution.budgets.least_limits import check_limits
+    from tuner.execution.studies.reporter import SilentReporter
+    from tuner.execution.studies.run import measure_study
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
@@ -213,8 +213,8 @@ def run_experiment(
         TooManyFailures: Too many measurements in a row failed.
         ValueError: `experiment` is an `ExperimentSpec`, but `text` is empty.
     """
-    from tuner.course.experiments.experiment import measure_experiment
-    from tuner.course.experiments.experiment_reporter import SilentExperimentReporter
+    from tuner.execution.experiments.experiment import measure_experiment
+    from tuner.execution.experiments.experiment_reporter import SilentExperimentReporter
     from tuner.experiment_file import read_experiment
     from tuner.model.experiment import ExperimentSpec
     from tuner.present.report.bundle import write_experiment
@@ -258,7 +258,7 @@ def run_searches(
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
         RayUnfit: A row names zones of a Ray cluster, but the experiment names no Ray cluster.
     """
-    from tuner.course.experiments.stored_rows import check_rows_unchanged
+    from tuner.execution.experiments.stored_rows import check_rows_unchanged
     from tuner.results.experiments.experiment_results import searched_configs
     from tuner.results.recommendations.recommend import recommend
     from tuner.storage.locations import study_folder
@@ -435,7 +435,7 @@ def bench(
         ValueError: An address of the cluster has no port.
     """
     from runners.workload import RecordSizes, Workload
-    from tuner.course.open_target import open_alone
+    from tuner.execution.open_target import open_alone
     from tuner.model.target import Target, check_addresses
     from tuner.present.console import say
 

@@ -21,16 +21,16 @@ from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
 from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
-from tuner.course.budgets.budget import Budget, WallClock, next_occurrence
-from tuner.course.budgets.outlook import Outlook
-from tuner.course.studies.record_sizes import measure_sizes
-from tuner.course.studies.reporter import SilentReporter
-from tuner.course.studies.study_progress import StudyProgress
-from tuner.course.studies.study_trials import StudyTrials
-from tuner.course.trial_keeper import TrialKeeper
-from tuner.course.trials.bench import Bench
-from tuner.course.trials.steadiness import capacity_of, is_steady
-from tuner.course.trials.trial_job import StartedTrial
+from tuner.execution.budgets.budget import Budget, WallClock, next_occurrence
+from tuner.execution.budgets.outlook import Outlook
+from tuner.execution.studies.record_sizes import measure_sizes
+from tuner.execution.studies.reporter import SilentReporter
+from tuner.execution.studies.study_progress import StudyProgress
+from tuner.execution.studies.study_trials import StudyTrials
+from tuner.execution.trial_keeper import TrialKeeper
+from tuner.execution.trials.bench import Bench
+from tuner.execution.trials.steadiness import capacity_of, is_steady
+from tuner.execution.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import UNBROKEN_S, trial_s

@@ -20,7 +20,7 @@ from runners.errors import RunnerError
 from tests.campaign.child import Telling, tell
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import StudySpec
 from tuner.tracking import MlflowMirror

@@ -22,8 +22,8 @@ from tests.helpers.studies import (
     simulated_study,
     state_told,
 )
-from tuner.course.studies.reporter import Standing
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec

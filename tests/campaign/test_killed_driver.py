@@ -31,7 +31,7 @@ from tests.helpers.studies import (
     simulated_study,
 )
 from tests.helpers.waiting import eventually
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.storage.sqlite import SqliteStore

@@ -14,8 +14,8 @@ from tests.helpers.clients import holders, left_by_java
 from tests.helpers.studies import THROUGHPUT, Told, of_kind, on_record, real_study, simulated_study
 from tests.helpers.waiting import eventually
 from tests.runners.pools.pool_runners import Dying
-from tuner.course.studies.reporter import Standing
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Executor
 from tuner.model.trial import Kind, State
 

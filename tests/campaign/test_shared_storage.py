@@ -18,7 +18,7 @@ from tests.helpers.campaign_form import LONG_CAMPAIGN
 from tests.helpers.postgres_server import PASSWORD, PostgresServer, served
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.progress import StudyState
 from tuner.model.spec import StudySpec
 from tuner.model.trial import PACED, SATURATED, Trial

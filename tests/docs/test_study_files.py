@@ -13,7 +13,7 @@ import yaml
 from runners.simulated import SimulatedRunner
 from tests.docs.pages import Block, blocks, is_experiment
 from tests.helpers.small_experiment import ToldOfExperiment
-from tuner.course.experiments.experiment import measure_experiment
+from tuner.execution.experiments.experiment import measure_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.results.experiments.checked_findings import FindingOutcome
 from tuner.results.experiments.experiment_results import load_experiment

@@ -6,8 +6,8 @@ from typing import Final
 from runners.measurements.measurement import Window
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from tuner.course.experiments.experiment import measure_experiment
-from tuner.course.experiments.experiment_steps import ExperimentStep
+from tuner.execution.experiments.experiment import measure_experiment
+from tuner.execution.experiments.experiment_steps import ExperimentStep
 from tuner.experiment_file import parse_experiment
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.trial import Trial

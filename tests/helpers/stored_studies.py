@@ -16,7 +16,7 @@ from tests.helpers.trials import OBJECTIVES
 from tests.helpers.trials import trial as scored
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.undoing import variants_of
-from tuner.course.studies.beginning import begin
+from tuner.execution.studies.beginning import begin
 from tuner.model.facts import (
     BROKER_VERSION,
     CLIENT_VERSION,

@@ -7,9 +7,9 @@ from typing import Any
 
 from runners.measurements.measurement import Window
 from tests.helpers.studies import simulated_study
-from tuner.course.mirroring import SyncOutcome
-from tuner.course.studies.reporter import SilentReporter, Standing
-from tuner.course.studies.run import measure_study
+from tuner.execution.mirroring import SyncOutcome
+from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Trial
 from tuner.storage.folder_files import read_progress

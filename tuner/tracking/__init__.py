@@ -3,7 +3,7 @@
 Importing this package does not import MLflow.
 """
 
-from tuner.course.mirroring import SyncOutcome
+from tuner.execution.mirroring import SyncOutcome
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingError, TrackingLocation, tracking_of
 from tuner.tracking.mirror import MlflowMirror, sync
 from tuner.tracking.recommendations_in_mlflow import recommend_from_tracking, recommendations_from_tracking

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.course.mirroring import SyncOutcome
+from tuner.execution.mirroring import SyncOutcome
 from tuner.model.errors import StorageUnreachable, StudyError
 from tuner.model.facts import FINISHED_AT, IN_MLFLOW
 from tuner.model.progress import StudyState, state_of

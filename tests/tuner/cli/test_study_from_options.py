@@ -20,7 +20,7 @@ from tests.helpers.command import tuner
 from tests.helpers.repository import ROOT
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_from_options import StudyFromOptions
-from tuner.course.budgets import estimate
+from tuner.execution.budgets import estimate
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.study_files import STUDY_FILE

@@ -9,7 +9,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, real_study
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.target import Target
 from tuner.prediction.observations import observations_of_study
@@ -28,7 +28,7 @@ def test_the_load_has_the_partitions_of_the_named_topic(
         shapes.append(args[-1])
         return expectation_of(*args)
 
-    monkeypatch.setattr("tuner.course.studies.search.expectation_of", kept)
+    monkeypatch.setattr("tuner.execution.studies.search.expectation_of", kept)
     topic = new_topic(4)
     target = Target(bootstrap=broker.bootstrap, topic=topic.name)
     results = measure_study(replace(real_study(broker.bootstrap, trials=1), targets=(target,)), "", tmp_path, Told())

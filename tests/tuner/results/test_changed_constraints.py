@@ -8,7 +8,7 @@ import pytest
 from objectives.scoring import ALWAYS, Constraint
 from tests.helpers.studies import Told, of_kind, on_record, simulated_study
 from tests.helpers.trials import trial
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.changed_constraints import judge_again

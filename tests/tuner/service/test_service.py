@@ -20,7 +20,7 @@ from tests.helpers.stored_studies import write_study
 from tests.helpers.studies import Told, simulated_study
 from tests.helpers.waiting import eventually
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.goals import Goal
 from tuner.model.spec import Method
 from tuner.model.trial import Trial

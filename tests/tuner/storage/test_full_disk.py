@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.errors import RecordUnwritable
 from tuner.results.study_results import StudyResults
 

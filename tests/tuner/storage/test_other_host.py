@@ -12,7 +12,7 @@ from tests.helpers.command import Ended, arguments
 from tests.helpers.postgres_server import PASSWORD, USER, PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.errors import StudyNotFound
 from tuner.model.goals import Goal
 from tuner.results.recommendations.recommend import recommend

@@ -22,7 +22,7 @@ from tuner.cli.options.bench_options import ConfigOptions, LoadOptions, TargetOp
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.printing import check_one_form, print_csv, print_json
-from tuner.course.open_target import open_alone
+from tuner.execution.open_target import open_alone
 from tuner.model.document import document
 from tuner.model.measurement_json import measurement_json
 from tuner.present.console import say

@@ -21,7 +21,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 from tuner.cli.printing import check_one_form, print_csv, print_json
-from tuner.course.open_target import OpenTarget, open_alone
+from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
 from tuner.present.console import OUT, say, warn
 from tuner.present.csv_text import csv_of

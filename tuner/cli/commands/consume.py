@@ -24,7 +24,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.printing import print_json
-from tuner.course.open_target import OpenTarget, open_alone
+from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.consumption_json import consumption_json
 from tuner.present.console import say
 from tuner.present.measurements.consumption_view import CELLS, print_consumption, rest_of_line

@@ -32,7 +32,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
 from tuner.model.target import Target

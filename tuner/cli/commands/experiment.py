@@ -16,7 +16,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.printing import check_one_form, print_json
 from tuner.cli.running.experiment_run import run_experiment_shown
-from tuner.course.experiments.work_left import work_left
+from tuner.execution.experiments.work_left import work_left
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.document import document

@@ -12,7 +12,7 @@ from runners.reporting import counted
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile
 from tuner.cli.printing import print_json
-from tuner.course.studies.forking import TakenOver, begin_fork
+from tuner.execution.studies.forking import TakenOver, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import STUDY_FILE

@@ -7,7 +7,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
-from tuner.course.budgets import estimate
+from tuner.execution.budgets import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.study_files import REPORT_FILE

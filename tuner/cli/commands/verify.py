@@ -18,7 +18,7 @@ from tuner.cli.printing import print_json
 from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
 from tuner.cli.shown.judgement import end_unless_passed, print_judgement
-from tuner.course.studies.verifying import judgement_before, measuring_like
+from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_names import verification_stem

@@ -19,8 +19,8 @@ from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import named_file
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_options import StudyOptions
-from tuner.course.budgets import estimate
-from tuner.course.budgets.least_limits import check_limits, clock_text
+from tuner.execution.budgets import estimate
+from tuner.execution.budgets.least_limits import check_limits, clock_text
 from tuner.model.errors import LimitTooLow
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tuner.cli.interruption import interruption_of
 from tuner.cli.options.study_from_options import naming_options
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_names import numbered_name

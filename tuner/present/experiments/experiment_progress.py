@@ -3,8 +3,8 @@
 from typing_extensions import override
 
 from runners.measurements.measurement import Window
-from tuner.course.experiments.experiment_reporter import ExperimentReporter
-from tuner.course.experiments.experiment_steps import ExperimentStep
+from tuner.execution.experiments.experiment_reporter import ExperimentReporter
+from tuner.execution.experiments.experiment_steps import ExperimentStep
 from tuner.model.trial import State, Trial
 from tuner.present.console import ERR
 from tuner.present.number_text import number

@@ -11,7 +11,7 @@ from runners.reporting import counted, duration
 from runners.workload import RecordSizes
 from search_spaces.client import Client, ClientKind
 from search_spaces.space.search_space import SearchSpace
-from tuner.course.budgets import estimate
+from tuner.execution.budgets import estimate
 from tuner.model.document import document
 from tuner.model.spec import Executor, Method, StudySpec
 from tuner.model.study_time import OVERHEAD_S, burn_in_trials, rounds_on_new_brokers, spreads_rounds, trial_s

@@ -13,7 +13,7 @@ from objectives.metrics import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurements.measurement import Window
 from runners.reporting import counted
-from tuner.course.studies.reporter import Reporter, Standing
+from tuner.execution.studies.reporter import Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import SEARCHING_KINDS, Kind, State, Trial
 from tuner.present.changed_properties import changes

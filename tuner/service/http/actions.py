@@ -14,9 +14,9 @@ from runners.reporting import silent
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.properties.catalogue import Value
-from tuner.course.budgets.least_limits import check_limits
-from tuner.course.studies.forking import TakenOver, begin_fork
-from tuner.course.studies.verifying import judgement_before, measuring_like
+from tuner.execution.budgets.least_limits import check_limits
+from tuner.execution.studies.forking import TakenOver, begin_fork
+from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.goals import Goal

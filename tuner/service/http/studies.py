@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 
-from tuner.course.budgets.least_limits import check_limits
+from tuner.execution.budgets.least_limits import check_limits
 from tuner.model.document import document
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY

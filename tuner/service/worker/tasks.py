@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.api import run_study
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.facts import VERIFICATION
 from tuner.model.goals import Goal

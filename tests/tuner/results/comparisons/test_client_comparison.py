@@ -11,7 +11,7 @@ from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces import ClientKind, ProducerConfig, java
 from tests.helpers.studies import Steady, Told, of_kind, on_record, simulated_study
-from tuner.course.studies.run import measure_study
+from tuner.execution.studies.run import measure_study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings

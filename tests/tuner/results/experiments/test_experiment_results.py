@@ -11,7 +11,7 @@ import tuner
 from runners.simulated import SimulatedRunner
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.trials import trial
-from tuner.course.experiments.experiment import measure_experiment
+from tuner.execution.experiments.experiment import measure_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy

@@ -1,1 +1,0 @@
-"""Tests of `tuner.course.budgets`."""

@@ -1,0 +1,23 @@
+"""The record sizes of a study share its bytes: none of them takes what is kept for those after it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.helpers.studies import Told, on_record, simulated_study
+from tuner.execution.studies.run import measure_study
+from tuner.model.trial import Kind
+
+
+def test_the_rounds_of_a_record_size_leave_bytes_for_the_next(tmp_path: Path) -> None:
+    spec = simulated_study(trials=6, burn_in_max=1)
+    measure_study(spec, "", tmp_path / "least", Told())
+    limit = 2 * int(sum(trial.spent_bytes for trial in on_record(tmp_path / "least")))
+    wide = replace(spec.confirm, max_rounds=300, width_ratio=0.0001)
+    told = Told()
+    limited = replace(spec, confirm=wide, search=replace(spec.search, max_bytes=limit))
+    measure_study(limited, "", tmp_path / "limited", told)
+    trials = on_record(tmp_path / "limited")
+    for kind in (Kind.SEARCH, Kind.CONFIRM):
+        assert {trial.record_bytes for trial in trials if trial.kind is kind} == {"100", "1000"}, kind
+    assert any("100 B: the confirmation ends, as too little time or too" in sentence for sentence in told.sentences)
+    assert sum(trial.spent_bytes for trial in trials if trial.record_bytes == "100") <= limit / 2

@@ -1,0 +1,154 @@
+"""Opens the clusters and the workers that a study or an experiment needs, and closes them, also after an error."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from runners.clusters.topics.topic_for_run import DELETION_S
+from runners.host_processes.places import target_lock
+from runners.pools.local_pool import LocalPool
+from runners.pools.placement import Placement
+from runners.pools.pool import Pool
+from runners.pools.ray_cluster import RayCluster
+from runners.pools.ray_pool import RayPool
+from runners.reporting import Say
+from runners.runner import Runner
+from search_spaces.client import Client
+from tuner.execution.environment import check_environment, environment_facts
+from tuner.execution.mirroring import Mirror, finish_mirror
+from tuner.execution.open_target import OpenTarget, lock_key, open_target, tell_waiting
+from tuner.execution.trials.bench import Bench
+from tuner.execution.trials.racing import PhaseRule
+from tuner.execution.trials.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
+from tuner.model.study_files import RAY_FOLDER
+from tuner.model.target import Target
+from tuner.storage.protocols import ResultsStore
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """The clusters, clients and workers with which a study or an experiment measures.
+
+    Attributes:
+        name: The name of the study or experiment.
+        folder: The folder of its files.
+        targets: The clusters; each measures one trial at a time.
+        clients: The clients that are measured.
+        least_warmup_s: The shortest warm-up of its loads, in seconds.
+        broker_wait_s: How long to wait for a lost broker.
+        topic_facts: Takes the first cluster and returns what is stored about its topics. The argument is None if the
+            cluster is simulated.
+        simulated: The runner that stands in for the clusters; None to measure on the clusters.
+        on_ray: Whether workers of Ray measure the trials; otherwise, processes on this host do.
+        ray: The existing Ray cluster whose nodes run the loads; None to start Ray on this host.
+        ray_jobs: Where the trials run on a Ray cluster, and with how many producers.
+    """
+
+    name: str
+    folder: Path
+    targets: Sequence[Target]
+    clients: Sequence[Client]
+    least_warmup_s: float
+    broker_wait_s: float
+    topic_facts: Callable[[OpenTarget | None], Mapping[str, Any]]
+    simulated: Runner | None
+    on_ray: bool
+    ray: RayCluster | None
+    ray_jobs: Sequence[tuple[Placement, int]]
+
+
+@contextmanager
+def open_bench(
+    equipment: Equipment, store: ResultsStore, say: Say, mirror: Mirror | None, *, mix_environments: bool
+) -> Iterator[Bench]:
+    """Open the clusters and the workers of a study or an experiment, and yield the bench that measures its trials.
+
+    The facts about the environment are stored, and the results are copied to the mirror.
+
+    Args:
+        equipment: What to open.
+        store: The results store.
+        say: Called with a sentence for the user about each step.
+        mirror: Copies the results to another place; None for no copy.
+        mix_environments: Whether to continue although earlier trials were measured in another environment.
+
+    Raises:
+        StudyChanged: The stored trials were measured in another environment.
+        RunnerError: The clusters or the workers can't be used.
+    """
+    with ExitStack() as stack:
+        if mirror is not None:
+            mirror.start(store.set_fact)
+            stack.push(partial(finish_mirror, mirror, equipment.name, say))
+        is_real, elsewhere = equipment.simulated is None, equipment.ray is not None
+        keys = sorted({lock_key(target) for target in equipment.targets}) if is_real else []
+        # Connect to an existing Ray cluster before the targets are opened, because it may lack the nodes that the study
+        # needs. Ray on this host is started after the targets, because its start takes seconds.
+        existing_pool = stack.enter_context(closing(_pool(equipment, keys, say))) if elsewhere else None
+        targets, facts = _targets(equipment, stack, keys, say)
+        check_environment(equipment.name, store, facts, loads_here=not elsewhere, mix=mix_environments)
+        for name, value in facts.items():
+            store.set_fact(name, value)
+        # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
+        # them again for a load that still sends.
+        topics = stack.enter_context(ExitStack())
+        # A pool that was opened above is entered a second time, so that it too is closed before `bench`.
+        pool = stack.enter_context(closing(existing_pool or _pool(equipment, keys, say)))
+        bench = Bench(targets, pool, store.lost_leases, store.await_lease)
+        topics.callback(bench.close)
+        yield bench
+
+
+def _targets(
+    equipment: Equipment, stack: ExitStack, keys: Sequence[str], say: Say
+) -> tuple[list[TrialTarget], dict[str, Any]]:
+    """Lock the clusters (targets) and open them; `keys` are the names of their locks.
+
+    Returns:
+        The targets, and the facts about the environment and the topics.
+    """
+    if equipment.simulated is not None:
+        nowhere: TrialTarget = SimulatedTarget(equipment.simulated)
+        return [nowhere] * len(equipment.targets), {**environment_facts(()), **equipment.topic_facts(None)}
+    for key in keys:
+        stack.enter_context(target_lock(key, equipment.name, partial(tell_waiting, say)))
+    targets: list[ClusterTarget] = []
+    for target in equipment.targets:
+        trial_target = ClusterTarget(
+            partial(open_target, target, say, equipment.clients[0], equipment.clients[1:]),
+            equipment.broker_wait_s,
+            say,
+            time.sleep,
+            overlapping=equipment.least_warmup_s >= DELETION_S,
+        )
+        stack.callback(trial_target.close)
+        targets.append(trial_target)
+    of_topics = equipment.topic_facts(targets[0].opened)
+    facts = environment_facts([each.opened for each in targets], on_ray=equipment.ray is not None)
+    return list(targets), {**facts, **of_topics}
+
+
+def _pool(equipment: Equipment, keys: Sequence[str], say: Say) -> Pool:
+    """Return the pool of workers that measures the trials: processes on this host, or Ray.
+
+    Raises:
+        RayUnfit: The Ray cluster lacks nodes for a trial.
+    """
+    if not equipment.on_ray:
+        return LocalPool(len(equipment.targets))
+    if equipment.ray is None:
+        say("starting Ray on this host")
+    return RayPool(
+        equipment.folder / RAY_FOLDER,
+        slots=len(equipment.targets),
+        cluster=equipment.ray,
+        target=",".join(keys) or None,
+        jobs=equipment.ray_jobs,
+        job_modules=(TrialTarget.__module__, PhaseRule.__module__),  # a job holds runners and the rule of its phase
+        on_wait=partial(tell_waiting, say),
+        tell=say,
+    )

@@ -1,0 +1,232 @@
+"""Runs a whole study: opens the storage and the clusters, measures, and closes everything, also after an error."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from runners.errors import TargetError
+from runners.host_processes.temporary import remove_folders_of_dead
+from runners.reporting import Say, counted
+from runners.runner import Runner
+from runners.simulated import SimulatedRunner
+from runners.workload import Workload
+from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from tuner.confirmation.stored_plans import (
+    confirm_command_ended,
+    confirmation_of_command,
+    confirmation_of_search,
+)
+from tuner.execution.budgets.budget import HOST_CLOCK, Budget, WallClock, check_new, deadline_of
+from tuner.execution.budgets.outlook import Outlook
+from tuner.execution.environment import topic_shape
+from tuner.execution.equipment import Equipment, open_bench
+from tuner.execution.mirroring import Mirror
+from tuner.execution.open_target import OpenTarget
+from tuner.execution.studies.beginning import begin, confirm_limits, is_finished
+from tuner.execution.studies.record_sizes import measure_sizes
+from tuner.execution.studies.reporter import Reporter
+from tuner.execution.studies.study_progress import StudyProgress
+from tuner.execution.studies.study_trials import StudyTrials
+from tuner.execution.trial_keeper import TrialKeeper, telling_end
+from tuner.execution.trials.bench import Bench
+from tuner.model.errors import StudyError
+from tuner.model.facts import (
+    ALLOWED_LOSS,
+    FORKED_FROM,
+    RATES,
+    RESERVED_BYTES,
+    TOPIC_MAX_MESSAGE_BYTES,
+    TOPIC_SHAPE,
+)
+from tuner.model.spec import Executor, StudySpec
+from tuner.results.changed_constraints import judge_again
+from tuner.results.search_state import SearchState
+from tuner.results.study_results import StudyResults, results_of
+from tuner.search.samplers import OwnSampler, strategy_of
+from tuner.storage.locations import storage_at
+from tuner.storage.protocols import ResultsStore, Storage
+
+_SIMULATED_NOISE_RATIO: Final = 0.03
+_TOO_MANY: Final = "a study ends after {} trials in a row without a measurement"
+
+
+def measure_study(
+    spec: StudySpec,
+    study_text: str,
+    folder: Path,
+    reporter: Reporter,
+    mirror: Mirror | None = None,
+    simulated: Runner | None = None,
+    *,
+    sampler: OwnSampler | None = None,
+    searching: bool = True,
+    storage: Storage | None = None,
+    clock: WallClock = HOST_CLOCK,
+    mix_environments: bool = False,
+) -> StudyResults:
+    """Measure a study to its end; a study that already has trials is continued.
+
+    Args:
+        spec: The specification of the study.
+        study_text: The text of the study file, which is kept with the results.
+        folder: The folder of the study's files. With a shared storage, it holds only files that can be made again from
+            the stored results.
+        reporter: Shows the user the progress of the study.
+        mirror: Copies the results to another place, such as MLflow; None if the study has no mirror.
+        simulated: The runner that stands in for a cluster if the executor is `Executor.SIMULATED`; by default a small
+            simulated cluster.
+        sampler: Proposes configs instead of `search.method`.
+        searching: Whether to search. If False, only the best configs of the earlier search are confirmed again. This
+            confirmation has no time limit: `search.hours` and `search.until` limit only the search and the confirmation
+            that follows it.
+        storage: Where the results are kept; by default the storage that the environment names.
+        clock: Shows the time of day, with which `search.until` is compared, and waits until a round is due if the
+            rounds are spread over time.
+        mix_environments: Whether to continue a study whose trials were measured on another host, with another version
+            of the client, or on another cluster. The results then say so.
+
+    Returns:
+        All results of the study.
+
+    Raises:
+        StudyChanged: The stored trials belong to a study with another specification, or to another environment.
+        StudyBusy: Another process is running this study.
+        DeadlinePassed: The time of `search.until` has passed. Run the study with another time to continue it.
+        StudyTakenOver: Another host has taken the study over, because this host's lease ran out.
+        StorageUnreachable: The shared storage was unreachable for too long. Run the study again to continue it.
+        RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
+        TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
+    """
+    spec.ray.check_zones(spec.placement, "executor.")
+    storage = storage or storage_at()
+    with ExitStack() as stack:
+        # This runs at the end, because processes of a run that was killed just before this one may still be writing to
+        # their folders now.
+        stack.callback(remove_folders_of_dead)
+        if searching:
+            check_new(spec, lambda: not storage.has(folder), clock)
+        if not folder.exists() and not storage.has(folder):
+            stack.enter_context(_removed_if_unreached(storage, folder, spec.name, reporter.say))
+        store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
+        if searching and is_finished(spec, store.facts()):
+            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
+                store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
+            reporter.say(
+                f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
+            )
+            return results_of(store, folder)
+        for note in spec.baseline_notes:
+            reporter.say(note)
+        # Check the search spaces first: a wrong one must be reported before anything is started or stored.
+        for size in spec.workload.record_sizes:
+            spec.space_of(size)
+        timed = spec if searching else replace(spec, search=replace(spec.search, hours=None, until=None))
+        deadline = deadline_of(spec, store, clock.now()) if searching else None
+        make_budget = partial(Budget, timed.search, deadline=deadline, clock=clock)
+        make_budget(()).check_deadline()
+        begin(spec, study_text, store, reporter.say, searching=searching)
+        options = {**confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
+        confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
+        if spec.rates_records_per_s:
+            store.set_fact(RATES, {**spec.rates_records_per_s, **store.facts().get(RATES, {})})
+        equipment = _equipment(spec, folder, simulated)
+        bench = stack.enter_context(
+            open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
+        )
+        trials = _study_trials(timed, store, bench, reporter, mirror, make_budget)
+        if spec.search.max_bytes is not None:
+            bench.on_interrupted = trials.count_interrupted
+        make_strategy = partial(strategy_of, spec, sampler=sampler)
+        results = partial(results_of, store, folder)
+        with telling_end(trials.progress.tell):
+            topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
+            measure_sizes(trials, make_strategy, topic_max, confirmation_id, results, searching=searching)
+            if not searching:
+                confirm_command_ended(store)
+        return results()
+
+
+@contextmanager
+def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
+    """Run the block, which creates a study, and remove the study if its cluster was never reached.
+
+    The usual cause is a mistyped address.
+
+    Args:
+        storage: Where the study is kept.
+        folder: The folder of the study.
+        name: The name of the study.
+        say: Called with a sentence for the user.
+
+    Raises:
+        TargetError: The error from the block.
+    """
+    try:
+        yield
+    except TargetError:
+        with suppress(StudyError):  # the error from the block tells the user more than this one
+            with closing(storage.read(folder)) as store:
+                unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
+            if unreached:
+                storage.remove(folder, name, say)
+                say(f"{name} is not kept, because its cluster could not be used")
+        raise
+
+
+def _study_trials(
+    spec: StudySpec,
+    store: ResultsStore,
+    bench: Bench,
+    reporter: Reporter,
+    mirror: Mirror | None,
+    make_budget: Callable[..., Budget],
+) -> StudyTrials:
+    trials = [trial for _, trial in store.trials()]
+    searches = {
+        size: SearchState(
+            str(size),
+            spec.objectives,
+            judge_again(spec.constraints, [trial for trial in trials if trial.record_bytes == str(size)]),
+        )
+        for size in spec.workload.record_sizes
+    }
+    if trials:
+        reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
+    # A forked study begins with trials of another study, which used no time and no bytes of this study's limits.
+    own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
+    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
+    keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
+    outlook = Outlook.after(trials, spec, searches, budget)
+    progress = StudyProgress(keeper, outlook, len(trials))
+    return StudyTrials(spec, store, keeper, bench, reporter, searches, outlook, progress)
+
+
+def _equipment(spec: StudySpec, folder: Path, simulated: Runner | None) -> Equipment:
+    """Return the clusters, clients and workers with which a study measures."""
+    if simulated is None and spec.executor is Executor.SIMULATED:
+        simulated = SimulatedRunner(_SIMULATED_NOISE_RATIO)
+    load, on_ray = spec.workload, spec.executor is Executor.RAY
+    return Equipment(
+        name=spec.name,
+        folder=folder,
+        targets=spec.targets,
+        clients=(spec.client, *spec.other_clients),
+        least_warmup_s=min(load.saturate.warmup_s, load.paced.warmup_s),
+        broker_wait_s=spec.safety.broker_wait_s,
+        topic_facts=partial(_topic_facts, load.saturating(load.record_sizes[0])),
+        simulated=simulated,
+        on_ray=on_ray,
+        ray=spec.ray.cluster(spec.targets) if on_ray else None,
+        ray_jobs=[(spec.placement, load.producers)],
+    )
+
+
+def _topic_facts(workload: Workload, target: OpenTarget | None) -> dict[str, Any]:
+    """Return the largest message that topics of a cluster take, in bytes, and their partitions and replication."""
+    if target is None:
+        return {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES}
+    with target.topic_for_run()(workload) as topic:
+        return {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}

@@ -1,0 +1,92 @@
+"""Computes the progress of a running study for its reporter, and stores it for `tuner status` and the service."""
+
+import datetime
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tuner.execution.budgets.outlook import Outlook
+from tuner.execution.studies.reporter import Standing
+from tuner.execution.trial_keeper import TrialKeeper, utc_now
+from tuner.execution.trials.trial_job import StartedTrial
+from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import CONFIRMING_KINDS, PACED, SEARCHING_KINDS, Kind
+
+_MEASURED_CONFIG: Final = {
+    Kind.BURN_IN: "a config that will be compared with the baseline",
+    Kind.REPEAT: "one of the best configs",
+    Kind.CONFIRM: "a winner",
+    Kind.UNDO: "a winner, with all its changes or with one undone",
+}
+"""For each kind of trial, the name of a measured config that is not the baseline."""
+
+
+@dataclass(slots=True)
+class StudyProgress:
+    """Computes how far a study has got, and stores the progress.
+
+    Attributes:
+        keeper: Keeps the progress.
+        outlook: Knows the trials so far, and estimates when the study will end.
+        stored: How many trials are stored, of all record sizes.
+    """
+
+    keeper: TrialKeeper
+    outlook: Outlook
+    stored: int
+    _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
+
+    def standing(self, started: StartedTrial) -> Standing:
+        """Return how far the study has got with the record size of the given trial."""
+        size, outlook = started.size, self.outlook
+        return Standing(
+            started.kind, started.number, outlook.totals[size], outlook.left_s(size), outlook.searches[size]
+        )
+
+    def tell(self, progress: Progress) -> None:
+        """Store the progress of the study for `tuner status` and the service.
+
+        Args:
+            progress: The progress. This method fills in the process id, the times, and how far the mirror is behind.
+        """
+        mirror = self.keeper.mirror
+        behind = mirror.behind(self.stored) if mirror is not None else 0
+        self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
+
+    def tell_trial(self, started: StartedTrial, standing: Standing, phase: str = "") -> None:
+        """Store which trial is running, in which phase, and when the study will end.
+
+        Args:
+            started: The trial.
+            standing: How far the study had got when the trial started.
+            phase: The phase that is running; empty before the first phase.
+        """
+        ends_at = None
+        if standing.left_s is not None:
+            ends_at = (utc_now() + datetime.timedelta(seconds=standing.left_s)).isoformat(timespec="seconds")
+        in_phase = f": {'paced' if phase == PACED else 'saturating'} phase" if phase else ""
+        self.tell(
+            Progress(
+                StudyState.CONFIRMING if standing.kind in CONFIRMING_KINDS else StudyState.RUNNING,
+                record_bytes=standing.search.record_bytes,
+                trial=standing.number,
+                kind=standing.kind,
+                trials=standing.total,
+                phase=phase,
+                message=f"{self._description(started)}{in_phase}",
+                ends_at=ends_at,
+            )
+        )
+
+    def _description(self, started: StartedTrial) -> str:
+        """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
+        spec = self.outlook.spec
+        said = [f"{started.size} B, {started.kind} trial {started.number}"]
+        if started.round is not None:
+            first = self.outlook.searches[started.size].first_round
+            said.append(f"round {started.round - first + 1}")
+        if started.kind not in SEARCHING_KINDS:
+            is_baseline = started.proposal.config.fingerprint == spec.baseline.fingerprint
+            client = f" of {started.proposal.config.client.label}" if spec.other_clients else ""
+            compared = f"the given config{client}" if spec.confirm.configs else _MEASURED_CONFIG[started.kind]
+            said.append("the baseline" if is_baseline else compared)
+        return ", ".join(said)

@@ -1,0 +1,97 @@
+"""Stores the trials of a study or an experiment, stops the run after serious errors, and stores how the run ended."""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
+from runners.host_processes.processes import ProcessIdentity
+from tuner.execution.mirroring import Mirror
+from tuner.model.errors import RecordUnwritable, TooManyFailures
+from tuner.model.progress import Progress, StudyState, state_after
+from tuner.model.trial import Kind, State, Trial
+from tuner.storage.protocols import ResultsStore
+
+
+@dataclass(slots=True)
+class TrialKeeper:
+    """Stores the trials of a study or an experiment and its progress, and counts failures in a row.
+
+    Attributes:
+        store: The results store.
+        mirror: Copies the results to another place; None for no copy.
+        most_failures: The number of failed trials in a row after which the run stops.
+        rule: The first sentence of the error message then, with `{}` for the number of failures.
+    """
+
+    store: ResultsStore
+    mirror: Mirror | None
+    most_failures: int
+    rule: str
+    _failures: int = 0
+    _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
+
+    def keep(self, trial: Trial, attachments: Mapping[str, Any]) -> None:
+        """Store a trial, and tell the mirror that there is a new one."""
+        self.store.append(trial, attachments)
+        if self.mirror is not None:
+            self.mirror.poke()
+
+    def check(self, trial: Trial, error: BaseException | None) -> None:
+        """Raise an error if the run must stop after this trial.
+
+        Args:
+            trial: The trial, which is stored already.
+            error: Why the trial, or a phase of it, failed; None if it did not fail.
+
+        Raises:
+            SafetyStop: We stopped to protect the cluster.
+            TargetRefused: The cluster refuses the tuner.
+            WorkloadRefused: The load can't be measured. In the search, this does not stop the run.
+            TooManyFailures: Too many trials in a row have failed.
+        """
+        match error:
+            case SafetyStop() | TargetRefused():
+                raise error
+            case WorkloadRefused() if trial.kind is not Kind.SEARCH:
+                raise error
+        self._failures = self._failures + 1 if trial.state is State.FAILED else 0
+        if self._failures >= self.most_failures:
+            raise TooManyFailures(
+                f"{self.rule.format(self._failures)} (safety.max_failures_in_a_row). Fix the cause and run the same "
+                f"command again. The last error: {trial.error}"
+            )
+
+    def tell(self, progress: Progress) -> None:
+        """Store the progress for `tuner status` and the service. The process and the time are filled in."""
+        self.store.set_progress(
+            replace(
+                progress,
+                pid=self._process.pid,
+                process_started=str(self._process.started),
+                updated_at=utc_now().isoformat(timespec="seconds"),
+            )
+        )
+
+
+@contextmanager
+def telling_end(tell: Callable[[Progress], None]) -> Iterator[None]:
+    """Run the block, which measures, and then pass to `tell` how it ended: regularly, or by which kind of error.
+
+    Ctrl-C and the deadline are errors, too. `tuner status` shows how the block ended.
+    """
+    try:
+        with signals_unwrapped():
+            yield
+            tell(Progress(StudyState.FINISHED))
+    except BaseException as error:
+        with suppress(RecordUnwritable):  # on a full disk, the first error says so already
+            tell(Progress(state_after(type(error))))
+        raise
+
+
+def utc_now() -> datetime.datetime:
+    """Return the current time in UTC."""
+    return datetime.datetime.now(datetime.UTC)
