@@ -61,6 +61,7 @@ def consume(
         str,
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
+            parser=workload_options.parse_client,
             help="The client that reads. java is the newest known version of Kafka's Java consumer; java:3.9.1 is "
             "version 3.9.1.",
         ),
@@ -168,7 +169,7 @@ def consume(
                     seed=seed,
                 )
             check_record(config, workload.record_sizes.largest_bytes, key_bytes or None)
-            sizes = options.parse_size(amount), options.parse_size(max_bytes)
+            sizes = options.size_of("--fill", amount), options.size_of("--max-bytes", max_bytes)
             with opening() as opened:
                 seen, written = _own_topic(opened, chosen, reading, config, workload, *sizes, watch)
     if as_json:
