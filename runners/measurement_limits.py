@@ -24,15 +24,18 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-def budget_exceeded(max_bytes: int, sent_bytes: int) -> ByteBudgetExceeded:
+def budget_exceeded(max_bytes: int, sent_bytes: int, next_bytes: int | None = None) -> ByteBudgetExceeded:
     """Return the error of a run that may not send its next records.
 
     Args:
         max_bytes: Largest number of bytes of values and keys that the run may send.
         sent_bytes: Number of these bytes that the run has sent.
+        next_bytes: Number of these bytes that the run would send next, all at once; None if that is not known.
     """
     if sent_bytes:
         said = f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}"
+        if next_bytes is not None:
+            said += f" and would send {next_bytes:,} at once"
     else:
         said = f"a run must be allowed to send at least one record, but only {max_bytes:,} bytes are left for it"
     return ByteBudgetExceeded(

@@ -163,5 +163,6 @@ def check_budget(pool: PayloadPool, sent: int, records: int, max_bytes: int | No
     Raises:
         ByteBudgetExceeded: The run would exceed `max_bytes`.
     """
-    if max_bytes is not None and pool.bytes_of_first(sent + records) > max_bytes:
-        raise budget_exceeded(max_bytes, pool.bytes_of_first(sent))
+    if max_bytes is not None and (after_bytes := pool.bytes_of_first(sent + records)) > max_bytes:
+        sent_bytes = pool.bytes_of_first(sent)
+        raise budget_exceeded(max_bytes, sent_bytes, after_bytes - sent_bytes)

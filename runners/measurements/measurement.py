@@ -299,6 +299,11 @@ class Origin:
     payload_zlib_ratio: float
     link_mb_per_s: float | None = None
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a model computed the measurement."""
+        return self.generator == "simulated"
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:

@@ -230,7 +230,8 @@ def produce(
     outcome: Outcome
     try:
         measured = runner.run(config, workload, watch)
-        outcome = replace(measured, warnings=(*measured.warnings, *priority_warnings()))
+        slowed = () if measured.origin.is_simulated else priority_warnings()
+        outcome = replace(measured, warnings=(*measured.warnings, *slowed))
     except (RunnerError, ConfigError) as error:
         outcome = error
     except Exception as error:  # noqa: BLE001 - any defect must reach the driver as an error, not as silence

@@ -11,9 +11,9 @@ from search_spaces.errors import InvalidValue, RuleBroken
 from search_spaces.lint.entries import Entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel
 
-_MOST_RECORD_BYTES: Final = 2**31 - 1
-_LEAST_RATE: Final = 0.001
-_MOST_RATE: Final = 1e9
+MOST_RECORD_BYTES: Final = 2**31 - 1
+LEAST_RATE_RECORDS_PER_S: Final = 0.001
+MOST_RATE_RECORDS_PER_S: Final = 1e9
 # librdkafka's default of a million requests in flight stands for no limit.
 _NO_LIMIT_IN_FLIGHT: Final = 1_000
 _BUSY_S: Final = 0.001
@@ -35,11 +35,13 @@ class LintLoad:
     rate_records_per_s: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.record_bytes <= _MOST_RECORD_BYTES:
-            raise InvalidValue("the record size", f"1 to {_MOST_RECORD_BYTES:,} bytes", self.record_bytes)
+        if not 1 <= self.record_bytes <= MOST_RECORD_BYTES:
+            raise InvalidValue("the record size", f"1 to {MOST_RECORD_BYTES:,} bytes", self.record_bytes)
         rate = self.rate_records_per_s
-        if rate is not None and not _LEAST_RATE <= rate <= _MOST_RATE:
-            raise InvalidValue("the rate", f"{_LEAST_RATE} to {_MOST_RATE:,.0f} records per second", rate)
+        if rate is not None and not LEAST_RATE_RECORDS_PER_S <= rate <= MOST_RATE_RECORDS_PER_S:
+            raise InvalidValue(
+                "the rate", f"{LEAST_RATE_RECORDS_PER_S} to {MOST_RATE_RECORDS_PER_S:,.0f} records per second", rate
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import errno
 import importlib
 import io
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ from tuner.present.console import ERR, UNWRAPPED
 
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _SERVER: Final = "KAFKA_TUNER_SERVER"
+_COLUMNS_OF_BOXES: Final = 100
+"""How many columns a terminal must have, so that Typer's boxes do not cut long words of the help off."""
 _VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "float": "X", "float range": "X"}
 """What the help calls the value of an option, by Typer's word for its type."""
 
@@ -192,9 +195,11 @@ def start() -> None:
     _open_closed_streams()
     _print_in_any_encoding()
     catch_signals()
-    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+    on_terminal = sys.stdout.isatty() and sys.stderr.isatty()
+    if not on_terminal or shutil.get_terminal_size().columns < _COLUMNS_OF_BOXES:
         # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.
         app.rich_markup_mode = None
+    if not on_terminal:
         _SETTINGS["terminal_width"] = UNWRAPPED
     try:
         for name, (_, sentence) in _commands().items():

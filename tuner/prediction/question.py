@@ -17,6 +17,8 @@ from tuner.prediction.prediction_source import Source
 
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
+_MOST_CHARACTERS: Final = 200
+"""How long the text of a value of a sweep may be, so that numbers stay those that Python converts."""
 ASKED: Final = "asked"
 """The heading of the prediction for the changed settings."""
 
@@ -130,6 +132,9 @@ class Sweep:
 
 
 def _values(listed: str) -> list[str]:
+    longest = max(len(each) for each in listed.replace("..", ",").split(","))
+    if longest > _MOST_CHARACTERS:
+        raise ValueError(f"a value of a sweep must have at most {_MOST_CHARACTERS} characters, but one has {longest:,}")
     values = [each.strip() for each in listed.split(",")]
     low, dots, high = listed.partition("..")
     if dots and low.isdecimal() and high.isdecimal():

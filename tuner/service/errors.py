@@ -1,6 +1,8 @@
 """Errors of the service, in addition to those that studies raise.
 
 StudyError                      (tuner.model.errors)
+├── RequestRefused
+│   └── TokenNameRefused        a token can't get this name, or none has it                       (exit 2)
 └── ServiceError                the service can't do what it was asked to do                      (exit 1)
     ├── ServiceConfigError      the service's config file or the token file is wrong: correct it  (exit 1)
     ├── JobNotFound             no study of this name was submitted                               (HTTP 404)
@@ -9,7 +11,7 @@ StudyError                      (tuner.model.errors)
     └── TokensBusy              another command is changing the tokens: try again later           (exit 1)
 """
 
-from tuner.model.errors import StudyError
+from tuner.model.errors import RequestRefused, StudyError
 
 
 class ServiceError(StudyError):
@@ -18,6 +20,10 @@ class ServiceError(StudyError):
 
 class ServiceConfigError(ServiceError):
     """The service's config file, its tokens or its address can't be used."""
+
+
+class TokenNameRefused(RequestRefused):
+    """A token can't get the name that was given, or no token has it."""
 
 
 class TokensBusy(ServiceError):

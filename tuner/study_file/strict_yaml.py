@@ -43,13 +43,13 @@ def read_yaml(text: str, problems: Problems) -> Plain:
     """
     value: Plain = None
     if len(text) > MAX_BYTES:
-        problems.add((), f"a study file must have at most {MAX_BYTES} bytes", line=0)
+        problems.add((), f"the file must have at most {MAX_BYTES} bytes", line=0)
         problems.stop_if_any()
     try:
         value = _document(_events(text, problems), problems)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        problems.add((), f"a study file must be printable text, but character {error.position + 1} is not", line=line)
+        problems.add((), f"the file must be printable text, but character {error.position + 1} is not", line=line)
     except yaml.MarkedYAMLError as error:
         line, what = _explained(error, text)
         problems.add((), what, line=line)
@@ -87,7 +87,7 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                problems.add((), "a study file must be one YAML document", line=_line(event))
+                problems.add((), "the file must be one YAML document", line=_line(event))
                 raise problems.error()
             value = _value(next(events), events, (), problems)
     return value

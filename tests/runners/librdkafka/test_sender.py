@@ -276,7 +276,7 @@ def test_the_byte_budget_holds_for_a_paced_load() -> None:
     clock = MovedClock()
     client = Client(clock)
     sender = Sender(client, POOL, clock, NS_PER_S, 0, max_bytes=300_000)
-    with pytest.raises(ByteBudgetExceeded):
+    with pytest.raises(ByteBudgetExceeded, match="has already sent 300,000 and would send 30,000 at once"):
         sender.paced(Schedule(1_000, 0))
     assert sender.sent_bytes == 300_000
 

@@ -1,13 +1,17 @@
 """The driver merges the windows and reports of the producers."""
 
+from dataclasses import dataclass, replace
+
 import pytest
 
 from runners.errors import BrokerLost, ByteBudgetExceeded, GeneratorError, WorkerLost
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import Job, RunningJob, WorkerReport, produce
-from runners.runner import Runner, WatchDecision, go_on
+from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
+from runners.workload import Workload
+from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.children import Failing
 from tests.helpers.measurements import measurement, window
 from tests.runners.pools.pool_runners import CONFIG, WORKLOAD
@@ -120,12 +124,27 @@ def test_the_first_of_two_errors_is_the_outcome() -> None:
     assert str(running.done("me").outcome) == "first"
 
 
-@pytest.mark.parametrize(("niceness", "warnings"), [(0, 0), (15, 1)])
+@dataclass(frozen=True, slots=True)
+class _Generating:
+    """Simulates, and names a load generator as the origin of the numbers."""
+
+    generator: str
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        simulated = SimulatedRunner().run(config, workload, watch)
+        return replace(simulated, origin=replace(simulated.origin, generator=self.generator))
+
+
+@pytest.mark.parametrize(
+    ("runner", "niceness", "warnings"),
+    [(_Generating("native"), 0, 0), (_Generating("native"), 15, 1), (SimulatedRunner(), 15, 0)],
+    ids=["usual priority", "low priority", "simulated"],
+)
 def test_a_load_with_low_priority_gives_a_warning(
-    monkeypatch: pytest.MonkeyPatch, niceness: int, warnings: int
+    monkeypatch: pytest.MonkeyPatch, runner: Runner, niceness: int, warnings: int
 ) -> None:
     monkeypatch.setattr("os.getpriority", lambda _which, _who: niceness)
-    report = produce(SimulatedRunner(), CONFIG, WORKLOAD, lambda _: None, lambda: False)
+    report = produce(runner, CONFIG, WORKLOAD, lambda _: None, lambda: False)
     assert isinstance(report.outcome, Measurement)
     assert sum("RAY_worker_niceness=0" in each for each in report.outcome.warnings) == warnings
 

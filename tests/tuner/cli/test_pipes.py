@@ -77,11 +77,10 @@ def test_help_on_a_pipe_cuts_no_sentence() -> None:
     assert "..." not in shown.partition("Commands:")[2]
 
 
-def test_a_terminal_of_40_columns_gets_lines_of_40_columns() -> None:
+def on_terminal(*words: str) -> str:
+    """Return what `tuner` shows on a terminal."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        arguments("status", "overnight"), stdout=theirs, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
-    ):
+    with subprocess.Popen(arguments(*words), stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL):
         os.close(theirs)
         shown = b""
         try:
@@ -90,6 +89,20 @@ def test_a_terminal_of_40_columns_gets_lines_of_40_columns() -> None:
         except OSError:  # Linux reports the end of the output as an error
             pass
         os.close(ours)
-    table = [line for line in shown.decode().splitlines() if line.startswith("\u2502")]
+    return shown.decode()
+
+
+def test_a_terminal_of_40_columns_gets_lines_of_40_columns() -> None:
+    table = [line for line in on_terminal("status", "overnight").splitlines() if line.startswith("\u2502")]
     assert table
     assert max(map(len, table)) <= 40
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_help_on_a_narrow_terminal_cuts_no_word(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in ((), ("run",), ("consume",)):
+        shown = on_terminal(*words, "--help")
+        assert "Usage" in shown
+        assert "\u2026" not in shown
+    assert "KAFKA_TUNER_STORAGE" in on_terminal("--help")

@@ -72,6 +72,51 @@ def test_wrong_input_is_refused_and_the_message_names_it(words: list[str], said:
     assert ended.out == ""
 
 
+NAMED = [
+    ("--client", "jave", "the client must be librdkafka or java", ("bench", "calibrate", "consume", "run", "plan")),
+    ("--client", "java:9.9.9", "a version of the Java client must be from", ("bench", "calibrate", "consume", "run")),
+    (
+        "--record-bytes",
+        "-1",
+        "a record size must be 1 to 67,108,864 bytes, but got -1",
+        ("bench", "calibrate", "consume", "predict a", "recommend a", "explain a", "trials a", "front a", "grid a"),
+    ),
+    ("--record-bytes", "many", "record sizes must have the form", ("calibrate", "cost a b", "export a --to b")),
+    ("--max-bytes", "5 parsecs", "a size must read like", ("bench", "sample a", "inspect a", "compare-tools")),
+    ("--record-bytes", "99999999999", "must be less than or equal to", ("compare-tools", "lint linger.properties")),
+    ("--rate", "nan", "must be less than or equal to", ("lint linger.properties --record-bytes 100",)),
+    ("--client", "jave", "the client must be librdkafka or java", ("lint linger.properties",)),
+    (
+        "--client-version",
+        "x",
+        "a version of the Java client must",
+        (
+            "compare-clients",
+            "translate linger.properties --to java",
+            "lint linger.properties --client java",
+        ),
+    ),
+    ("--fill", "5 parsecs", "a size must read like", ("consume",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value", "rule"),
+    [(command, option, value, rule) for option, value, rule, commands in NAMED for command in commands],
+)
+def test_a_wrong_value_is_refused_with_the_name_of_its_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: str, value: str, rule: str
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
+    monkeypatch.chdir(tmp_path)
+    Path("linger.properties").write_text("linger.ms=5\n")
+    where = ["--bootstrap", "127.0.0.1:9"] if command in ("sample a", "inspect a") else []
+    ended = tuner(*command.split(), *where, option, value)
+    assert ended.code == 2
+    assert f"{option}: {rule}" in ended.complaint.replace("'", ""), ended.err
+    assert [each.name for each in tmp_path.iterdir()] == ["linger.properties"]
+
+
 def test_a_connection_file_whose_variable_is_not_set_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("sasl.password=${PASSWORD_THAT_IS_NOT_SET}\n")
@@ -100,6 +145,8 @@ def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest
         ({}, ("--server", "http://127.0.0.1:9", "compare", "a", "a"), "A and B must be two studies"),
         ({}, ("init", "-"), "the name of a file must not begin with -, but got -"),
         ({}, ("init", "--", "-x.yaml"), "the name of a file must not begin with -, but got -x.yaml"),
+        ({}, ("serve", "token", "add", "a b"), "a token's name has letters, digits and - _ . @"),
+        ({}, ("serve", "token", "remove", "me"), "only an existing token can be removed, but got 'me'"),
         ({}, ("experiment", "show", "thesis-default", "--yaml", "--json"), "a result has one form"),
         ({}, ("experiment", "report", "papers", "--csv", "--format", "json"), "--csv and --format were given"),
         ({}, ("experiment", "report", "papers", "--json", "--format", "csv"), "--json and --format were given"),

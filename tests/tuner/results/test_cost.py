@@ -39,6 +39,7 @@ def test_prices_are_read(tmp_path: Path) -> None:
         ("core_hour: -1", "core_hour"),
         ("retention_days: 3", "at least one of core_hour"),
         ("", "core_hour: 0.04"),
+        ("core_hour: 1\n---\ncore_hour: 2", "prices.yaml, line 2: the file must be one YAML document"),
         ("retention_days: 0\ncore_hour: 1", "retention_days"),
     ],
 )

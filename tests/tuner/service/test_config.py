@@ -19,7 +19,7 @@ from tuner import client
 from tuner.model.spec import Executor
 from tuner.model.study_names import RESERVED_NAMES
 from tuner.service.config import is_loopback, load_config
-from tuner.service.errors import ServiceConfigError, TokensBusy
+from tuner.service.errors import ServiceConfigError, TokenNameRefused, TokensBusy
 from tuner.service.http.tokens import PREFIX, TokenFile, TokenRole
 from tuner.service.submission import spec_of, submission_of, text_of_json
 from tuner.study_file import StudyFileError
@@ -120,11 +120,11 @@ def test_tokens_are_stored_as_hashes_and_recognised(tmp_path: Path) -> None:
     assert not reader.allows(TokenRole.SUBMIT)
     for wrong in ("", secret[:-1], secret + "x", secret.upper(), found.sha256, "\udcff", "x" * 10_000):
         assert file.who(wrong) is None
-    with pytest.raises(ServiceConfigError, match="ci"):
+    with pytest.raises(TokenNameRefused, match="ci"):
         file.add("ci", TokenRole.READ)
     file.remove("ci")
     assert file.who(secret) is None
-    with pytest.raises(ServiceConfigError, match="reader"):
+    with pytest.raises(TokenNameRefused, match="reader"):
         file.remove("ci")
 
 

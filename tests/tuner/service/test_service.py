@@ -399,6 +399,21 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
 
 
 @pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("what-if?partitions=2&partitions=3", "partitions"),
+        ("what-if?linger.ms=2&linger.ms=3", "linger.ms"),
+        ("front.json?record_bytes=2&record_bytes=3", "record_bytes"),
+        ("front.png?record_bytes=2&record_bytes=3", "record_bytes"),
+    ],
+)
+def test_a_page_takes_each_parameter_once(served: Serving, path: str, name: str) -> None:
+    refused = served.ask("GET", f"/studies/first/{path}")
+    assert refused.status == 422
+    assert refused.json["detail"] == f"query.{name}: must be given once, but got '2' and '3'"
+
+
+@pytest.mark.parametrize(
     ("asked", "words"),
     [
         ("set=rate%3D5", "set changes producer properties, but got rate; use the parameter rate"),

@@ -41,7 +41,7 @@ def test_a_file_name_that_is_no_valid_study_name_is_refused(tmp_path: Path) -> N
     [
         (b"workload:\n  record_bytes: 1\nstudy: \xff\n", "line 3: a study file must be UTF-8 text"),
         (b"#" * (MAX_BYTES + 1), f"at most {MAX_BYTES} bytes"),
-        (b"workload:\n  record_bytes: 1 \x07\n", "line 2: a study file must be printable text"),
+        (b"workload:\n  record_bytes: 1 \x07\n", "line 2: the file must be printable text"),
     ],
 )
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes, said: str) -> None:

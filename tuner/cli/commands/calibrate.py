@@ -31,7 +31,9 @@ _STEM: Final = "calibration"
 
 
 def calibrate(
-    record_bytes: Annotated[str, typer.Option(metavar="N", help="Bytes of a record's value.")] = "1000",
+    record_bytes: Annotated[
+        str, typer.Option(metavar="N", parser=workload_options.parse_record_sizes, help="Bytes of a record's value.")
+    ] = "1000",
     client: workload_options.MeasuredClient = "librdkafka",
     rate: Annotated[
         float | None,

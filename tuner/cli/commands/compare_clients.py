@@ -103,7 +103,8 @@ def compare_clients(
         )
     size = str(spec.workload.record_sizes[0])
     silent = quiet or as_json
-    asked = None if client_version is None else java(client_version)
+    with options.client_named_by("--client-version"):
+        asked = None if client_version is None else java(client_version)
     sides = [
         _side(given, client, size, silent=silent)
         for given, client in ((for_librdkafka, librdkafka()), (for_java, asked or java()))

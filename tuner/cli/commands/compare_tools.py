@@ -15,7 +15,7 @@ from runners.kafka_tools.producer_performance import PerformanceReport, java_thr
 from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
-from runners.workload import RecordSizes, Workload
+from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options as options
@@ -28,7 +28,7 @@ from tuner.present.csv_text import csv_of
 
 
 def compare_tools(
-    record_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a record's value.")] = 1000,
+    record_bytes: Annotated[int, typer.Option(min=1, max=MAX_RECORD_BYTES, help="Bytes of a record's value.")] = 1000,
     pairs: Annotated[
         list[str] | None,
         typer.Option(

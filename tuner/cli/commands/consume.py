@@ -85,7 +85,7 @@ def consume(
         else:
             config, workload = own.producer_config(), own.workload()
             check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
-            sizes = options.parse_size(own.amount), options.parse_size(own.max_bytes)
+            sizes = options.size_of("--fill", own.amount), options.size_of("--max-bytes", own.max_bytes)
             with opening() as opened:
                 seen, written = _own_topic(opened, client, reading, config, workload, *sizes, watch)
     if as_json:

@@ -113,7 +113,8 @@ def inspect(
     model = _calibrated(calibrated_by) if advise else None
     if model is not None and model.simulated:
         warn(SIMULATED)
-    limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
+    most_bytes = options.size_of("--max-bytes", max_bytes)
+    limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), most_bytes)
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
     options.check_topic(topic, "TOPIC")

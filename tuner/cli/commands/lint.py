@@ -7,7 +7,12 @@ import typer
 
 from search_spaces.lint.findings import LintLevel
 from search_spaces.lint.linting import lint_file
-from search_spaces.lint.load_findings import LintLoad
+from search_spaces.lint.load_findings import (
+    LEAST_RATE_RECORDS_PER_S,
+    MOST_RATE_RECORDS_PER_S,
+    MOST_RECORD_BYTES,
+    LintLoad,
+)
 from tuner.cli.options import common_options as options
 from tuner.cli.printing import print_json
 from tuner.model.errors import ExitCode
@@ -30,12 +35,20 @@ def lint(
     client_version: options.ClientVersion = None,
     record_bytes: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Bytes of a record's value, to learn what the file means for such records."),
+        typer.Option(
+            min=1,
+            max=MOST_RECORD_BYTES,
+            metavar="N",
+            help="Bytes of a record's value, to learn what the file means for such records.",
+        ),
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
-            metavar="N", help="Records per second that the producer sends, such as 20000. It needs --record-bytes."
+            min=LEAST_RATE_RECORDS_PER_S,
+            max=MOST_RATE_RECORDS_PER_S,
+            metavar="N",
+            help="Records per second that the producer sends, such as 20000. It needs --record-bytes.",
         ),
     ] = None,
     as_json: options.Json = False,
@@ -60,7 +73,8 @@ def lint(
     if rate is not None and record_bytes is None:
         raise typer.BadParameter("--rate needs --record-bytes: what a rate means depends on the size of the records")
     load = None if record_bytes is None else LintLoad(record_bytes, rate)
-    report = lint_file(file, client, client_version, load)
+    with options.client_named_by("--client" if client_version is None else "--client-version"):
+        report = lint_file(file, client, client_version, load)
     if as_json:
         print_json(lint_json(report, file, load))
     else:

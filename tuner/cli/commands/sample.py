@@ -47,7 +47,7 @@ def sample(
     """
     if bootstrap is None:
         raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
-    largest_bytes = options.parse_size(max_bytes)
+    largest_bytes = options.size_of("--max-bytes", max_bytes)
     check_output(output, force=force)
     options.check_topic(topic, "TOPIC")
     target = options.target_of(bootstrap, command_config)

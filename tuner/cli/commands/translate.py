@@ -58,7 +58,8 @@ def translate(
         tuner translate producer.properties --from java --json
     """
     check_output(output, force=force)
-    translation = translate_file(file, written_for, target, client_version)
+    with options.client_named_by("--client-version"):
+        translation = translate_file(file, written_for, target, client_version)
     text = translated_text(translation, file, output)
     if output is not None:
         write_output(output, text, force=force)

@@ -14,6 +14,7 @@ from runners.quantities import clock_time, duration_s, size_bytes
 from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
+from search_spaces.errors import UnknownClient
 from search_spaces.files.producer_file import read_producer_file
 from search_spaces.files.properties_file import named_file, parse_pairs
 from tuner.model import spec
@@ -40,6 +41,20 @@ def parse_size(text: str) -> int:
         return size_bytes(text)
     except ValueError as error:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
+
+
+def size_of(option: str, text: str) -> int:
+    """Return the number of bytes that the value of an option stands for.
+
+    Args:
+        option: The option, such as `--max-bytes`, which an error names.
+        text: Its value, such as `64KiB`.
+
+    Raises:
+        typer.BadParameter: The text is not a size.
+    """
+    with _value_of(option):
+        return parse_size(text)
 
 
 def parse_until(text: str) -> str:
@@ -89,6 +104,19 @@ def refused_as_usage() -> Iterator[None]:
         yield
     except RequestRefused as error:
         raise typer.BadParameter(str(error)) from None
+
+
+@contextmanager
+def client_named_by(option: str) -> Iterator[None]:
+    """Run the block, and raise its error about a client as one about the option that names the client or its version.
+
+    Raises:
+        typer.BadParameter: There is no such client, or no such version of it.
+    """
+    try:
+        yield
+    except UnknownClient as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
 
 
 def _bootstrap(text: str, default: str | bool = True) -> Any:

@@ -40,6 +40,7 @@ class ConsumerOptions:
         str,
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
+            parser=workload_options.parse_client,
             help="The client that reads. java is the newest known version of Kafka's Java consumer; java:3.9.1 is "
             "version 3.9.1.",
         ),

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tuner.cli.options import common_options as options
+from tuner.cli.options.workload_options import parse_record_sizes
 from tuner.cli.output import Force
 from tuner.model.goals import Goal
 from tuner.present.export import Format
@@ -19,6 +20,7 @@ RecordBytes = Annotated[
     str | None,
     typer.Option(
         metavar="N|N:W,...",
+        parser=parse_record_sizes,
         help="Record size, such as 1000, or mix of sizes, such as 100:70,1000:30.",
         show_default="all of the study",
     ),

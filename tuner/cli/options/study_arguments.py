@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from tuner.cli.options.workload_options import parse_record_sizes
+
 StudyOrAll = Annotated[
     str | None,
     typer.Argument(
@@ -16,7 +18,12 @@ StudyOrAll = Annotated[
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")]
 ShownSize = Annotated[
     str | None,
-    typer.Option(metavar="N", help="Show only this record size or mix, such as 1000.", show_default="all of the study"),
+    typer.Option(
+        metavar="N",
+        parser=parse_record_sizes,
+        help="Show only this record size or mix, such as 1000.",
+        show_default="all of the study",
+    ),
 ]
 MbPerS = Annotated[
     float,

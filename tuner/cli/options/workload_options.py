@@ -9,7 +9,10 @@ import typer
 
 from runners.errors import WorkloadRefused
 from runners.measurement_limits import Limits
-from tuner.cli.options.common_options import parse_size
+from runners.workload import RecordSizes
+from search_spaces.client import client_of
+from search_spaces.errors import UnknownClient
+from tuner.cli.options.common_options import size_of
 
 Panel = str | None
 """The panel of the help in which an option is shown; None for the panel of all other options."""
@@ -32,6 +35,32 @@ _NAMES: Final = {
 _TWICE: Final = ", at full speed and again at the fixed rate"
 
 
+def parse_client(text: str) -> str:
+    """Return the value of an option for the client, if it names a client.
+
+    Raises:
+        typer.BadParameter: There is no such client, or no such version of it.
+    """
+    try:
+        client_of(text)
+    except UnknownClient as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def parse_record_sizes(text: str) -> str:
+    """Return the value of an option for one record size or mix of sizes, if records can have it.
+
+    Raises:
+        typer.BadParameter: The text is no size and no mix, or a size or weight is out of range.
+    """
+    try:
+        RecordSizes.parse(text)
+    except WorkloadRefused as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
 def client(which: str = "that is measured", also: str = "", *, default: Default = True, panel: Panel = None) -> Any:
     """Return the option for the client.
 
@@ -43,6 +72,7 @@ def client(which: str = "that is measured", also: str = "", *, default: Default 
     """
     return typer.Option(
         metavar="librdkafka|java|java:VERSION",
+        parser=parse_client,
         help=f"The client {which}. java is the newest known version of Kafka's Java producer; java:3.9.1 is version "
         f"3.9.1.{also}",
         show_default=default,
@@ -57,6 +87,7 @@ def record_sizes(panel: Panel = None, default: Default = True) -> Any:
     """Return the option for a record size or a mix of sizes."""
     return typer.Option(
         metavar="N|N:W,...",
+        parser=parse_record_sizes,
         help="Bytes of a record's value, such as 1000 or 64KiB, or a mix of sizes with weights, such as "
         "100:70,1000:30.",
         show_default=default,
@@ -133,7 +164,7 @@ def limits_of(max_bytes: str, largest_bytes: int) -> Limits:
     Raises:
         typer.BadParameter: The text is not a size, or not even one record is allowed.
     """
-    most = parse_size(max_bytes)
+    most = size_of("--max-bytes", max_bytes)
     if most < largest_bytes:
         raise typer.BadParameter(
             f"--max-bytes must allow at least one record of {largest_bytes:,} bytes, but got {most:,}"

@@ -32,7 +32,7 @@ from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.prediction_api import prediction_query
 from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
-from tuner.service.http.request_parameters import RecordSize, Study, only_known_parameters
+from tuner.service.http.request_parameters import RecordSize, Study, each_parameter_once, only_known_parameters
 from tuner.service.http.responses import answered
 from tuner.service.http.results_api import results_router
 from tuner.service.http.studies import Studies
@@ -105,6 +105,7 @@ def _routers(studies: Studies, streams: EventStreams) -> tuple[APIRouter, ...]:
 
 def _add_pages(app: FastAPI, studies: Studies) -> None:
     headers = {"content-security-policy": pages.CSP}
+    once = [Depends(each_parameter_once)]
 
     @app.get("/", include_in_schema=False)
     async def front_page(
@@ -122,15 +123,15 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
         page = pages.study_page(shown, newest, studies.config.mlflow_url, await studies.mlflow_views(study))
         return Response(page, headers=headers, media_type=HTML)
 
-    @app.get("/studies/{study}/front.png", include_in_schema=False)
+    @app.get("/studies/{study}/front.png", include_in_schema=False, dependencies=once)
     async def picture(request: Request, study: Study, record_bytes: RecordSize) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
 
-    @app.get("/studies/{study}/front.json", include_in_schema=False)
+    @app.get("/studies/{study}/front.json", include_in_schema=False, dependencies=once)
     async def figure(request: Request, study: Study, record_bytes: RecordSize) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "figure", record_bytes=record_bytes))
 
-    @app.get("/studies/{study}/what-if", include_in_schema=False)
+    @app.get("/studies/{study}/what-if", include_in_schema=False, dependencies=once)
     async def what_if_page(request: Request, study: Study) -> Response:
         # Each field of the form is a producer property, such as linger.ms, or a setting of the load, such as the rate.
         changes = dict(request.query_params)

@@ -43,10 +43,26 @@ def only_known_parameters(request: Request) -> None:
         raise Problem(ProblemKind.INVALID, f"{rule}, but got {', '.join(map(repr, unknown))}", found)
     for name, schema in schemas.items():
         kinds = {each.get("type") for each in (schema, *schema.get("anyOf", ()))}
-        if "array" not in kinds and len(values := request.query_params.getlist(name)) > 1:
-            detail = f"must be given once, but got {' and '.join(repr(each[:60]) for each in values[:5])}"
-            found = ({"line": None, "key": f"query.{name}", "detail": detail},)
-            raise Problem(ProblemKind.INVALID, f"query.{name}: {detail}", found)
+        if "array" not in kinds:
+            _refuse_repeated(request, name)
+
+
+def each_parameter_once(request: Request) -> None:
+    """Refuse a request that gives a query parameter twice.
+
+    Raises:
+        Problem: A parameter has several values.
+    """
+    for name in request.query_params:
+        _refuse_repeated(request, name)
+
+
+def _refuse_repeated(request: Request, name: str) -> None:
+    values = request.query_params.getlist(name)
+    if len(values) > 1:
+        where = f"query.{name[:60]}"
+        detail = f"must be given once, but got {' and '.join(repr(each[:60]) for each in values[:5])}"
+        raise Problem(ProblemKind.INVALID, f"{where}: {detail}", ({"line": None, "key": where, "detail": detail},))
 
 
 async def study_text(request: Request) -> str:

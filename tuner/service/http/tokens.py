@@ -23,7 +23,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from runners.host_processes.places import write_atomically
-from tuner.service.errors import ServiceConfigError, TokensBusy
+from tuner.service.errors import ServiceConfigError, TokenNameRefused, TokensBusy
 
 SCHEMA_VERSION: Final = 1
 PREFIX: Final = "kt_"
@@ -124,11 +124,12 @@ class TokenFile:
             The token. It can't be retrieved later, because only its hash is stored.
 
         Raises:
-            ServiceConfigError: The name is taken or not allowed, or the file can't be read.
+            TokenNameRefused: The name is taken or not allowed.
+            ServiceConfigError: The file can't be read.
             TokensBusy: Another process is changing the tokens.
         """
         if not _NAME.fullmatch(name):
-            raise ServiceConfigError(
+            raise TokenNameRefused(
                 f"a token's name has letters, digits and - _ . @, begins with a letter or digit, and has at most 100 "
                 f"characters, but got {name[:100]!r}"
             )
@@ -136,7 +137,7 @@ class TokenFile:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._changed() as tokens:
             if any(token.name == name for token in tokens):
-                raise ServiceConfigError(
+                raise TokenNameRefused(
                     f"a token's name must be new, but {name} has a token already; to replace it, remove it first"
                 )
             tokens.append(Token(name, role, _digest(secret), now))
@@ -146,12 +147,13 @@ class TokenFile:
         """Remove a token. A running service refuses the token from the next request on.
 
         Raises:
-            ServiceConfigError: No token has this name.
+            TokenNameRefused: No token has this name.
+            ServiceConfigError: The file can't be read.
             TokensBusy: Another process is changing the tokens.
         """
         there = [token.name for token in self.tokens()]
         if name not in there:  # checked before locking, which would create the lock file and its folder
-            raise ServiceConfigError(
+            raise TokenNameRefused(
                 f"only an existing token can be removed, but got {name!r}; the tokens are: {', '.join(there) or 'none'}"
             )
         with self._changed() as tokens:

@@ -210,6 +210,11 @@ def test_the_order_of_a_sweep_does_not_change_its_picture(tmp_path: Path) -> Non
             "a sweep varies linger.ms, so linger.ms can't",
         ),
         (("--sweep", "rate=1,5", "--rate", "9"), "a sweep varies rate, so rate can't also have one value"),
+        (
+            ("--sweep", f"partitions=1..{'9' * 5000}"),
+            "a value of a sweep must have at most 200 characters, but one has",
+        ),
+        (("--sweep", f"rate=5,{'9' * 5000}"), "--sweep: a value of a sweep must have at most 200 characters"),
         (("--sweep", "linger.ms=5,5"), "a sweep takes each value once, but got '5,5'"),
         (("--sweep", "linger.ms=5,20,5.0"), "a sweep takes each value once, but got '5,20,5.0'"),
         (("--sweep", "acks=all,-1"), "a sweep takes each value once, but got 'all,-1'"),
