@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from tuner.model.errors import StudyNotFound
+from tuner.model.errors import StorageMisnamed, StudyNotFound
 from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.protocols import Storage
 from tuner.storage.sqlite import FolderStorage
@@ -41,8 +41,13 @@ def shared_url(url: str | None = None) -> PostgresUrl | None:
     Raises:
         StorageMisnamed: The text is not the address of a PostgreSQL database.
     """
-    named = url or os.environ.get(STORAGE_VARIABLE)
-    return PostgresUrl.parse(named) if named else None
+    if url:
+        return PostgresUrl.parse(url)
+    named = os.environ.get(STORAGE_VARIABLE)
+    try:
+        return PostgresUrl.parse(named) if named else None
+    except StorageMisnamed as error:
+        raise StorageMisnamed(f"{error}; --storage or {STORAGE_VARIABLE} gives the address") from None
 
 
 def storage_at(url: str | None = None) -> Storage:

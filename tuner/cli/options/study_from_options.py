@@ -1,5 +1,6 @@
 """Makes a study from the options of `tuner run` and `tuner plan`, with or without a study file."""
 
+import math
 import os
 import re
 import shlex
@@ -295,6 +296,8 @@ class StudyFromOptions(StudyOptions):
             if value in (None, []) or option in ("record_bytes", "name"):
                 continue
             value = _knobs(value) if option == "knob" else value
+            if isinstance(value, float) and not math.isfinite(value):
+                value = str(value)  # YAML would call it .nan or .inf, and so would the error that refuses it
             for key in keys:
                 *outer, last = key.split(".")
                 section = sections
