@@ -1,9 +1,10 @@
 """The table of all metrics, and the computation of a trial's metrics from its phases.
 
-A metric is one number of a trial. It has a unit, a better direction, and a list of the outputs that show it. Throughput
-comes from the saturating phase (load as fast as the client takes it), and latency from the paced phase (load at a fixed
-rate). Latency in the saturating phase mostly shows how large the client's queue is (see `objectives.producer_verdict`).
-Therefore the metrics for this latency have other names, with the prefix `saturated_`.
+A metric is a number that a trial measures, such as `mb_per_s`. The table has its unit, whether more or less is better,
+and which outputs show it. Throughput comes from the saturating phase (load as fast as the client takes it), and latency
+from the paced phase (load at a fixed rate). Latency in the saturating phase mostly shows how large the client's queue
+is (see `objectives.producer_verdict`). Therefore the metrics for this latency have other names, with the prefix
+`saturated_`.
 """
 
 from collections.abc import Callable, Mapping

@@ -336,7 +336,7 @@ class RunningJob:
 
     @property
     def _fault(self) -> str | None:
-        """Why this attempt gave no measurement although another one may; None if there is no such reason."""
+        """The reason to repeat this attempt, which gave no measurement; None if there is no such reason."""
         if any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values()):
             return "a worker was lost or stood still"
         return "the producers began too far apart" if self._too_far_apart else None

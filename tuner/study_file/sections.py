@@ -358,7 +358,7 @@ class ExecutorSection(Section):
     ray_wait: Duration = DEFAULT_WAIT_S
     """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
     placement: Zones = Field(default_factory=list, validate_default=False)
-    """Zones, assigned to the producers in turn. A node is in zone NAME if it has Ray's resource zone:NAME."""
+    """Zones of your Ray cluster. The producers get them in turn. A node in zone NAME has Ray's resource zone:NAME."""
     consumer_zone: Zone | None = None
     """Zone in which the consumers run, on a node of their own if there is one. Default: beside the first producer."""
 

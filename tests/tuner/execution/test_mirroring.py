@@ -25,7 +25,7 @@ def test_the_default_experiment_tells_the_target(changes: dict[str, Any], host: 
 
 
 class Listening:
-    """A mirror that records the outcome that the study reports at its end."""
+    """A mirror that does nothing but remember the final state of the study."""
 
     def __init__(self) -> None:
         self.heard: list[StudyState] = []

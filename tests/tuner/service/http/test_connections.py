@@ -36,7 +36,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 def served(
     check: Callable[[Callable[[], Awaitable[Client]], Connections], Awaitable[None]], *, grace_s: float = 0.1
 ) -> None:
-    """Run a check against a server with ten slots, which the check may fill."""
+    """Start a server that accepts ten connections at a time, and run a check on it. The check may use all ten."""
 
     async def run() -> None:
         config, stopping = load_config(None), asyncio.Event()
