@@ -47,7 +47,7 @@ def benchmark_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def add_keep(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the option `--keep FOLDER`, whose value is a new, empty folder that is made at once.
+    """Add the option `--keep FOLDER`, whose value is a new, empty folder that is made immediately.
 
     Args:
         parser: The parser of the benchmark.

@@ -1,12 +1,12 @@
-"""Runs the quick forms of all experiments that come with the tuner, and reports them as one page.
+"""Runs the quick versions of all experiments that come with the tuner, and reports them as one page.
 
     python -m benchmarks.papers [--keep FOLDER]
     python -m benchmarks.papers --full linkedin-consumers [--rounds 1] [--keep FOLDER]
 
 The time counts from the start of the command to its end, with the start of each experiment's brokers. The results are
 deleted, unless `--keep` names a new folder for them; there, `tuner experiment report NAME` shows them again. With
-`--write`, a picture of each experiment is drawn into docs/pictures, too. `--full` runs the full form of one experiment
-instead, which takes from 15 minutes to 22 hours (`tuner experiment list`).
+`--write`, a picture of each experiment is drawn into docs/pictures, too. `--full` runs the full version of one
+experiment instead, which takes from 15 minutes to 22 hours (`tuner experiment list`).
 """
 
 import os
@@ -68,9 +68,9 @@ def main() -> None:
 
 
 def in_full(name: str, report: str) -> str:
-    """Return the report of the full form of an experiment with its picture.
+    """Return the report of the full version of an experiment with its picture.
 
-    The differences from the paper are left out, because the report of the quick form lists them on the same page.
+    The differences from the paper are left out, because the report of the quick version lists them on the same page.
     """
     kept = "".join(line for line in report.splitlines(keepends=True) if not line.startswith(_DIFFERENCE))
     return f"### {name}\n\n![Metrics of {name}](../pictures/{name}-full.png)\n\n{kept}"

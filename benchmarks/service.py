@@ -1,4 +1,4 @@
-"""Measures how quickly the service answers many pollers at once, and whether its memory grows.
+"""Measures how quickly the service answers many pollers at the same time, and whether its memory grows.
 
 python -m benchmarks.service [--seconds 600] [--pollers 200] [--strangers 2000] [--interval 0.25] [--studies 100]
     [--trials 50000]
@@ -271,7 +271,7 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
     first_mb, most_mb, began = server.memory_info().rss / 1e6, 0.0, time.perf_counter()
     cpu_s = sum(server.cpu_times()[:2])
     with ThreadPoolExecutor(_POLLER_PROCESSES) as readers:
-        # Read all pipes at once: a poller that prints much at its end would wait for a pipe that nobody reads.
+        # Read all pipes at the same time: a poller that prints much at its end would wait for a pipe that nobody reads.
         said = [readers.submit(poller.communicate) for poller in pollers]
         while not all(each.done() for each in said):
             if time.perf_counter() - began > asked.seconds + _START_S:

@@ -257,7 +257,7 @@ def _advice(
             continue
         config = advised.config
         gains = [true_gain(config, metric) for metric in asked]
-        # If a warning says that the config may exceed a limit, the study does not claim that the limit is kept.
+        # If a warning says that the config may exceed a limit, the study does not claim that the limit is met.
         kept = all(
             limit.violation(_true_value(limit.metric, config, true_gain), None) <= 0
             or any(str(limit) in warning for warning in advised.warnings)

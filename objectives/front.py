@@ -53,7 +53,7 @@ class Front:
         Trials with equal values can all be members.
 
         Args:
-            number: The number of the trial, which must keep all constraints.
+            number: The number of the trial, which must meet all constraints.
             values: The trial's values. Shape (objectives,).
 
         Returns:

@@ -200,7 +200,7 @@ class Race:
     forecasts: Mapping[str, Forecast]
 
     def judge(self, ranges: Mapping[str, PredictedRange], *, last: bool) -> Stop | None:
-        """Return the decision to end the running phase early; None to let the phase go on.
+        """Return the decision to end the running phase early; None to let the phase continue.
 
         Args:
             ranges: The predicted intervals by metric, from this phase and the trial's earlier phases.
@@ -243,9 +243,9 @@ class Race:
         )
 
     def _can_hardly_recover(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
-        """Return the decision to end the paced phase because the trial will hardly join the front; None to go on.
+        """Return the decision to end the paced phase because the trial will hardly join the front; None to continue.
 
-        The paced phase measures the trial's latency. The phase goes on if more than `RARE_RATIO` of the trials so far
+        The paced phase measures the trial's latency. The phase continues if more than `RARE_RATIO` of the trials so far
         had enough throughput to join the Pareto front with this latency. The trial's next phase is run even if the
         paced phase is ended: constraints may depend on the next phase, and the sampler learns from it.
         """

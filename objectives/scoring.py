@@ -88,11 +88,11 @@ class Constraint:
         return OUTCOME_METRICS[self.metric].paced
 
     def violation(self, value: float, baseline: float | None) -> float:
-        """Return by how much a value breaks the constraint, as a share of the limit; 0 or less if it is kept.
+        """Return by how much a value breaks the constraint, as a share of the limit; 0 or less if it is met.
 
         Args:
             value: The metric's value.
-            baseline: The baseline's value; None if it is not known yet. A limit relative to it then counts as kept.
+            baseline: The baseline's value; None if it is not known yet. A limit relative to it then counts as met.
         """
         if self.of_baseline and not baseline:
             return 0.0
@@ -117,7 +117,7 @@ class Score:
     Attributes:
         values: The value for every objective, in the metric's unit; None if the trial has no value for the objective.
         violations: For every constraint, by its text: by how much the trial breaks it, as a share of the limit. 0 or
-            less means that the constraint is kept.
+            less means that the constraint is met.
     """
 
     values: tuple[float | None, ...]
@@ -125,7 +125,7 @@ class Score:
 
     @property
     def feasible(self) -> bool:
-        """Whether every objective has a value and every constraint is kept."""
+        """Whether every objective has a value and every constraint is met."""
         return None not in self.values and all(violation <= 0 for violation in self.violations.values())
 
 
@@ -154,7 +154,7 @@ def score(
         if value is not None:
             violations[str(constraint)] = constraint.violation(value, (baseline or {}).get(constraint.metric))
         elif constraint not in ALWAYS:
-            violations[str(constraint)] = 1.0  # a trial without a value does not keep the constraint
+            violations[str(constraint)] = 1.0  # a trial without a value does not meet the constraint
     for objective in objectives:
         if objective.metric not in metrics:
             violations[missing_value_constraint(objective)] = 1.0

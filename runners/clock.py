@@ -19,7 +19,7 @@ class Clock(Protocol):
         """Return the nanoseconds since some fixed moment in the past."""
 
     def sleep_until(self, moment_ns: int) -> None:
-        """Return at `moment_ns` or shortly after it; return at once if the moment has passed."""
+        """Return at `moment_ns` or shortly after it; return immediately if the moment has passed."""
 
 
 class SystemClock:

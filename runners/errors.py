@@ -3,7 +3,7 @@
     RunnerError
     ├── TargetError                 the cluster can't be used as requested                         (exit 3)
     │   ├── TargetUnreachable       no broker answers; check the address, the network and the broker
-    │   ├── TargetRefused           security settings are wrong or rights are missing; fix the connection file or ACLs
+    │   ├── TargetRefused           security settings are wrong or ACLs are missing; fix the connection file or the ACLs
     │   └── BrokerLost              a broker that answered before has stopped answering; retry when it is back
     ├── EmbeddedBrokerError         the broker that we start ourselves can't be used               (exit 1)
     │   ├── JavaNotFound            there is no usable Java runtime
@@ -46,7 +46,7 @@ class TargetUnreachable(TargetError):
 
 
 class TargetRefused(TargetError):
-    """The cluster answered but refused a request, because of its security settings or because rights are missing."""
+    """The cluster answered but refused a request, because of its security settings or missing permissions."""
 
 
 class BrokerLost(TargetError):

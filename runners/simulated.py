@@ -144,9 +144,9 @@ class SimulatedRun:
         records = max(1, round((capacity if offered is None else min(offered, capacity)) * seconds))
         latency_us = self._latencies_us(slow, min(records, _SAMPLES_PER_WINDOW))
         if offered is not None and self._capacity < offered:
-            # Records that exceed the capacity wait, and the wait grows for as long as the load goes on. `moments` says
-            # when in its window each record was meant to leave, from 0 to 1. The latencies are in ascending order, so
-            # the moments are spread evenly over them.
+            # Records that exceed the capacity wait, and the wait grows for as long as the load continues. `moments`
+            # says when in its window each record was meant to leave, from 0 to 1. The latencies are in ascending order,
+            # so the moments are spread evenly over them.
             moments = np.mod(np.arange(len(latency_us)) * _GOLDEN, 1.0)
             moments_us = start_ns / 1e3 + moments * seconds * 1e6
             latency_us = latency_us + (1.0 - self._capacity / offered) * moments_us
@@ -238,7 +238,7 @@ def _normal_quantiles(count: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRunner:
-    """A `Runner` that computes a measurement at once instead of measuring. The same call always gives the same numbers.
+    """A `Runner` that computes its measurements. The same call always gives the same numbers.
 
     As in reality, there are two kinds of noise. The noise from run to run is drawn once per run, and a longer run does
     not average it out. The noise from window to window is drawn for each window, and a longer run averages it out. The

@@ -48,7 +48,7 @@ class ClientKind(StrEnum):
 FORMS: Final[Mapping[ClientKind, tuple[Form, ...]]] = MappingProxyType(
     {ClientKind.LIBRDKAFKA: librdkafka_forms.FORMS, ClientKind.JAVA: java_forms.FORMS}
 )
-"""The forms in which the users of each client write its properties."""
+"""The formats in which the users of each client write its properties."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +108,7 @@ class Client:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """The forms in which the users of this client write its properties."""
+        """The formats in which the users of this client write its properties."""
         return FORMS[self.kind]
 
     @cached_property

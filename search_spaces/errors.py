@@ -13,7 +13,7 @@
     +-- NothingToSearch         the search space holds only one config
     +-- ConfigProblems          a file of producer properties has several problems
     +-- UnknownClient           there is no such client, or its version is not known
-    +-- FormNotOffered          a config of the client is not written in this form
+    +-- FormNotOffered          a config of the client is not written in this format
 
 Every message states the rule first, then the values, then what to do. No message contains the value of a secret. Nor
 does a message contain the value of an unknown property, because a misspelt `sasl.pasword` holds a password.
@@ -205,15 +205,15 @@ class UnknownClient(ConfigError):
 
 
 class FormNotOffered(ConfigError):
-    """Raised when a config should be written in a form of another client that does not support translations.
+    """Raised when a config should be written in a format of another client, for which there is no translation.
 
     Attributes:
-        form: The name of the form.
+        form: The name of the format.
     """
 
     def __init__(self, form: str, kind: str, client: str, offered: Sequence[str]) -> None:
         self.form = form
         super().__init__(
-            f"the form {form} is for configs of the client {kind} only, but this config is for {client}; choose one of "
-            f"{', '.join(offered)}, or run a study with client: {kind}"
+            f"the format {form} is for configs of the client {kind} only, but this config is for {client}; choose "
+            f"one of {', '.join(offered)}, or run a study with client: {kind}"
         )

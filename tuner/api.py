@@ -194,7 +194,7 @@ def run_experiment(
     Args:
         experiment: The name of an experiment that comes with the tuner, the path of an experiment file, or an
             `ExperimentSpec`.
-        quick: Whether to run the short form of the experiment; not used if `experiment` is an `ExperimentSpec`.
+        quick: Whether to run the short version of the experiment; not used if `experiment` is an `ExperimentSpec`.
         reporter: Receives the progress of the rows; by default no progress is shown.
         study_reporter: Receives the progress of the searches.
         warn: Called with a warning if MLflow does not show all measurements yet; by default the reporter shows it.
@@ -344,7 +344,7 @@ def recommend(
             default `confirm.allow_loss` of the study.
 
     Raises:
-        NoFeasibleConfig: No config keeps every constraint.
+        NoFeasibleConfig: No config meets every constraint.
         ValueError: The goal does not exist, `record_bytes` was left out and the study measured several sizes, or
             `allow_loss` is not between 0 and 1.
     """

@@ -56,8 +56,8 @@ class Advice:
         true_gain: The true gain of the recommended config for the goal; 1 if the baseline is recommended.
         gains: The gains that are stated for the recommended config.
         proven: Whether the gain for the goal is called proven.
-        within_limits: Whether the recommended config truly keeps each constraint for which there is no warning.
-        refused: Whether there was no recommendation, because no config seemed to keep the constraints.
+        within_limits: Whether the recommended config truly meets each constraint for which there is no warning.
+        refused: Whether there was no recommendation, because no config seemed to meet the constraints.
     """
 
     goal: Goal
@@ -182,7 +182,7 @@ FALSE_ADVICE: Final = Figure(
     FALSE_RATIO,
 )
 REFUSED: Final = Figure(
-    "studies that recommend nothing for a goal (NoFeasibleConfig), although the warm baseline keeps the limit",
+    "studies that recommend nothing for a goal (NoFeasibleConfig), although the warm baseline meets the limit",
     partial(share_of_studies, lambda study: any(each.refused for each in study.advice)),
     0.0,
 )

@@ -101,7 +101,7 @@ class MemoryStore(ResultsStore):
 
     @override
     def await_lease(self) -> None:
-        """Return at once."""
+        """Return immediately."""
 
     @override
     def close(self) -> None:

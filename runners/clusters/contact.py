@@ -1,8 +1,8 @@
 """A connection for admin requests, which explains in plain words why a request failed.
 
-If the cluster denies a right, the error names the missing right, the topic on which the right is needed, and the
-command that grants the right. Source of the names of rights: `AclOperation` and `kafka-acls`, Kafka 4.3. The rights
-Write and Delete each imply Describe.
+If the cluster denies a permission, the error names the missing permission, the topic on which the permission is needed,
+and the command that grants the permission. Source of the names of permissions: `AclOperation` and `kafka-acls`, Kafka
+4.3. The permissions Write and Delete each imply Describe.
 """
 
 import logging
@@ -28,7 +28,7 @@ _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
 _REPETITIONS = re.compile(r",? \d+ identical error\(s\) suppressed")
 
 _OWNED_PREFIX = "tuner-"
-"""The prefix of the name of every topic that we create. Users need rights only on topics with this prefix."""
+"""The prefix of the name of every topic that we create. Users need permissions only on topics with this prefix."""
 
 READ, WRITE, DELETE, CREATE = "Read", "Write", "Delete", "Create"
 DESCRIBE, DESCRIBE_CONFIGS = "Describe", "DescribeConfigs"
@@ -45,12 +45,12 @@ _NO_ANSWER = (
 
 @dataclass(frozen=True, slots=True)
 class AdminRequest:
-    """A description of a request to the cluster, with the rights that the request needs.
+    """A description of a request to the cluster, with the permissions that the request needs.
 
     Attributes:
         text: The request in words, such as `create topic x`.
-        needs: The rights that the request needs, under their names in `kafka-acls`.
-        topic: The topic that the rights are needed on.
+        needs: The permissions that the request needs, under their names in `kafka-acls`.
+        topic: The topic that the permissions are needed on.
     """
 
     text: str
@@ -114,7 +114,7 @@ class Contact:
         return self.admin.list_topics(timeout=timeout_s)
 
     def describe(self, names: Sequence[str]) -> Mapping[str, "Future[Any]"]:
-        """Ask for the descriptions of topics, with our rights on them, and return the answers by name."""
+        """Ask for the descriptions of topics, with our permissions on them, and return the answers by name."""
         futures: Mapping[str, Future[Any]] = self.admin.describe_topics(
             TopicCollection(list(names)), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
         )
@@ -138,9 +138,9 @@ class Contact:
         kafka_error: KafkaError = error.args[0]
         code, answer, action = kafka_error.code(), kafka_error.str().rstrip("."), request.text
         if code in _NO_RIGHTS:
-            right = f" ({' and '.join(request.needs)} on {resource(request.topic)})" if request.needs else ""
+            named = f" ({' and '.join(request.needs)} on {resource(request.topic)})" if request.needs else ""
             return TargetRefused(
-                f"the right to {action} is needed{right}, but the cluster answers: {answer}; {self._grant(request)}"
+                f"permission to {action} is needed{named}, but the cluster answers: {answer}; {self._grant(request)}"
             )
         if code in _NO_LOGIN:
             return TargetRefused(
@@ -170,17 +170,17 @@ class Contact:
         return WorkloadRefused(f"the cluster must be able to {action}, but it answers: {answer}; change the workload")
 
     def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
-        """Return the error that tells the user which rights are missing and how to grant them.
+        """Return the error that tells the user which permissions are missing and how to grant them.
 
-        The caller raises this error if the cluster lists this user's rights, and a right that is needed later is not in
-        the list.
+        The caller raises this error if the cluster lists this user's permissions, and a permission that is needed later
+        is not in the list.
 
         Args:
-            operations: The missing rights, under their names in `kafka-acls`.
-            topic: The existing topic on which the rights are needed.
+            operations: The missing permissions, under their names in `kafka-acls`.
+            topic: The existing topic on which the permissions are needed.
         """
         return TargetRefused(
-            f"the right {' and '.join(operations)} on {resource(topic)} is needed, but this user does not have it; "
+            f"{' and '.join(operations)} permission on {resource(topic)} is needed, but this user does not have it; "
             f"{self._grant(AdminRequest('', tuple(operations), topic))}"
         )
 
@@ -212,11 +212,11 @@ def answer_to(future: "Future[Any]") -> Any:
 
 
 def unlisted_rights(described: Any, needs: Iterable[str]) -> list[str]:
-    """Return the rights in `needs`, named as in `kafka-acls`, that the description of a topic does not list."""
-    # A user who gets a description has at least the right to describe the topic. So if no rights are listed, the
-    # cluster does not report rights at all. Then only a request that needs a right shows whether we have it.
+    """Return the permissions in `needs`, named as in `kafka-acls`, that the description of a topic does not list."""
+    # A user who gets a description has at least permission to describe the topic. So if no permissions are listed, the
+    # cluster does not report permissions at all. Then only a request that needs a permission shows whether we have it.
     allowed = {operation_name(operation.name) for operation in described.authorized_operations or ()}
-    return [right for right in needs if allowed and right not in allowed]
+    return [each for each in needs if allowed and each not in allowed]
 
 
 def operation_name(name: str) -> str:
@@ -225,7 +225,7 @@ def operation_name(name: str) -> str:
 
 
 def resource(topic: str) -> str:
-    """Return a phrase for a message that names the topics on which a right is granted.
+    """Return a phrase for a message that names the topics on which a permission is granted.
 
     The phrase names the given topic, or all topics that we create if the given topic is one of them.
     """
@@ -233,13 +233,13 @@ def resource(topic: str) -> str:
 
 
 def _grant_command(operations: Iterable[str], topic: str, connection: Mapping[str, str]) -> str:
-    """Return the command line with which an administrator grants rights.
+    """Return the command line with which an administrator grants permissions.
 
     Args:
-        operations: The rights, under their names in `kafka-acls`: `Create`, `Write`.
-        topic: The topic that the rights are needed on. If we created this topic, the command grants the rights on all
-            topics that we create.
-        connection: The client properties of the user who lacks the rights.
+        operations: The permissions, under their names in `kafka-acls`: `Create`, `Write`.
+        topic: The topic that the permissions are needed on. If we created this topic, the command grants the
+            permissions on all topics that we create.
+        connection: The client properties of the user who lacks the permissions.
     """
     words = ["kafka-acls", "--bootstrap-server", connection["bootstrap.servers"]]
     words += ["--command-config", "admin.properties", "--add", "--allow-principal", _principal(connection)]

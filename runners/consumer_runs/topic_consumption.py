@@ -51,7 +51,7 @@ class TopicConsumption:
 
         Raises:
             WorkloadRefused: The topic does not exist or is empty, or it has fewer partitions than there are consumers.
-            TargetRefused: We have no right to read it.
+            TargetRefused: We have no permission to read it.
             BrokerLost: The cluster did not answer, or no longer answers.
             RunnerError: A consumer gave no result.
         """
@@ -79,7 +79,7 @@ class TopicConsumption:
 
         Raises:
             WorkloadRefused: The topic does not exist or is empty.
-            TargetRefused: We have no right to read it.
+            TargetRefused: We have no permission to read it.
             BrokerLost: The cluster did not answer.
         """
         stored = StoredTopics(self.cluster.connection).one(self.topic)

@@ -7,11 +7,11 @@ from runners.consumers.consumption import Consumption, ReadWindow
 from runners.runner import WatchDecision
 
 ReadWatch = Callable[[ReadWindow], WatchDecision]
-"""A function that is called with each window of a load when the window ends, and decides whether the load goes on."""
+"""A function that is called with each window of a load when the window ends, and decides whether the load continues."""
 
 
 def read_on(_: ReadWindow) -> WatchDecision:
-    """Let the load go on after every window. This is the default if a caller passes no `watch`."""
+    """Let the load continue after every window. This is the default if a caller passes no `watch`."""
     return WatchDecision.GO_ON
 
 

@@ -1,4 +1,4 @@
-"""Runs the load of one consumer: windows of at most a second, the client's reports, and the check whether to go on.
+"""Runs the load of one consumer: windows of at most a second, the client's reports, and the check whether to continue.
 
 How the records are taken is up to the `RecordSource`.
 """
@@ -142,7 +142,7 @@ class ReadingProgress:
 
     @property
     def fatal(self) -> str | None:
-        """The error after which the client can't go on; None if there was none."""
+        """The error after which the client can't continue; None if there was none."""
         return self.source.fatal
 
     def complaints(self) -> list[str]:
@@ -162,7 +162,7 @@ class ReadingLoad:
         source: The client from which the records are taken; `begin` was not called yet.
         schedule: The windows of the warm-up and of the measured phase.
         clock: The benchmark's clock.
-        watchdog: Raises an error if the load can't go on.
+        watchdog: Raises an error if the load can't continue.
         probe: Reads the counters of the client's process, the host and local brokers.
     """
 

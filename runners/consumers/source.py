@@ -41,7 +41,7 @@ class RecordSource(Protocol):
 
     @property
     def fatal(self) -> str | None:
-        """The error after which the client can't go on; None if there was none."""
+        """The error after which the client can't continue; None if there was none."""
 
     @property
     def threads(self) -> Mapping[str, threading.Thread]:
@@ -54,7 +54,7 @@ class RecordSource(Protocol):
         """Return the counters at the end of the next window; None if no window has ended in time.
 
         Raises:
-            RunnerError: The client can't go on.
+            RunnerError: The client can't continue.
         """
 
     def reports(self) -> list[FetchReport]:

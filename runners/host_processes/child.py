@@ -114,7 +114,7 @@ class Child:
             return False
 
     def kill(self) -> None:
-        """Kill the process at once; any thread may do this. A thread that is in `run` gets a `WorkerLost`."""
+        """Kill the process immediately; any thread may do this. A thread that is in `run` gets a `WorkerLost`."""
         self._process.kill()
 
     def end(self) -> None:

@@ -181,7 +181,7 @@ class Jvm:
         return lines
 
     def end(self) -> None:
-        """End the process at once."""
+        """End the process immediately."""
         self._process.kill()
         self._process.wait()
         for reader in self._readers:

@@ -123,7 +123,7 @@ class JavaLoad:
     def run(self, properties: Mapping[str, str], topic: str, watch: Watch) -> JavaResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
 
-        If this raises an error, the Java process may go on sending, so the caller must end it.
+        If this raises an error, the Java process may continue to send, so the caller must end it.
 
         Args:
             properties: Properties of the Java producer, with those of the connection.

@@ -49,7 +49,7 @@ class ConsumerClient:
     Attributes:
         statistics: The client's statistics reports that nobody has read yet, each with the time of its arrival.
         complaints: The newest error messages of the client.
-        fatal: The error after which the client can't go on; None if there was none.
+        fatal: The error after which the client can't continue; None if there was none.
     """
 
     def __init__(self, properties: Mapping[str, str], topic: str, partitions: int) -> None:

@@ -38,7 +38,7 @@ class DrainWait:
     """How long the drain thread waits before it takes the next deliveries, while the client's queue is full.
 
     Attributes:
-        ns: The wait in nanoseconds; 0 if each delivery should be taken at once.
+        ns: The wait in nanoseconds; 0 if each delivery should be taken immediately.
     """
 
     ns: int = 0

@@ -54,4 +54,4 @@ class LoadClient(Protocol):
         """Make the client give up all records that it still holds. These records then count as failed deliveries."""
 
     def close(self) -> None:
-        """Close the client at once, and drop the records that it still holds."""
+        """Close the client immediately, and drop the records that it still holds."""

@@ -90,7 +90,7 @@ class NativeClient(LoadClient):
 
     def _raise_if_refused(self, first: int, count: int) -> None:
         errors = self._slots["err"][first : first + count]
-        # librdkafka skips a refused record and goes on, but a full queue ends the call. So the refused records can be
+        # librdkafka skips a refused record and continues, but a full queue ends the call. So the refused records can be
         # anywhere in the slice.
         refused = np.flatnonzero((errors != capi.ERR_NONE) & (errors != capi.ERR_QUEUE_FULL))
         if not len(refused):

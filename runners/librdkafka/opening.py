@@ -22,7 +22,7 @@ class Complaint:
 
     Attributes:
         text: The message.
-        fatal: Whether the client can't go on.
+        fatal: Whether the client can't continue.
     """
 
     text: str

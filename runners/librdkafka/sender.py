@@ -97,7 +97,8 @@ class Sender:
     def paced(self, schedule: Schedule) -> None:
         """Send each record when it is due by the schedule.
 
-        A record that is late is sent at once and keeps its intended send time, so that its latency includes the delay.
+        A record that is late is sent immediately and keeps its intended send time, so that its latency includes the
+        delay.
 
         Raises:
             ByteBudgetExceeded: The next call would exceed `max_bytes`.

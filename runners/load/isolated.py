@@ -73,7 +73,7 @@ class Isolated:
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
-    """A run in a child process. It sends each window to the parent, which replies whether to go on."""
+    """A run in a child process. It sends each window to the parent, which replies whether to continue."""
 
     runner: Runner
     config: ProducerConfig

@@ -54,7 +54,7 @@ WRITING: Final[Permanent] = (
             }
         ),
         TargetRefused,
-        "the user must have the right to write to the topic, but the broker answered {}; grant WRITE on it, or name "
+        "the user must have permission to write to the topic, but the broker answered {}; grant WRITE on it, or name "
         "another topic (--topic)",
     ),
     (
@@ -203,7 +203,7 @@ class Watchdog:
 
         Raises:
             WorkloadRefused: Records break a limit of the topic.
-            TargetRefused: The right to write to the topic is missing, or the broker refuses the config.
+            TargetRefused: Permission to write to the topic is missing, or the broker refuses the config.
             BrokerLost: No more deliveries arrive.
             DeliveryFailed: The client can't send any more.
             DiskTooFull: A local broker's disk is nearly full.

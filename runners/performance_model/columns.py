@@ -1,4 +1,4 @@
-"""Collects the numbers of several configs or hosts in arrays, so that the performance model computes all at once."""
+"""Collects the numbers of several configs or hosts in arrays, so that the model computes all of them together."""
 
 from collections.abc import Sequence
 from dataclasses import fields

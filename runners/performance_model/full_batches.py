@@ -23,7 +23,8 @@ Source: `MemoryRecordsBuilder.estimatedBytesWritten`.
 _LEARNT_PER_BATCH: Final = 0.005
 """By how much the client lowers its ratio after a batch that was compressed better.
 
-After a batch that was compressed worse, it takes the ratio of this batch at once. Source: `CompressionRatioEstimator`.
+After a batch that was compressed worse, it takes the ratio of this batch immediately. Source:
+`CompressionRatioEstimator`.
 """
 _FRAME_BYTES: Final = 15.0
 """What a codec adds to a batch, such as its own header. Source: lz4 and snappy on one record of 100 B."""
@@ -116,7 +117,7 @@ class FullBatches:
     def mean_records(self, full: Array, waited: Array, rate: Array, request_s: Array) -> Array:
         """Return the mean number of records in the batches that end because of their size.
 
-        If a batch of the Java client is full, the client goes on to another partition. The request with the full batch
+        If a batch of the Java client is full, the client moves on to another partition. The request with the full batch
         takes along what this partition has so far. The client stays there until one more batch is full.
 
         Args:

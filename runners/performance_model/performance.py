@@ -6,7 +6,7 @@ Records gather in a batch for up to linger.ms. In a saturating load, the slowest
 or disk) limits throughput. In a paced load, requests may arrive faster than they can be served. Then the sockets fill,
 and the batches grow until all stages can carry the rate. Every record then waits until the data before it in the
 sockets has been sent. If the rate exceeds the capacity even with larger batches, latency grows for as long as the load
-goes on.
+continues.
 """
 
 import math

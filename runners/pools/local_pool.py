@@ -52,7 +52,7 @@ class LocalPool:
             ValueError: `capacity` jobs are already running.
         """
         if len(self._running) >= self.capacity:
-            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
+            raise ValueError(f"at most {self.capacity} jobs may run at the same time, and {self.capacity} are running")
         running = RunningJob(job, watch)
         self._running.append(running)
         self._begin(running)

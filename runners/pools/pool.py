@@ -141,7 +141,7 @@ class StartingAt:
 
     Attributes:
         runner: The runner that measures.
-        unix_s: The moment to start, in seconds since 1970. If it has passed, the runner starts at once.
+        unix_s: The moment to start, in seconds since 1970. If it has passed, the runner starts immediately.
         longest_s: The longest wait, in seconds. It matters if the wall clock was set back after `unix_s` was chosen.
     """
 

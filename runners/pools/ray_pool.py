@@ -113,7 +113,7 @@ class RayPool(Pool):
             raise ValueError(f"a job may have at most {self._producers} producers, but has {len(job.runners)}")
         free = next((slot for slot in self._slots if slot.running is None), None)
         if free is None:
-            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
+            raise ValueError(f"at most {self.capacity} jobs may run at the same time, and {self.capacity} are running")
         free.running = RunningJob(job, watch)
         self._begin(free, free.running)
 
@@ -145,7 +145,7 @@ class RayPool(Pool):
         """Begin an attempt of a job, after its workers have started and are prepared.
 
         That takes seconds if workers must be started or there are several producers. The windows of other jobs wait
-        meanwhile, and so do their watches. Their loads go on.
+        meanwhile, and so do their watches. Their loads continue.
         """
         self._runs += 1
         run = self._runs

@@ -68,7 +68,7 @@ class Forwarder:
 
         Args:
             orders: A file descriptor. When it is readable, `obey` is called.
-            obey: Returns whether to go on. It is also called from time to time.
+            obey: Returns whether to continue. It is also called from time to time.
         """
         self._epoll.register(orders, select.EPOLLIN)
         timer, checked = self._timer.fileno(), time.monotonic()

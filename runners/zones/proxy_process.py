@@ -43,7 +43,7 @@ class ProxyProcess:
     """
 
     def __init__(self, link: Link, ports: int, host: str = "127.0.0.1") -> None:
-        """Start the process, which listens at once.
+        """Start the process, which listens immediately.
 
         Args:
             link: The link that all its connections share.

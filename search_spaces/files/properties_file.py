@@ -120,7 +120,7 @@ def parse_properties(
         key = _unescape(raw_key, source, line, "")
         if is_name is not None and not is_name(key):
             rule = "a line must begin with a property's name, such as linger.ms=5"
-            advice = "a value that goes on in the next line needs a backslash at its line's end"
+            advice = "a value that continues in the next line needs a backslash at its line's end"
             raise PropertiesFileError(source, line, "", f"{rule}; {advice} (not shown, since it may be a secret)")
         if key in first_lines:
             raise PropertiesFileError(

@@ -1,11 +1,11 @@
-"""The forms in which programs with the Java client take its properties.
+"""The formats in which programs with the Java client take its properties.
 
 Only properties that decide speed or guarantee are in `own_defaults`. Values by which a program outlives an outage of
 the cluster, such as the endless `delivery.timeout.ms` of Kafka Connect, are left to the program.
 
 Sources:
-    spring: Spring Boot, "Apache Kafka Support", section "Additional Kafka Properties". What is below `properties` wins
-        over Spring's own keys, such as `spring.kafka.producer.acks`.
+    spring: Spring Boot, "Apache Kafka Support", section "Additional Kafka Properties". What is below `properties`
+        overrides Spring's own keys, such as `spring.kafka.producer.acks`.
     quarkus: Quarkus, "Apache Kafka Reference Guide": all attributes of an outgoing channel are passed to its producer.
         SmallRye Reactive Messaging, "Kafka Connector", "Configuration Reference": the default of `acks` is 1. The
         prefix `kafka.` would set the properties for consumers, too.

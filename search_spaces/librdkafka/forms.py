@@ -1,4 +1,4 @@
-"""The form in which programs with a client built on librdkafka take its properties."""
+"""The format in which programs with a client built on librdkafka take its properties."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The failure campaign in a short form; `make failures` runs the long one."""
+"""The failure campaign in a short version; `make failures` runs the long one."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -25,7 +25,7 @@ def trial(
     size: str = "1000",
     **changes: Any,
 ) -> Trial:
-    """Return a trial that keeps every constraint. The linger.ms of a search trial is its number."""
+    """Return a trial that meets every constraint. The linger.ms of a search trial is its number."""
     return trials.trial(
         number,
         mb_per_s,

@@ -1,1 +1,1 @@
-"""Tests of secrets, rights, hostile input and the threat model."""
+"""Tests of secrets, permissions, hostile input and the threat model."""

@@ -102,7 +102,7 @@ def grant_only(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
 
 
 def rights(*sections: str, user: str = "User:tuner") -> list[AclBinding]:
-    """Return the rights in sections of the page, for a user."""
+    """Return the permissions in sections of the page, for a user."""
     return [each for section in sections for command in documented(section) for each in bindings(command, user)]
 
 

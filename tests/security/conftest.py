@@ -11,7 +11,7 @@ from tests.security.secured import TOPIC, Secured, secured_broker
 
 @pytest.fixture(scope="session")
 def secured(own_places: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """A broker with one listener for each way to log in. Nobody has any right before a test grants it."""
+    """A broker with one listener for each way to log in. Nobody has any permission before a test grants it."""
     with secured_broker(tmp_path_factory.mktemp("keys")) as broker:
         TopicAdmin(broker.admin.connection).create(TOPIC, 1, 1, {"retention.bytes": str(64 * 1024 * 1024)})
         yield broker

@@ -1,4 +1,4 @@
-"""A broker with listeners that require TLS, logins or certificates, and on which every right must be granted.
+"""A broker with listeners that require TLS, logins or certificates, and on which every permission must be granted.
 
 It stands in for the clusters of users; the tests measure on it.
 """
@@ -67,8 +67,8 @@ class SecuredListener:
 class SecuredCluster:
     """One embedded broker with secured listeners, and a plain listener for the super user.
 
-    Clients of the secured listeners have no rights before ACLs are created through the plain listener. Every process of
-    this host can use the plain listener: this class is for tests, and does not protect data.
+    Clients of the secured listeners have no permissions before ACLs are created through the plain listener. Every
+    process of this host can use the plain listener: this class is for tests, and does not protect data.
     """
 
     def __init__(self, listeners: Sequence[SecuredListener], users: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Clients of a secured broker: the rights in docs/how-to/security.md are enough, and errors name the reason."""
+"""Clients of a secured broker: the permissions in docs/how-to/security.md are enough, and errors name the reason."""
 
 import re
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_the_documented_rights_are_enough(secured: Secured, listener: str) -> No
     with topics_of(secured, listener) as topics:
         topic = topics.create()
         assert topics.end_offsets(topic) == (0,)
-        assert topic.configs == {}, "DescribeConfigs is not one of the required rights"
+        assert topic.configs == {}, "DescribeConfigs is not one of the required permissions"
         assert topics.delete(topic) == ()
         assert not topics.describe(TOPIC).owned
 
@@ -143,13 +143,13 @@ def test_doctor_reports_rights_and_names_missing_ones(secured: Secured, client_f
     grant_only(secured.admin, rights(YOURS, user=principal("MUTUAL")))
     named = tuner(*words, "--topic", TOPIC)
     found = {each["name"]: each for each in named.json["findings"]}
-    assert (named.code, found["rights"]["state"]) == (0, "ok")
-    assert found["rights"]["detail"].startswith(f"you may write to the topic {TOPIC}")
+    assert (named.code, found["permissions"]["state"]) == (0, "ok")
+    assert found["permissions"]["detail"].startswith(f"you may write to the topic {TOPIC}")
     ours = tuner(*words)
     found = {each["name"]: each for each in ours.json["findings"]}
-    assert (ours.code, found["cluster"]["state"], found["rights"]["state"]) == (3, "ok", "bad")
-    assert "Create on topics that start with tuner-" in found["rights"]["detail"]
-    assert "User:SUBJECT-OF-YOUR-CERTIFICATE" in found["rights"]["detail"]
+    assert (ours.code, found["cluster"]["state"], found["permissions"]["state"]) == (3, "ok", "bad")
+    assert "Create on topics that start with tuner-" in found["permissions"]["detail"]
+    assert "User:SUBJECT-OF-YOUR-CERTIFICATE" in found["permissions"]["detail"]
 
 
 KEPT_OUT = {

@@ -81,7 +81,7 @@ def test_the_java_client_names_the_missing_right(secured: Secured) -> None:
     connection = ConnectionConfig.parse(secured.scram).values
     cluster = ExistingCluster(secured.address("SCRAM"), connection).start()
     runner = JavaRunner(cluster, Topic(TOPIC, 1, 1, owned=False), warms_up=False)
-    with pytest.raises(TargetRefused, match="right to write to the topic"):
+    with pytest.raises(TargetRefused, match="permission to write to the topic"):
         runner.run(ProducerConfig.parse({}, client=java()), WORKLOAD)
 
 

@@ -1,4 +1,4 @@
-"""`tuner inspect` and `tuner sample` read a topic with the rights that the documents name, through every login."""
+"""`tuner inspect` and `tuner sample` read a topic with the permissions that the documents name, through every login."""
 
 from pathlib import Path
 from typing import Final
@@ -72,4 +72,4 @@ def test_topics_that_may_not_be_read_are_named(secured: Secured, client_file: Pa
     ran = tuner("inspect", "--all", "--bootstrap", secured.address("SCRAM"), "--command-config", file, "--json")
     assert ran.code == 0, ran.err
     assert [each["topic"] for each in ran.json["topics"]] == [ORDERS]
-    assert ran.json["unread"] == {OTHERS: "the right Read is missing"}
+    assert ran.json["unread"] == {OTHERS: "the Read permission is missing"}

@@ -1,4 +1,4 @@
-"""Whole studies on a secured broker: the documented rights are enough, and the password appears nowhere."""
+"""Whole studies on a secured broker: the documented permissions are enough, and the password appears nowhere."""
 
 import itertools
 import re

@@ -336,7 +336,7 @@ def test_a_wrong_search_is_refused(right: str, wrong: str, said: str) -> None:
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_name_of_a_quick_form_is_refused(quick: bool) -> None:
-    told = "the name of an experiment must not end in -quick, as the names of quick forms do, but it is acks-quick"
+    told = "the name of an experiment must not end in -quick, as the names of quick versions do, but it is acks-quick"
     text = "about: Acks.\nvary: {acks: [1, all]}\n"
     with pytest.raises(StudyFileError, match=f"line 3, experiment: {told}"):
         small(f"{text}experiment: acks-quick\n", quick=quick)

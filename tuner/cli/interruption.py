@@ -32,8 +32,8 @@ def catch_signals() -> None:
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:
-    # The same signal again ends the process at once, so that the user can leave even if the clean-up hangs. But a shell
-    # and the kernel both send SIGHUP if a session is closed, and systemd sends SIGTERM as well.
+    # The same signal again ends the process immediately, so that the user can leave even if the clean-up hangs. But a
+    # shell and the kernel both send SIGHUP if a session is closed, and systemd sends SIGTERM as well.
     signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if _INTERRUPTIONS:

@@ -1,4 +1,4 @@
-"""The forms of a result: JSON, CSV, or the path of a file that was written."""
+"""The formats of a result: JSON, CSV, or the path of a file that was written."""
 
 import json
 from pathlib import Path
@@ -10,17 +10,17 @@ from tuner.model.document import document
 
 
 def check_one_form(**asked: bool) -> None:
-    """Check that the user asked for at most one form of output.
+    """Check that the user asked for at most one format of output.
 
     Args:
         **asked: By the name of each option, whether the user gave it.
 
     Raises:
-        typer.BadParameter: The user asked for two forms.
+        typer.BadParameter: The user asked for two formats.
     """
     given = [f"--{name}" for name, value in asked.items() if value]
     if len(given) > 1:
-        raise typer.BadParameter(f"a result has one form, but {' and '.join(given)} were given; leave one of them out")
+        raise typer.BadParameter(f"a result has one format, but {' and '.join(given)} were given; leave one out")
 
 
 def print_json(record: object, indent: int | None = 2) -> None:

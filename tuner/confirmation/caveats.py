@@ -1,7 +1,7 @@
 """What limits the results of a confirmation, in sentences for people.
 
 There are four kinds. Some rounds may not count for some metrics. A measurement may have broken off, and what happened
-then is not in the results. A constraint may be kept by the mean of the rounds, although the config's true value may
+then is not in the results. A constraint may be met by the mean of the rounds, although the config's true value may
 break it. And a stall that comes rarely may not have come in the rounds.
 """
 
@@ -21,7 +21,7 @@ _LEVEL: Final = 0.9
 """The level of the interval that decides whether a config may break a limit.
 
 Only one end of the interval can break the limit. So in at most 5 % of cases, there is no caveat about a config
-whose true value breaks it. Several constraints need no correction, because a config must keep all of them.
+whose true value breaks it. Several constraints need no correction, because a config must meet all of them.
 """
 _TELL_RATES_FROM: Final = 6
 """The fewest rounds from which a rate of stalls is named that they would have shown.
@@ -90,7 +90,7 @@ def _named(trials: Sequence[Trial]) -> str:
 
 
 def _may_break(rounds: Rounds, constraints: Sequence[Constraint]) -> Iterable[str]:
-    """Return the constraints that the mean keeps, but that the true value may break, with both numbers."""
+    """Return the constraints that the mean meets, but that the true value may break, with both numbers."""
     for constraint in constraints:
         metric = constraint.metric
         both = rounds.theirs if constraint.of_baseline else ()
@@ -104,7 +104,7 @@ def _may_break(rounds: Rounds, constraints: Sequence[Constraint]) -> Iterable[st
         if by > 0 >= constraint.violation(found.value, 1.0):
             times = " x baseline" if constraint.of_baseline else ""
             yield (
-                f"{constraint} is kept in the mean ({found.value:.4g}{times}), but may be "
+                f"{constraint} is met in the mean ({found.value:.4g}{times}), but may be "
                 f"{'exceeded' if constraint.at_most else 'missed'} by {100 * by:.2g} %: the interval reaches "
                 f"{end:.4g}{times}"
             )

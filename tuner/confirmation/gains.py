@@ -197,7 +197,7 @@ def baseline_again(
 ) -> BaselineAgain | None:
     """Return the baseline's measurements in the newest confirmation that has measured it; None if none has.
 
-    These measurements decide whether the baseline keeps a constraint. The first measurement of the study does not
+    These measurements decide whether the baseline meets a constraint. The first measurement of the study does not
     decide this, because the cluster may still have been cold.
 
     Args:

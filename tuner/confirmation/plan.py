@@ -46,7 +46,7 @@ class ConfirmationPlan:
         undo_rounds: The number of rounds that measure a proven winner with one change undone at a time.
         both_ways: Whether a config that seems worse than the baseline gets further rounds, too.
         decides_at: The gain at which the rounds end early; see `ConfirmSpec.decides_at`.
-        constraints: The study's constraints, which the means of the repeated measurements must keep.
+        constraints: The study's constraints, which the means of the repeated measurements must meet.
         confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
         end_round: The number of the next confirmation's first round. None for the last confirmation.
         error_rate: The accepted probability that this confirmation claims a gain that is not real. All confirmations of
@@ -169,8 +169,8 @@ class ConfirmationPlan:
         """Return whether a trial of this confirmation was measured on brokers that may be colder than in the search.
 
         This is so for rounds on newly started brokers. The values of such trials can be compared only with each other;
-        they do not show drift since the search. If they keep a constraint, the config keeps it. If they break it, the
-        config may still keep it on warm brokers, so the values of the search decide.
+        they do not show drift since the search. If they meet a constraint, the config meets it. If they break it, the
+        config may still meet it on warm brokers, so the values of the search decide.
         """
         return self.new_broker and trial.kind is Kind.CONFIRM and self.holds(trial)
 

@@ -97,7 +97,8 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
     if changes and not mix:
         raise StudyChanged(
             f"all trials of {name} must be measured in the same environment, but {'; '.join(changes)}; give the "
-            "study another name to start over, or --mix-environments to go on with trials that can't be compared well"
+            "study another name to start over, or add --mix-environments to continue although its trials can't be "
+            "compared well"
         )
     if changes:
         message = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"

@@ -51,7 +51,7 @@ class Mirror(Protocol):
         """
 
     def poke(self) -> None:
-        """Tell the mirror that there are new trials to copy, and return at once."""
+        """Tell the mirror that there are new trials to copy, and return immediately."""
 
     def behind(self, stored: int) -> int:
         """Return how many stored trials the mirror may not show yet, without waiting.

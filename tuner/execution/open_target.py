@@ -150,7 +150,7 @@ def open_target(
         topics = stack.enter_context(OwnedTopics(running))
         # Delete the topics of earlier runs on this host that were killed, and the files that list the topics. A broker
         # that we have just started has no such topics, but the files that list the topics of its predecessors remain.
-        with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
+        with suppress(TargetRefused):  # without permission to delete topics, no earlier run has created any
             if swept := list(sweep_dead_runs(running)):
                 progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
         yield OpenTarget(target, running, topics, progress, client, tuple(others))

@@ -55,7 +55,7 @@ def build_experiment(
         name: Name of the experiment if the file gives none.
         files: Reads the files that the experiment file names.
         problems: Collects the problems that are found.
-        quick: Whether to return the quick form.
+        quick: Whether to return the quick version.
         environ: Environment variables for `${NAME}`.
 
     Raises:
@@ -80,7 +80,7 @@ class Builder:
 
     @property
     def full_name(self) -> str:
-        """The name of the experiment, with that of its form."""
+        """The name of the experiment, with that of its version."""
         return (self.file.experiment or self.name) + (QUICK_SUFFIX if self.quick else "")
 
     def experiment(self) -> ExperimentSpec:
@@ -163,7 +163,7 @@ class Builder:
     def _without_excluded(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows that are not left out. Note a problem for each combination that leaves out no row."""
         excluded: list[tuple[KeyPath, Mapping[str, Sequence[RowValue]], bool]] = [
-            # A combination of the full form may have values that the quick form does not have.
+            # A combination of the full version may have values that the quick version does not have.
             *((("exclude", position), each, not self.quick) for position, each in enumerate(self.file.exclude)),
             *((("quick", "exclude", position), each, True) for position, each in enumerate(self._quick_exclude())),
         ]
@@ -274,7 +274,7 @@ class Builder:
         return found[0]
 
     def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, place: KeyPath) -> None:
-        """Check that a trend has enough rows. The quick form may leave rows out."""
+        """Check that a trend has enough rows. The quick version may leave rows out."""
         numbers = {row.number(along) for row in rows if row.matches(of)} - {None, 0.0}
         if len(numbers) < FEWEST_FOR_TREND and not self.quick:
             self.problems.add(

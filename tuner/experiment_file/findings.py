@@ -57,12 +57,14 @@ def paper_value_of(section: PaperSection) -> PaperValue:
 
 
 def selection_problem(selected: Settings, rows: Sequence[Row], *, quick: bool) -> str:
-    """Return why settings do not select exactly one row; empty if they do. In the quick form, they may select no row.
+    """Return why settings do not select exactly one row; empty if they do.
+
+    In the quick version, they may also select no row.
 
     Args:
         selected: The settings, with the row's name as `row`.
         rows: All rows.
-        quick: Whether this is the quick form, which may leave rows out.
+        quick: Whether this is the quick version, which may leave rows out.
     """
     count = sum(row.matches(selected) for row in rows)
     if count == 1 or (quick and not count):
@@ -80,7 +82,7 @@ def check_new(spec: ExperimentSpec, problems: Problems, *, quick: bool) -> None:
     Args:
         spec: The experiment.
         problems: Collects the problems that are found.
-        quick: Whether this is the quick form, which may leave rows out.
+        quick: Whether this is the quick version, which may leave rows out.
     """
     for position, value in enumerate(spec.paper_values):
         if problem := selection_problem(value.row, spec.rows, quick=quick):

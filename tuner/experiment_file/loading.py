@@ -54,7 +54,7 @@ def read_experiment(
     Args:
         named: The name of the experiment, or the path of a file.
         environ: Environment variables for `${NAME}`.
-        quick: Whether to return the quick form.
+        quick: Whether to return the quick version.
 
     Returns:
         The experiment, and the text of its file, in which variables are not replaced by their values.
@@ -93,7 +93,7 @@ def parse_experiment(
         folder: Folder to which paths are relative; None if the text must not name local files.
         origin: Name of the text in messages.
         environ: Environment variables for `${NAME}`.
-        quick: Whether to return the quick form.
+        quick: Whether to return the quick version.
 
     Raises:
         StudyFileError: The text is no valid experiment; the message names every problem.
@@ -106,7 +106,7 @@ def parse_experiment(
     if own_name.endswith(QUICK_SUFFIX):
         problems.add(
             ("experiment",),
-            f"the name of an experiment must not end in {QUICK_SUFFIX}, as the names of quick forms do, but it is "
+            f"the name of an experiment must not end in {QUICK_SUFFIX}, as the names of quick versions do, but it is "
             f"{own_name}; give another name here, or rename the file if this key is left out",
         )
     check_new(spec, problems, quick=quick)
@@ -122,7 +122,7 @@ def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> E
 
     Args:
         text: The text, in YAML.
-        name: Name of the experiment, with that of its form.
+        name: Name of the experiment, with that of its version.
         bootstrap: Address of the cluster that was measured; None if the brokers were started for it.
 
     Raises:

@@ -61,7 +61,7 @@ class Searches:
     Attributes:
         written: The sections of the file, in which environment variables are not replaced.
         experiment: Name of the experiment.
-        quick: Whether this is the quick form.
+        quick: Whether this is the quick version.
         max_bytes_per_trial: The largest number of bytes that a trial of a search may send.
         files: Reads the files that the experiment file names.
         environ: Environment variables for `${NAME}`.

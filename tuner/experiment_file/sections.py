@@ -109,7 +109,9 @@ def _searches(value: object) -> Mapping[str, Mapping[str, Any]]:
                 raise refused("must be a section of `key: value` lines", within=(str(name), str(key)))
         NAME.read(name)
         if name == "quick":
-            raise refused("a search can't be named quick, which is the end of the names of quick forms", within=(name,))
+            raise refused(
+                "a search can't be named quick, because quick versions have names that end in it", within=(name,)
+            )
     return {str(name): dict(sections) for name, sections in value.items()}
 
 

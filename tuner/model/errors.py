@@ -9,7 +9,7 @@ StudyError
 ├── RecordUnwritable    the results can't be written, as on a full disk          (exit 1)
 ├── StorageMisnamed     the storage's address is not valid                       (exit 2)
 ├── StorageUnreachable  the storage's server does not answer, or refuses the tuner (exit 1)
-├── NoFeasibleConfig    no measured config keeps the constraints                 (exit 5)
+├── NoFeasibleConfig    no measured config meets the constraints                 (exit 5)
 │   └── NothingMeasured no baseline has been measured yet                        (exit 1)
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
 ├── LimitTooLow         a limit leaves too little time or too few bytes          (exit 2)
@@ -64,7 +64,7 @@ class RecordUnwritable(StudyError):
 
 
 class NoFeasibleConfig(StudyError):
-    """No measured config keeps every constraint, so none can be recommended."""
+    """No measured config meets every constraint, so none can be recommended."""
 
 
 class NothingMeasured(NoFeasibleConfig):
@@ -125,7 +125,7 @@ class ExitCode(IntEnum):
     SAFETY = 4
     """A safety limit stopped the study: too many bytes in a trial, or too little free space on a disk."""
     NO_FEASIBLE_CONFIG = 5
-    """No config keeps every constraint."""
+    """No config meets every constraint."""
     FAULTY_FILE = 97
     """`tuner lint` found errors in the file: the client would refuse it, or could not send with it."""
     UNDECIDED = 98

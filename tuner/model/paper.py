@@ -112,7 +112,7 @@ class Finding:
     artefact: SuspectedArtefact | None = None
 
     def comparisons_among(self, rows: Sequence[Row]) -> tuple[Comparison, ...]:
-        """Return the comparisons that these rows allow. The quick form of an experiment may leave rows out."""
+        """Return the comparisons that these rows allow. The quick version of an experiment may leave rows out."""
 
         def has(selected: Mapping[str, RowValue] | None) -> bool:
             return selected is None or any(row.matches(selected) for row in rows)

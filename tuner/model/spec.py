@@ -240,7 +240,7 @@ class ConfirmSpec:
             number, or that the gain in some metric is below this number. With None, the rounds do not end early.
         new_broker: Whether each round is measured on newly started brokers. With None,
             `rounds_on_new_brokers` in `tuner.model.study_time` decides.
-        spread_over_s: Seconds over which the rounds are spread; with 0, a round follows the previous round at once.
+        spread_over_s: Seconds over which the rounds are spread; with 0, a round follows the previous round immediately.
             With None, `spreads_rounds` in `tuner.model.study_time` decides.
     """
 
@@ -358,7 +358,7 @@ class StudySpec:
         space: Changes to the knobs that are searched, by knob name.
         floor: The weakest guarantee that a config may give; None stands for the baseline's guarantee.
         objectives: What the study optimises; at least one.
-        constraints: Limits that a recommended config must keep.
+        constraints: Limits that a recommended config must meet.
         search: How configs are proposed.
         confirm: How winners are measured again.
         tracking: Where the study is shown in MLflow.

@@ -81,7 +81,7 @@ class Trial:
             the search space does not contain it.
         metrics: Values by the names of `objectives.metrics.OUTCOME_METRICS`.
         objectives: One value per objective of the study; None for an objective that the trial has no value for.
-        violations: For every constraint, by how much the trial breaks it; 0 or less if the constraint is kept.
+        violations: For every constraint, by how much the trial breaks it; 0 or less if the constraint is met.
         verdict: What limited the saturating phase.
         because: The evidence for the verdict.
         flagged: Whether the verdict is that the measurement says nothing about the config.
@@ -142,7 +142,7 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether the trial has a value for every objective, and kept every constraint until the trial ended."""
+        """Whether the trial has a value for every objective, and met every constraint until the trial ended."""
         return (
             self.state is State.COMPLETE
             and bool(self.objectives)

@@ -167,9 +167,9 @@ def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Worklo
 def _mismatch(calibration: Calibration, found: Inspection, load: Workload) -> float:
     """Return how much the model's batches differ from the merged ones: the absolute log ratio of their mean records.
 
-    Merged batches are those that a longer linger.ms would give. Records with keys go to all partitions at once, so
-    their batches are smaller. Nothing shows directly whether records have keys, so the caller takes the load that
-    differs less.
+    Merged batches are those that a longer linger.ms would give. Records with keys go to all partitions at the same
+    time, so their batches are smaller. Nothing shows directly whether records have keys, so the caller takes the load
+    that differs less.
     """
     merged = found.traffic.merged
     if not merged.after:

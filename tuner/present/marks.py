@@ -19,4 +19,4 @@ MARKS: Final = (
     b"  bound by\n",  # as text
     b'"generator": "kafka-tuner"',  # Parquet: the attributes of the table
 )
-"""What each form of output contains near its beginning or its end. JSON for librdkafka is the bare config."""
+"""What each format of output contains near its beginning or its end. JSON for librdkafka is the bare config."""

@@ -14,7 +14,7 @@ from tuner.results.estimates import Estimates
 def may_be_on_front(trial: Trial, baseline: Trial | None) -> bool:
     """Return whether a trial may be on the front.
 
-    Only the trials of the search and the first baseline trial may be on the front. Such a trial must have kept all
+    Only the trials of the search and the first baseline trial may be on the front. Such a trial must have met all
     constraints. It must not have been stopped early, because a trial is stopped when it can't reach the front any more.
 
     Burn-in runs are left out, because a broker that has just started is not yet as fast as it will be. Repeats of the

@@ -410,7 +410,7 @@ def size_results(
 def _constraints_of(trials: Iterable[Trial]) -> dict[str, Constraint]:
     """Return the study's own constraints, by the text under which the trials store them.
 
-    The constraints that every study has are left out, because drift does not change whether a trial keeps them.
+    The constraints that every study has are left out, because drift does not change whether a trial meets them.
     """
     names = dict.fromkeys(name for trial in trials for name in trial.violations)
     return {name: each for name in names if (each := own_constraint(name)) is not None}

@@ -220,7 +220,7 @@ def optuna_trial(
         space: The search space of the trial's record size.
         state: How the trial ended.
         values: One value per objective; None if the trial is not complete.
-        constraints: By name, how far each constraint was missed; 0 or less if it was kept.
+        constraints: By name, how far each constraint was missed; 0 or less if it was met.
         user_attrs: The user attributes of the Optuna trial.
     """
     try:

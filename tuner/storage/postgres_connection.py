@@ -43,7 +43,7 @@ _LEAST_ANSWER_S: Final = 1.0
 _NEWS_S: Final = 2.0
 """Seconds of an outage after which the user gets a message."""
 _HOPELESS: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist", "certificate")
-"""Words in the messages of errors that a retry can't solve, so that we report these errors at once.
+"""Words in the messages of errors that a retry can't solve, so that we report these errors immediately.
 
 If a server reports such an error in another language than English, we retry until `patience_s` has passed.
 """

@@ -237,7 +237,7 @@ class SqliteStore(ResultsStore):
 
     @override
     def await_lease(self) -> None:
-        """Return at once, because `lost_leases` is never None."""
+        """Return immediately, because `lost_leases` is never None."""
 
     @override
     def hold(self, what: str) -> TextIOWrapper | None:
@@ -370,7 +370,7 @@ def _use_wal(db: sqlite3.Connection) -> None:
     """Switch a file to WAL mode.
 
     If another process switches a new file at the same time, or writes to it for the first time, SQLite raises an error
-    at once instead of waiting. So we wait here.
+    immediately instead of waiting. So we wait here.
     """
     ends_s = time.monotonic() + _BUSY_S
     while True:

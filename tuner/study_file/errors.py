@@ -1,4 +1,4 @@
-"""The error of a study file, which lists all problems of the file at once.
+"""The error of a study file, which lists all problems of the file together.
 
     ConfigError                         (search_spaces.errors; the command ends with exit code 2)
     +-- StudyFileError                  the file can't be read, or is no valid study; correct it and start again

@@ -148,7 +148,7 @@ class TargetSection(Section):
     command_config: Text | None = None
     """Path of a properties file with the connection settings of your cluster, relative to the study file."""
     properties: Annotated[Mapping[str, Value], connection_properties()] = Field(default_factory=dict, repr=False)
-    """Connection settings of your cluster. They win over those of command_config. Write secrets as ${NAME}."""
+    """Connection settings of your cluster. They override those of command_config. Write secrets as ${NAME}."""
     container: Text | None = None
     """Container image to start the broker from, such as apache/kafka:4.1.0."""
     brokers: Annotated[int, fields.whole(1, MOST_BROKERS)] | None = None
@@ -267,7 +267,7 @@ class SearchSection(Section):
     performance_model: Flag = _SEARCH.performance_model
     """Whether the method bayesian begins with what the performance model expects of configs."""
     racing: Annotated[bool, fields.switch()] | None = _SEARCH.racing
-    """Whether a trial is stopped early if it will probably not reach the front or keep a constraint (95 % intervals).
+    """Whether a trial is stopped early if it will probably not reach the front or meet a constraint (95 % intervals).
 
     Default: on, but off in a grid search.
     """

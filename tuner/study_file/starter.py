@@ -77,7 +77,7 @@ durability: baseline
 # sometimes stalls: a few stalls decide the p99 of any config. The goal latency uses the latency metric of this list.
 objectives: balanced
 
-# Bounds that a recommended config must keep.
+# Constraints that a recommended config must meet.
 #constraints: ["latency_p99_ms <= 10", "mb_per_s >= 0.9 x baseline"]
 
 # How configs are proposed, and how long the search runs. It ends at the first of its limits.

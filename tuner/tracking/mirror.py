@@ -190,7 +190,7 @@ class MlflowMirror:
                 warned = True
                 self._on_warning(
                     f"MLflow at {self._location.shown} can't be written to ({self._error}): no results are lost, and "
-                    f"the study goes on; if MLflow stays behind, `tuner sync {self._folder.name}` brings it up to date"
+                    f"the study continues; if MLflow stays behind, `tuner sync {self._folder.name}` updates it"
                 )
 
     def _remember_place(self, place: Mapping[str, Any] | None) -> None:

@@ -11,7 +11,7 @@ owner ends, even by SIGKILL. At the end of file on the pipe, the keeper stops th
     keeper.py SPEC.json        SPEC: {"owned": true, "folders": ["..."], "record": "...",
                                       "brokers": [{"command": ["java", ...], "log": "..."}]}
 
-If `owned` is false, there is no pipe and no owner: the keeper detaches itself and goes on until it gets SIGTERM. In
+If `owned` is false, there is no pipe and no owner: the keeper detaches itself and runs until it gets SIGTERM. In
 both cases it writes one line to standard output: the process ids of the keeper and of the brokers, as JSON. Before it
 ends, it removes the folders and the record, which is the file that lists what has to be cleaned up. It ends with status
 0 after a request to stop, and with status 3 if all brokers have ended by themselves.
@@ -56,7 +56,7 @@ def main(spec_path: str) -> int:
     spec = json.loads(Path(spec_path).read_text(encoding="utf-8"))
     owner = os.getppid() if spec["owned"] else None
     if owner is None and os.fork():
-        os._exit(0)  # the caller waits for this process; its child is the keeper and goes on alone
+        os._exit(0)  # the caller waits for this process; its child is the keeper and runs on alone
     for order in _ORDERS:
         signal.signal(order, _raise_stop)
     brokers: list[subprocess.Popen[bytes]] = []

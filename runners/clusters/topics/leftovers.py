@@ -54,7 +54,7 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
 
     Raises:
         ValueError: A name does not have the form of the topics that we create. No topic is deleted then.
-        TargetRefused: We have no right to delete a topic.
+        TargetRefused: We have no permission to delete a topic.
         BrokerLost: The cluster did not answer.
     """
     names = [leftover.topic for leftover in leftovers]
@@ -79,7 +79,7 @@ def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
         Names of the deleted topics.
 
     Raises:
-        TargetRefused: We have no right to delete a topic.
+        TargetRefused: We have no permission to delete a topic.
         BrokerLost: The cluster did not answer.
     """
     admin = TopicAdmin(cluster.connection)

@@ -149,7 +149,7 @@ class OwnedTopics:
                 `max.message.bytes`. `partitions` and `replication` are ignored then.
 
         Raises:
-            TargetRefused: We have no right to create topics, write to them or delete them, or to read `like`.
+            TargetRefused: We have no permission to create topics, write to them or delete them, or to read `like`.
             WorkloadRefused: The cluster can't create such a topic, or `like` does not exist.
             BrokerLost: The cluster did not answer.
         """
@@ -185,7 +185,7 @@ class OwnedTopics:
 
         Raises:
             WorkloadRefused: The topic does not exist.
-            TargetRefused: We have no right to see the topic or to write to it.
+            TargetRefused: We have no permission to see the topic or to write to it.
             BrokerLost: The cluster did not answer.
         """
         return self._described(name, (WRITE,))
@@ -201,7 +201,7 @@ class OwnedTopics:
 
         Raises:
             ValueError: This run did not create the topic.
-            TargetRefused: We have no right to delete it.
+            TargetRefused: We have no permission to delete it.
             BrokerLost: The cluster did not answer.
         """
         self.begin_delete(topic)
@@ -224,7 +224,7 @@ class OwnedTopics:
             A warning for each topic whose space was not free in time.
 
         Raises:
-            TargetRefused: We have no right to delete a topic.
+            TargetRefused: We have no permission to delete a topic.
             BrokerLost: The cluster did not answer.
         """
         warnings: list[str] = []
@@ -242,7 +242,7 @@ class OwnedTopics:
         For a new topic this is the number of records that each partition has received.
 
         Raises:
-            TargetRefused: We have no right to read the offsets.
+            TargetRefused: We have no permission to read the offsets.
             BrokerLost: The cluster did not answer.
         """
         return self._admin.end_offsets(topic.name, topic.partitions)
@@ -263,7 +263,7 @@ class OwnedTopics:
             A warning for each topic whose space was not free in time.
 
         Raises:
-            TargetRefused: We have no right to delete a topic.
+            TargetRefused: We have no permission to delete a topic.
             BrokerLost: The cluster did not answer. A later run on this host will delete the topics.
         """
         for topic in list(self._live):

@@ -88,7 +88,7 @@ class StoredTopic:
 
 
 class StoredTopics:
-    """Reads which offsets the topics of a cluster have. This needs the right Describe, and changes nothing."""
+    """Reads which offsets the topics of a cluster have. This needs the Describe permission, and changes nothing."""
 
     def __init__(self, connection: Mapping[str, str]) -> None:
         """Create the admin client that sends the requests.
@@ -111,7 +111,7 @@ class StoredTopics:
 
         Raises:
             WorkloadRefused: The topic does not exist.
-            TargetRefused: We have no right to describe or to read it.
+            TargetRefused: We have no permission to describe or to read it.
             BrokerLost: The cluster did not answer, or a partition has no leader.
         """
 

@@ -92,7 +92,7 @@ class TopicAdmin:
         return str(found.cluster_id), len(found.brokers)
 
     def names(self) -> list[str]:
-        """Return the names of all topics on the cluster that this user has the right to see.
+        """Return the names of all topics on the cluster that this user has permission to see.
 
         Raises:
             BrokerLost: The cluster did not answer.
@@ -109,7 +109,7 @@ class TopicAdmin:
             configs: Topic configs.
 
         Raises:
-            TargetRefused: We have no right to create it, or a policy of the cluster forbids it.
+            TargetRefused: We have no permission to create it, or a policy of the cluster forbids it.
             WorkloadRefused: The cluster can't create such a topic.
             BrokerLost: The cluster did not answer, or the replicas were not in sync in time.
         """
@@ -131,10 +131,10 @@ class TopicAdmin:
         Args:
             name: Name of the topic.
             partitions: The number of partitions.
-            needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
+            needs: The permissions on the topic that the caller needs, under their names in `kafka-acls`.
 
         Raises:
-            TargetRefused: We may not see the topic, or we lack one of the rights in `needs`.
+            TargetRefused: We may not see the topic, or we lack one of the permissions in `needs`.
             BrokerLost: The cluster did not answer, or the replicas were not in sync in time.
         """
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
@@ -155,10 +155,10 @@ class TopicAdmin:
 
         Args:
             name: Name of the topic.
-            needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
+            needs: The permissions on the topic that the caller needs, under their names in `kafka-acls`.
 
         Raises:
-            TargetRefused: We may not see the topic, or the cluster says that we lack one of the rights in `needs`.
+            TargetRefused: We may not see the topic, or the cluster says that we lack one of the permissions in `needs`.
             BrokerLost: The cluster did not answer.
         """
         future = self._contact.describe([name])[name]
@@ -173,12 +173,12 @@ class TopicAdmin:
         return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, in_sync)
 
     def configs(self, name: str, *, needed: bool = False) -> dict[str, str]:
-        """Return the configs that apply to a topic, or an empty mapping if this user has no right to read them.
+        """Return the configs that apply to a topic, or an empty mapping if this user has no permission to read them.
 
         Args:
             name: Name of the topic.
-            needed: Whether to raise an error, instead of returning an empty mapping, if this user has no right to read
-                the configs.
+            needed: Whether to raise an error, instead of returning an empty mapping, if this user has no permission to
+                read the configs.
 
         Raises:
             TargetRefused: `needed` is set, and we may not read the configs.
@@ -203,7 +203,7 @@ class TopicAdmin:
         """Delete topics, and ignore those that don't exist any more.
 
         Raises:
-            TargetRefused: We have no right to delete a topic.
+            TargetRefused: We have no permission to delete a topic.
             BrokerLost: The cluster did not answer.
         """
         self.begin_delete(names)()
@@ -243,7 +243,7 @@ class TopicAdmin:
             not_yet: The error codes that mean that the cluster can't return the offsets yet; see `patiently`.
 
         Raises:
-            TargetRefused: We have no right to read the offsets.
+            TargetRefused: We have no permission to read the offsets.
             BrokerLost: The cluster did not answer.
         """
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]

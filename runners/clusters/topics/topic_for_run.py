@@ -58,7 +58,7 @@ def owned_topic(
         like: Name of a topic whose partitions, replication and settings are copied; None uses the workload's partitions
             and replication.
         tell: Called with a warning if the disk space of a deleted topic was not free in time.
-        overlapping: Whether a deletion may go on while the next run begins. A deletion takes up to a second, because
+        overlapping: Whether a deletion may continue while the next run begins. A deletion takes up to a second, because
             the broker first writes the data to disk. By then the next run is still in its warm-up. There are never more
             than three topics at a time. Closing `topics` waits for the last deletion.
         configs: Topic configs that override those of `OwnedTopics.create`.

@@ -43,7 +43,7 @@ def newest_records(connection: Mapping[str, str], topic: StoredTopic, records: i
         records: About how many records to yield.
 
     Raises:
-        TargetRefused: We have no right to read the topic.
+        TargetRefused: We have no permission to read the topic.
         BrokerLost: The cluster did not answer.
     """
     filled = {each.number: each for each in topic.partitions if each.records}

@@ -41,7 +41,7 @@ class Watched:
         ("RECORD_LIST_TOO_LARGE", WorkloadRefused, "RECORD_LIST_TOO_LARGE"),
         ("INVALID_RECORD", WorkloadRefused, r"compacted, its records need keys \(--key-bytes"),
         ("InvalidRecordException", WorkloadRefused, "records need keys"),
-        ("TOPIC_AUTHORIZATION_FAILED", TargetRefused, "right to write.*grant WRITE"),
+        ("TOPIC_AUTHORIZATION_FAILED", TargetRefused, "permission to write.*grant WRITE"),
         ("CLUSTER_AUTHORIZATION_FAILED", TargetRefused, "CLUSTER_AUTHORIZATION_FAILED"),
         ("UNSUPPORTED_COMPRESSION_TYPE", TargetRefused, "must accept the config"),
         ("UNKNOWN_TOPIC_OR_PART", BrokerLost, "the topic is gone"),

@@ -160,7 +160,7 @@ class PoolContract:
     def test_a_job_is_refused_without_a_free_slot(self, pool: Pool) -> None:
         for key in ("a", "b"):
             pool.submit(job(Slow(), workload=ENDLESS, key=key), stop)
-        with pytest.raises(ValueError, match="at most 2 jobs may run at once"):
+        with pytest.raises(ValueError, match="at most 2 jobs may run at the same time"):
             pool.submit(job(SimulatedRunner()))
         done = [pool.next_done(), pool.next_done()]
         assert {each.job.key for each in done if each} == {"a", "b"}

@@ -151,7 +151,7 @@ def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest
         ({}, ("init", "--", "-x.yaml"), "the name of a file must not begin with -, but got -x.yaml"),
         ({}, ("serve", "token", "add", "a b"), "a token's name has letters, digits and - _ . @"),
         ({}, ("serve", "token", "remove", "me"), "only an existing token can be removed, but got 'me'"),
-        ({}, ("experiment", "show", "thesis-default", "--yaml", "--json"), "a result has one form"),
+        ({}, ("experiment", "show", "thesis-default", "--yaml", "--json"), "a result has one format"),
         ({}, ("experiment", "report", "papers", "--csv", "--format", "json"), "--csv and --format were given"),
         ({}, ("experiment", "report", "papers", "--json", "--format", "csv"), "--json and --format were given"),
     ],

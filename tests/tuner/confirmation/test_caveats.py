@@ -132,8 +132,8 @@ def test_a_constraint_that_only_the_mean_keeps_is_named_with_both_numbers() -> N
     found = confirmed(ours, [(100, 10, 1.0), (101, 10, 1.0), (99, 10, 1.0), (102, 10, 1.0)], P99, FLOOR)
     assert found.broken == ()
     assert found.caveats == (
-        "latency_p99_ms <= 10 is kept in the mean (9.685), but may be exceeded by 4.5 %: the interval reaches 10.45",
-        "mb_per_s >= 0.9 x baseline is kept in the mean (0.9104 x baseline), but may be missed by 1.8 %: the interval "
+        "latency_p99_ms <= 10 is met in the mean (9.685), but may be exceeded by 4.5 %: the interval reaches 10.45",
+        "mb_per_s >= 0.9 x baseline is met in the mean (0.9104 x baseline), but may be missed by 1.8 %: the interval "
         "reaches 0.8834 x baseline",
     )
     kept = [(95.0 + n / 10, 9.4 + n / 10, 1.0) for n in range(4)]

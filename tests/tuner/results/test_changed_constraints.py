@@ -47,7 +47,7 @@ def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> N
     assert size.front == ()
     assert any("constraints were none and are now latency_p99_ms <= 0.001" in each for each in told.sentences)
     assert (
-        "1000 B: no config of the search keeps latency_p99_ms <= 0.001, so no config has to be confirmed"
+        "1000 B: no config of the search meets latency_p99_ms <= 0.001, so no config has to be confirmed"
         in told.sentences
     )
     assert load_results(free).sizes == results.sizes

@@ -36,7 +36,7 @@ def test_limits_and_constraints_change_when_the_file_is_submitted_again(tmp_path
         longer = served.submit(study_file("first", trials=6) + "constraints: [latency_p99_ms <= 0.001]\n")
         assert (longer.status, longer.json["state"]) == (200, "queued")
         assert ended(served, "first") == "complete"
-        assert "no config of first keeps every constraint" in served.client.study("first")["note"]
+        assert "no config of first meets every constraint" in served.client.study("first")["note"]
         after = on_record(root / "first")
         assert after[: len(before)] == before
         assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 6

@@ -472,7 +472,7 @@ def test_ctrl_c_leaves_the_study_running_and_says_how_to_stop_it(served: Serving
         following.send_signal(signal.SIGINT)
         said = following.stderr.read()
     assert following.returncode == 130
-    assert f"the study long goes on at the service; `tuner --server {served.url} cancel long` stops it" in said
+    assert f"the study long continues on the service; `tuner --server {served.url} cancel long` stops it" in said
     assert served.client.study("long")["state"] in ("queued", "running")
     assert tuner("--server", served.url, "cancel", "long").code == 0
     assert ended(served, "long") == "cancelled"

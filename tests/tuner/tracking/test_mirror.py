@@ -155,7 +155,7 @@ def test_the_mirror_catches_up_with_a_server_that_comes_and_goes(
     assert len(runs(client)) == 14
     assert warnings == [
         f"MLflow at http://someone:***@127.0.0.1:{port} can't be written to (the server does not answer): no "
-        "results are lost, and the study goes on; if MLflow stays behind, `tuner sync night` brings it up to date"
+        "results are lost, and the study continues; if MLflow stays behind, `tuner sync night` updates it"
     ]
     assert "hunter2secret" not in caplog.text
     written = [path for path in root.rglob("*") if path.is_file()]

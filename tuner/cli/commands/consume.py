@@ -54,8 +54,9 @@ def consume(
 ) -> None:
     """Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.
 
-    On your cluster, this needs the right Read on the topic. There is no consumer group, no offset is committed, and
-    nothing is written. Without TOPIC, a broker is started on this machine, and a topic of its own is filled and read.
+    On your cluster, this needs the Read permission on the topic. There is no consumer group, no offset is committed,
+    and nothing is written. Without TOPIC, a broker is started on this machine, and a topic of its own is filled and
+    read.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ from tuner.model.errors import ExitCode
 from tuner.model.target import Target
 from tuner.present.console import OUT, say
 
-OF_THE_CLUSTER: Final = frozenset({"cluster", "rights"})
+OF_THE_CLUSTER: Final = frozenset({"cluster", "permissions"})
 """Names of the checks that are about the user's cluster. All other checks are about this host."""
 
 _LOW_DISK_BYTES: Final = 5 * 10**9
@@ -212,7 +212,7 @@ def steadiness(took_ms: Sequence[float]) -> Check:
 
 
 def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Check]:
-    """Check that a cluster answers and which rights the user has on it. No record is written.
+    """Check that a cluster answers and which permissions the user has on it. No record is written.
 
     If the target does not name a topic of the user, one small topic is created and deleted.
 
@@ -238,12 +238,13 @@ def _rights(opened: OpenTarget) -> Check:
                 topic, may = topics.create(partitions=1, replication=1), "you may create, write to and delete topics"
                 topics.delete(topic)
     except RunnerError as error:
-        return Check("rights", CheckState.BAD, str(error))
+        return Check("permissions", CheckState.BAD, str(error))
     if not topic.configs:
         may += (
-            f"; the right DescribeConfigs is missing, so max.message.bytes is assumed to be {topic.max_message_bytes:,}"
+            "; the DescribeConfigs permission is missing, so max.message.bytes is assumed to be "
+            f"{topic.max_message_bytes:,}"
         )
-    return Check("rights", CheckState.GOOD, may)
+    return Check("permissions", CheckState.GOOD, may)
 
 
 def check_load_generator(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Check]:
@@ -293,7 +294,7 @@ def doctor(
     --bootstrap, it also deletes the topics of earlier runs on this host that were killed.
 
     The checks are about the client library, Java, Docker, the clock, the disks, other programs, the speed of the
-    processors and, with --bootstrap, contact with the cluster and your rights on it.
+    processors and, with --bootstrap, contact with the cluster and your permissions on it.
 
     The exit code is 1 if something on this host will not work. It is 3 if only the cluster is the problem, because it
     can't be reached or refuses access.

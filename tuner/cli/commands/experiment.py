@@ -50,7 +50,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="Short measurements and few
 
 
 class ReportForm(StrEnum):
-    """The form of a report."""
+    """The format of a report."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -132,7 +132,7 @@ def run(
 ) -> None:
     """Run an experiment: measure all its rows in each round, the control first and the others at random, and report.
 
-    The results are kept in studies/NAME below the working folder, with -quick after the name for the quick form. You
+    The results are kept in studies/NAME below the working folder, with -quick after the name for the quick version. You
     can stop the command at any time: the same command resumes the experiment where it stopped.
 
     \b
@@ -175,7 +175,7 @@ def report(
             "published papers.",
         ),
     ],
-    form: Annotated[ReportForm, typer.Option("--format", help="Form of the report.")] = ReportForm.TEXT,
+    form: Annotated[ReportForm, typer.Option("--format", help="Format of the report.")] = ReportForm.TEXT,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
     force: Force = False,
     as_json: options.Json = False,
@@ -229,7 +229,7 @@ def report(
 
 
 def _only(found: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
-    """Return the only experiment, for an output form that shows a single experiment."""
+    """Return the only experiment, for an output format that shows a single experiment."""
     if len(found) > 1:
         raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(found)}; name one of them")
     return found[0]

@@ -87,8 +87,8 @@ def inspect(
 
     Shows records and bytes per batch, linger.ms and batch.size as far as the batches show them, codec, idempotence and
     transactions, and what larger batches and each codec would bring. It needs no producer and no config, and makes no
-    load. No key and no value is stored or shown. Nothing is written to the cluster. This needs the right Read on the
-    topic, which includes Describe.
+    load. No key and no value is stored or shown. Nothing is written to the cluster. This needs the Read permission on
+    the topic, which includes Describe.
 
     With --all, topics are ranked by what would be saved in the last 24 hours if each producer waited up to 20 ms for
     batches of up to 64 KiB, and used the best codec. The rank comes from the mean of two shares: the saved batches
@@ -201,7 +201,7 @@ def _inspect_all(
     *,
     as_json: bool,
 ) -> None:
-    unread = dict.fromkeys(refused, "the right Read is missing")
+    unread = dict.fromkeys(refused, "the Read permission is missing")
     unread |= {each.name: "no record in the last 24 hours" for each in topics if not each.recent}
     written = [each for each in topics if each.recent]
     if written:

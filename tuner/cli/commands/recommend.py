@@ -1,4 +1,4 @@
-"""`tuner recommend` shows the config to use, in a form to paste."""
+"""`tuner recommend` shows the config to use, in a format to paste."""
 
 import shlex
 from typing import Annotated
@@ -34,8 +34,8 @@ def recommend(
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
     Properties that have the client's default value are left out, unless --all is given or the baseline sets another
-    value. The forms for the Java client hold the whole config. Some programs, such as Quarkus, have other defaults than
-    the client; their forms also set these properties. The forms java and spring of a study of librdkafka are
+    value. The formats for the Java client hold the whole config. Some programs, such as Quarkus, have other defaults
+    than the client; their formats also set these properties. The formats java and spring of a study of librdkafka are
     translations, which were not measured.
 
     \b
@@ -81,7 +81,7 @@ def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendatio
     if not found:
         which = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
-            f"a config must keep {' and '.join(CONSTRAINING_OPTIONS)}, but MLflow has no such config of {study} for "
+            f"a config must meet {' and '.join(CONSTRAINING_OPTIONS)}, but MLflow has no such config of {study} for "
             f"records of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave "
             "--tracking-uri out to consider the whole front"
         )

@@ -37,7 +37,7 @@ def sample(
     """Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.
 
     Only statistics are kept; no key and no value is stored or shown. Nothing is written to the cluster. This needs the
-    right Read on the topic.
+    Read permission on the topic.
 
     \b
     Examples:

@@ -41,11 +41,11 @@ def serve(
     context: typer.Context,
     config: Config = None,
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on, such as 0.0.0.0; wins over the config file.")
+        str | None, typer.Option(help="Address to listen on, such as 0.0.0.0; overrides the config file.")
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65_535, help="Port to listen on, such as 8080; wins over the config file."),
+        typer.Option(min=0, max=65_535, help="Port to listen on, such as 8080; overrides the config file."),
     ] = None,
     access_log: Annotated[
         bool, typer.Option("--access-log/--no-access-log", help="Log one line for each request.")
@@ -130,7 +130,7 @@ def remove(
     config: Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Revoke the token of a client at once.
+    """Revoke the token of a client immediately.
 
     \b
     Example:

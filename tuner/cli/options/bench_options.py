@@ -46,7 +46,7 @@ class ConfigOptions:
         typer.Option(
             "-X",
             metavar="KEY=VALUE",
-            help="One producer property, such as linger.ms=20. The option may be repeated, and wins over --config.",
+            help="One producer property, such as linger.ms=20. The option may be repeated, and overrides --config.",
             rich_help_panel=_CONFIG,
         ),
     ] = None

@@ -184,7 +184,7 @@ MixEnvironments = Annotated[
     bool,
     typer.Option(
         "--mix-environments",
-        help="Go on although earlier measurements were made on another host, with another version of the client, or "
+        help="Continue although earlier measurements were made on another host, with another version of the client, or "
         "on another cluster. The report then says so.",
     ),
 ]
@@ -383,7 +383,7 @@ def _value_of(option: str) -> Iterator[None]:
 
 
 def config_values(file: Path | None, pairs: list[str], client: Client) -> dict[str, str]:
-    """Return the producer properties of `--config` and `-X` for a client. A value given with `-X` wins over the file.
+    """Return the producer properties of `--config` and `-X` for a client. A value given with `-X` overrides the file.
 
     Raises:
         ConfigError: The file or one of its entries can't be used, or an argument of `-X` is not of the form KEY=VALUE.

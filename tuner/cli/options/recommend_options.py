@@ -85,7 +85,7 @@ class RecommendOptions(ExplainOptions):
         Format,
         typer.Option(
             "--format",
-            help="Form of the output. For people: table. For programs: properties, env, json. For clients built on "
+            help="Format of the output. For people: table. For programs: properties, env, json. For clients built on "
             "librdkafka: librdkafka (JSON). For the Java client: java (properties) and spring; if the study measured "
             "that client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
         ),
@@ -95,8 +95,8 @@ class RecommendOptions(ExplainOptions):
         bool,
         typer.Option(
             "--all",
-            help="Also print the properties of the config that have the client's default value. The forms for the Java "
-            "client always print them.",
+            help="Also print the properties of the config that have the client's default value. The formats for the "
+            "Java client always print them.",
         ),
     ] = False
     output: Annotated[
@@ -106,7 +106,7 @@ class RecommendOptions(ExplainOptions):
 
 
 def form_asked(form: Format, *, as_json: bool) -> Format:
-    """Return the form of the output: `--json` is short for `--format json`.
+    """Return the format of the output: `--json` is short for `--format json`.
 
     Raises:
         typer.BadParameter: Both options were given, and they differ.

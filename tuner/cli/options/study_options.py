@@ -82,7 +82,7 @@ class StudyOptions:
         list[str] | None,
         typer.Option(
             metavar="CONSTRAINT",
-            help="Constraint that a recommended config must keep, such as 'latency_p99_ms <= 10' or "
+            help="Constraint that a recommended config must meet, such as 'latency_p99_ms <= 10' or "
             "'mb_per_s >= 0.9 x baseline'. The option may be repeated.",
             rich_help_panel=_FILE,
         ),
@@ -211,7 +211,7 @@ class StudyOptions:
         bool | None,
         typer.Option(
             "--racing/--no-racing",
-            help="Whether a trial is stopped early if it will probably not reach the front or keep a constraint (95 % "
+            help="Whether a trial is stopped early if it will probably not reach the front or meet a constraint (95 % "
             "intervals). With --no-racing, only a trial that delivers less than 80 % of the fixed rate is stopped; in "
             "a grid search, none.",
             show_default="--racing, but not in a grid search",

@@ -44,7 +44,7 @@ Target = Annotated[
         rich_help_panel=TARGET_PANEL,
     ),
 ]
-Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return at once, without following the study.")]
+Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return immediately, without following the study.")]
 
 
 @contextlib.contextmanager
@@ -83,7 +83,7 @@ def left_at(client: Client, name: str) -> Iterator[None]:
         yield
     except Interrupted:
         raise Interrupted(
-            f"the study {name} goes on at the service; `tuner --server {client.url} cancel {name}` stops it"
+            f"the study {name} continues on the service; `tuner --server {client.url} cancel {name}` stops it"
         ) from None
 
 

@@ -41,7 +41,7 @@ def show_found(
 
 
 def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
-    """Write all recommendations to one file or, if the form holds only one config, to one file per record size.
+    """Write all recommendations to one file or, if the format holds only one config, to one file per record size.
 
     A device or a pipe gets all of them.
     """
@@ -62,7 +62,7 @@ def _write(found: list[Recommendation], form: Format, output: Path, *, force: bo
 
 
 def _warn_before_use(found: Recommendation, form: Format) -> None:
-    """Print the warnings that a user should read before using a config, except those that the table form shows."""
+    """Print the warnings that a user should read before using a config, except those that the table format shows."""
     for warning in found.warnings:
         warn(warning)
     if is_translated(form, found.config.client):

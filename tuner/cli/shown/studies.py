@@ -31,7 +31,7 @@ def print_studies_here(*, as_json: bool, as_csv: bool) -> None:
 
 
 def print_studies(found: list[ListedStudy], where: str, *, as_json: bool, as_csv: bool) -> None:
-    """Print the list of studies in the form that the user asked for; say `where` they would be if there is none."""
+    """Print the list of studies in the format that the user asked for; say `where` they would be if there is none."""
     if not found:
         say(f"there is no study yet {where}; `tuner run` makes one")
     if as_json:

@@ -27,10 +27,10 @@ Parquet = Annotated[
 
 
 def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, force: bool) -> None:
-    """Check the options that say in which form the trials are shown.
+    """Check the options that say in which format the trials are shown.
 
     Raises:
-        typer.BadParameter: Two forms were given, the file can't be written, or pyarrow is missing.
+        typer.BadParameter: Two formats were given, the file can't be written, or pyarrow is missing.
     """
     check_one_form(json=as_json, csv=as_csv, parquet=parquet is not None)
     if parquet is not None and importlib.util.find_spec("pyarrow") is None:

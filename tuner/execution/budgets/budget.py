@@ -165,7 +165,7 @@ class Budget:
         next_time = next_occurrence(f"{self._deadline:%H:%M}", now)
         raise DeadlinePassed(
             f"no trial may start after {self._deadline:%Y-%m-%d %H:%M} (search.until), but now it is "
-            f"{now:%Y-%m-%d %H:%M}; to go on, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
+            f"{now:%Y-%m-%d %H:%M}; to continue, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
         )
 
     def share_of_others(self, sizes_left: int) -> ShareOfOthers:

@@ -79,7 +79,7 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
     each_s, rounds = trial_s(spec) + OVERHEAD_S, most_rounds(spec)
     confirm_s = most_confirmations(spec) * each_s + starting_s(spec, rounds)
     round_s = (1 + len(spec.confirm.goals) + burn_ins_per_round(spec)) * each_s + starting_s(spec, 1)
-    # The first round begins at once. Each other round begins `gap_s` after the start of the round before.
+    # The first round begins immediately. Each other round begins `gap_s` after the start of the round before.
     waiting_s = max(0, rounds - 1) * max(0.0, spec.confirm.gap_s - round_s)
     return sum(_search_s(spec, count) + confirm_s + waiting_s for count in trials)
 

@@ -90,13 +90,13 @@ def confirm(
 
 
 def _why_none(results: SizeResults, constraints: Sequence[str], goals: Sequence[str]) -> str:
-    """Return why there is nothing to confirm: no config keeps the constraints, or none is better than the baseline."""
+    """Return why there is nothing to confirm: no config meets the constraints, or none is better than the baseline."""
     searched = [trial for trial in results.trials if trial.kind is Kind.SEARCH and trial.violations]
     broken = [{each for each in constraints if trial.violations.get(each, 0.0) > 0.0} for trial in searched]
     if broken and all(broken):
         by_all = [each for each in constraints if all(each in names for names in broken)]
-        return "no config of the search keeps " + (" or ".join(by_all) or "all of " + ", ".join(constraints))
-    which = " that keeps every constraint" if constraints else ""
+        return "no config of the search meets " + (" or ".join(by_all) or "all of " + ", ".join(constraints))
+    which = " that meets every constraint" if constraints else ""
     return f"no config of the search{which} was better than the baseline for {', '.join(goals)}"
 
 

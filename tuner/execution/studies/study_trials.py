@@ -64,7 +64,7 @@ class StudyTrials:
         Args:
             started: The trial.
             rate_records_per_s: The rate of the paced phase (the load at a fixed rate); None to leave this phase out.
-            until_steady: Whether the saturating phase goes on without a pause until its throughput shows no trend.
+            until_steady: Whether the saturating phase continues without a pause until its throughput shows no trend.
         """
         size, load = started.size, self.spec.workload
         saturating = load.saturating(size)
@@ -144,7 +144,7 @@ class StudyTrials:
         search.add(trial)
         self.outlook.count(trial)
         self.reporter.trial(self.progress.standing(started), trial)
-        # A trial that has sent much more than expected has failed. The study goes on if its limits allow more bytes.
+        # A trial that has sent much more than expected has failed. The study continues if its limits allow more bytes.
         goes_on = isinstance(done.error, ByteBudgetExceeded) and self.outlook.budget.was_cut(trial.key)
         self.keeper.check(trial, None if goes_on else done.error)
         return started, trial

@@ -40,7 +40,7 @@ class PhaseRule:
     last: bool = True
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
-        """Return why the phase should end now; None if it should go on."""
+        """Return why the phase should end now; None if it should continue."""
         offered = self.workload.rate_records_per_s
         if offered is not None and seen.windows >= _LEAST_WINDOWS:
             held_ratio = seen.records / (offered * seen.seconds)

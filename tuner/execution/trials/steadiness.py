@@ -89,7 +89,7 @@ class UntilSteady:
         return ()
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
-        """Return why the phase should end now; None if it should go on."""
+        """Return why the phase should end now; None if it should continue."""
         if is_steady(seen.records_per_s):
             return Stop("its throughput shows no trend", ends_trial=False)
         used = seen.records * self.workload.record_sizes.mean_bytes >= self.most_bytes

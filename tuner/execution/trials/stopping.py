@@ -1,7 +1,7 @@
 """Stops the load of a phase early, when a rule says so.
 
 The driver, which is the process that runs the study, sees a window (at most a second of the load) only after the window
-has ended, while the load goes on. So the rule is sent to the worker along with the runner (`Stopping`), and stops the
+has ended, while the load continues. So the rule is sent to the worker along with the runner (`Stopping`), and stops the
 load there. The driver applies the same rule to the same windows, to learn why the load ended. If a trial has several
 producers, only the driver can add up their windows. Then the driver stops the producers.
 """
@@ -61,7 +61,7 @@ class StopRule(Protocol):
         """The metrics that the rule needs of each window."""
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
-        """Return why the phase should end now; None if it should go on."""
+        """Return why the phase should end now; None if it should continue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class WholePhase:
     metrics: tuple[str, ...] = ()
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
-        """Return None: the phase goes on."""
+        """Return None: the phase continues."""
         return None
 
 

@@ -42,7 +42,7 @@ class TrialTopic:
         stored: Returns the number of records in the topic; None if it can't be read.
         owned: Whether only these runners write to the topic.
         final_stored: Waits until the number of records no longer grows, and returns that number as `stored` does. The
-            load of a lost worker may go on for a while.
+            load of a lost worker may continue for a while.
         filled_bytes: Bytes of values and keys that were written to the topic before the runners measure.
         kill_broker: Kills the broker that leads the topic's first partition.
         consumers: Read the topic while the runners write to it; None if there is no topic.
@@ -204,7 +204,7 @@ class ClusterTarget:
         try:
             return sum(self.opened.topics.end_offsets(topic))
         except RunnerError:
-            return None  # we lack the right to read this topic
+            return None  # we lack permission to read this topic
 
     def _final_stored(self, topic: Topic) -> int | None:
         """Wait until the topic no longer grows, and return how many records it has stored."""

@@ -80,7 +80,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     if checked:
         lines += ["", "these findings are checked:", *(f"- {each.claim} [{each.source}]" for each in checked)]
     if left_out := len(spec.findings) - len(checked):
-        lines.append(f"- {left_out} more only in the full form")
+        lines.append(f"- {left_out} more only in the full version")
     return lines
 
 

@@ -87,7 +87,7 @@ def because(checked: Checked) -> str:
     if checked.outcome is FindingOutcome.ARTEFACT and finding.artefact is not None:
         said.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
     if left_out := len(finding.comparisons) - len(checked.compared):
-        said.append(f"the quick form leaves out {left_out} of {len(finding.comparisons)} comparisons")
+        said.append(f"the quick version leaves out {left_out} of {len(finding.comparisons)} comparisons")
     return ". ".join(f"{each[0].upper()}{each[1:]}" for each in said)
 
 

@@ -1,6 +1,6 @@
 """The formats in which a recommended config can be written. For each format, a pure function makes the text.
 
-Some formats are for everybody. The others are the forms of one client's users, which `Client.forms` describes.
+Some formats are for everybody. The others are for the users of one client; `Client.forms` describes them.
 """
 
 import json
@@ -47,11 +47,11 @@ class Format(StrEnum):
 _FORMS: Final[Mapping[Format, Form]] = MappingProxyType(
     {Format(form.name): form for forms in FORMS.values() for form in forms}
 )
-"""The formats that are the form of one client's users."""
+"""The formats for the users of one client."""
 _CLIENTS: Final[Mapping[Format, ClientKind]] = MappingProxyType(
     {Format(form.name): kind for kind, forms in FORMS.items() for form in forms}
 )
-"""The client of each format that is the form of one client's users."""
+"""The client of each format for the users of one client."""
 _TRANSLATED: Final[Mapping[ClientKind, frozenset[Format]]] = MappingProxyType(
     {ClientKind.LIBRDKAFKA: frozenset({Format.JAVA, Format.SPRING}), ClientKind.JAVA: frozenset({Format.LIBRDKAFKA})}
 )
@@ -86,8 +86,8 @@ def export(recommendation: Recommendation, format_: Format, *, everything: bool 
     Args:
         recommendation: The recommendation.
         format_: The format.
-        everything: Whether formats to paste also hold the properties that have the client's default value. The forms of
-            the Java client hold the whole config in any case.
+        everything: Whether formats to paste also hold the properties that have the client's default value. The formats
+            of the Java client hold the whole config in any case.
 
     Raises:
         FormNotOffered: The format is for another client than the one that was measured, and there is no translation.
@@ -128,9 +128,9 @@ def _is_json(format_: Format) -> bool:
 
 
 def _entries(recommendation: Recommendation, format_: Format, *, everything: bool) -> dict[str, str]:
-    """Return the properties that a form for the users of one client has, under the names that the form gives them.
+    """Return the properties that a format for the users of one client has, under the names that the format gives them.
 
-    A form for the Java client has the whole config; one for librdkafka has it only if `everything` is set.
+    A format for the Java client has the whole config; one for librdkafka has it only if `everything` is set.
     """
     config, found, kind = recommendation.config, _FORMS[format_], _CLIENTS[format_]
     own = {name: shown_value(name, config.effective(name)) for name in found.own_defaults}
@@ -159,7 +159,7 @@ def _variable(name: str) -> str:
 
 
 def _commented(recommendation: Recommendation, format_: Format, values: Mapping[str, str]) -> str:
-    """Return a form of one client's users as properties or YAML, below a comment that says where it comes from."""
+    """Return a config in a client's format, as properties or YAML below a comment that says where it comes from."""
     found, entries = _FORMS[format_], dict(sorted(values.items()))
     translated = is_translated(format_, recommendation.config.client)
     origin = _origin_of_translation(recommendation) if translated else _origin(recommendation)

@@ -22,7 +22,7 @@ W = TypeVar("W", bound=LoadWindow)
 def live_windows(
     title: str, rest_of_line: Callable[[W], str], cells: Mapping[str, Callable[[W], str]]
 ) -> Iterator[Callable[[W], WatchDecision]]:
-    """Yield a function that shows a window, and lets the load go on.
+    """Yield a function that shows a window, and lets the load continue.
 
     Args:
         title: Title of the table.

@@ -158,7 +158,7 @@ def closest_lines(why: Explanation) -> tuple[str, ...]:
     if not why.found.is_baseline:
         return ()
     if closest is None:
-        return ("no other measured config keeps every constraint",)
+        return ("no other measured config meets every constraint",)
     differs = " ".join(map(str, changes(closest.trial, why.found.baseline.values))) or "nothing changed"
     return (f"trial {closest.trial.number} ({differs}): {_falls_short(closest)}",)
 

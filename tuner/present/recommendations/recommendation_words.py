@@ -62,7 +62,7 @@ def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
     found = []
     if recommendation.unproven:
         goals = enumerated(recommendation.unproven)
-        kept = " that keeps the constraints" if recommendation.constrained else ""
+        kept = " that meets the constraints" if recommendation.constrained else ""
         found.append(f"{goals}: no config{kept} is proven better")
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]

@@ -48,7 +48,7 @@ class ReportView:
     Attributes:
         x_metric: The metric on the horizontal axis, or `TRIAL_AXIS` if the study has only one objective.
         y_metric: The metric on the vertical axis.
-        feasible: Trials that kept every constraint, including those on the front.
+        feasible: Trials that met every constraint, including those on the front.
         infeasible: Trials that missed a constraint.
         front: The points of the front from left to right. With one objective, they are the trials that improved the
             best value.

@@ -87,8 +87,8 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: S
     A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1. It
     does not come out as expected if the whole interval lies on the other side. For `equal`, the ratio must differ from
     1 by no more than the tolerance. The finding holds if all comparisons come out as expected. It does not hold if one
-    of them does not. Comparisons whose rows the quick form leaves out do not count, unless none is left. If the paper's
-    figure is an artefact, the outcome says so, whatever the comparisons show.
+    of them does not. Comparisons whose rows the quick version leaves out do not count, unless none is left. If the
+    paper's figure is an artefact, the outcome says so, whatever the comparisons show.
 
     Args:
         finding: The finding.

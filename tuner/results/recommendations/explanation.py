@@ -194,7 +194,7 @@ def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
     """Return the importance of each knob in the search as shares, by objective and knob, the largest share first.
 
     The shares of one objective add up to 1. With several objectives there are also the shares for reaching the front,
-    under the name `FRONT`. Only trials of the search that kept every constraint count. An objective is left out if
+    under the name `FRONT`. Only trials of the search that met every constraint count. An objective is left out if
     there are too few trials to tell, or if the trials differ too little.
 
     A random forest learns from the trials how the knobs act on the objective. Then the values of one knob are shuffled

@@ -19,9 +19,9 @@ some 10 s.
 def pick(results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS) -> Trial | None:
     """Return the trial on the front that is best for a goal; None if no trial on the front can be recommended.
 
-    Trials are compared by their measured numbers; their gains need not be proven. The config of the trial must keep the
+    Trials are compared by their measured numbers; their gains need not be proven. The config of the trial must meet the
     conditions: in its confirmation rounds if it was confirmed, and otherwise in the search. If it was measured again,
-    it must have lost no records, and must have kept the study's constraints in at least half of its repeats and in the
+    it must have lost no records, and must have met the study's constraints in at least half of its repeats and in the
     mean of its rounds.
 
     For the goal balanced, a config that loses more than `conditions.allowed_loss` in an objective is chosen only if all

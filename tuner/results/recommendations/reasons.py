@@ -83,7 +83,7 @@ def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> st
 def nothing_fits(
     study: StudyResults, results: SizeResults, conditions: Conditions, front: Sequence[Mapping[str, float]]
 ) -> str:
-    """Return the error message for constraints that no config keeps, with the best values on the front.
+    """Return the error message for constraints that no config meets, with the best values on the front.
 
     Args:
         study: The study's results.
@@ -114,7 +114,7 @@ def nothing_fits(
     if not asked and set(missed) <= {str(each) for each in ALWAYS}:
         advice = "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
     return (
-        f"a config of {study.name} for {results.record_bytes} B must keep {kept}, but none does"
+        f"a config of {study.name} for {results.record_bytes} B must meet {kept}, but none does"
         f"{' (' + ', '.join(best) + ')' if best else ''}; {advice}"
     )
 
@@ -125,5 +125,5 @@ def _best(front: Sequence[Mapping[str, float]], metric: str, *, smallest: bool) 
 
 
 def none_keeps_constraints(study: str) -> str:
-    """Return the error message for a study in which no config keeps every constraint."""
-    return f"no config of {study} keeps every constraint; `tuner front {study}` shows how near the configs came"
+    """Return the error message for a study in which no config meets every constraint."""
+    return f"no config of {study} meets every constraint; `tuner front {study}` shows how near the configs came"

@@ -52,7 +52,7 @@ def recommend(
 
     Raises:
         NothingMeasured: The baseline has not been measured yet.
-        NoFeasibleConfig: The study did not measure what the goal needs, or no config keeps the constraints. If no goal
+        NoFeasibleConfig: The study did not measure what the goal needs, or no config meets the constraints. If no goal
             is given, no goal has a config.
     """
     try:
@@ -220,7 +220,7 @@ class _Choice:
         """Return the recommendation of a proven config, else of the baseline, else of an unproven config.
 
         Raises:
-            NoFeasibleConfig: No config keeps the constraints.
+            NoFeasibleConfig: No config meets the constraints.
         """
         return self._proven(self.goal) or self._kept_baseline() or self._unproven()
 
@@ -265,7 +265,7 @@ class _Choice:
     def _kept_baseline(self) -> Recommendation | None:
         """Return the recommendation of the baseline; None if it breaks a constraint or nothing was measured again."""
         study, results = self.study, self.results
-        # That the baseline keeps the constraints when it is measured again is no reason to recommend an unproven
+        # That the baseline meets the constraints when it is measured again is no reason to recommend an unproven
         # config.
         constrained = bool(study.facts.get(CONSTRAINTS)) or self.conditions.constrained
         decided = (
@@ -286,7 +286,7 @@ class _Choice:
         """Return the recommendation of the config that seems best, or of the baseline if none was better in the search.
 
         Raises:
-            NoFeasibleConfig: No config keeps the constraints.
+            NoFeasibleConfig: No config meets the constraints.
         """
         study, results, goal = self.study, self.results, self.goal
         chosen = pick(results, goal, self.conditions)
@@ -348,12 +348,12 @@ def _has_nothing_to_confirm(results: SizeResults) -> bool:
 
 
 def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
-    """Return whether the baseline keeps the constraints of the study and the conditions of the user.
+    """Return whether the baseline meets the constraints of the study and the conditions of the user.
 
     The rounds of the newest confirmation decide; if there are none yet, the repeats; if there are none either, the
     search. The brokers of the rounds may have been colder than those of the search. Such rounds can show that the
-    baseline keeps a limit, but not that it breaks a limit. If it breaks a limit in such rounds, the repeats or the
-    search decide, because their brokers were warm. In the search, the baseline keeps the constraints if at least half
+    baseline meets a limit, but not that it breaks a limit. If it breaks a limit in such rounds, the repeats or the
+    search decide, because their brokers were warm. In the search, the baseline meets the constraints if at least half
     of its measurements do, because the cluster may have been cold during the first ones.
     """
     again = results.baseline_again
@@ -367,7 +367,7 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
 
 
 def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
-    """Return whether a confirmed config is proven better for a goal, and keeps all constraints."""
+    """Return whether a confirmed config is proven better for a goal, and meets all constraints."""
     # Only metrics that the study optimises can reject a config. In a study that optimises the p95, a p99 that a few
     # stalls made worse rejects no config.
     return (

@@ -49,7 +49,7 @@ class Conditions:
         return ALLOW_LOSS if self.allow_loss is None else self.allow_loss
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
-        """Return whether the metrics keep both constraints. A constraint whose metric is missing is broken."""
+        """Return whether the metrics meet both constraints. A constraint whose metric is missing is broken."""
         p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
@@ -63,7 +63,7 @@ CONDITIONS: Final = tuple(each.name for each in fields(Conditions))
 CONSTRAINING_OPTIONS: Final = tuple(_option(name) for name in CONDITIONS if name != "allow_loss")
 """The options of `tuner recommend` with which a user asks for a constraint."""
 NO_CONDITIONS: Final = Conditions()
-"""Conditions that every config keeps."""
+"""Conditions that every config meets."""
 
 
 class SideEffectKind(StrEnum):

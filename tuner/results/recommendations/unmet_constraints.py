@@ -1,4 +1,4 @@
-"""By how much the trials missed each constraint, if no config keeps all of them."""
+"""By how much the trials missed each constraint, if no config meets all of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from objectives.scoring import ALWAYS
 from tuner.model.trial import State, Trial
 from tuner.results.study_results import SizeResults
 
-NONE_KEEPS_ALL: Final = "no config keeps every constraint"
+NONE_KEEPS_ALL: Final = "no config meets every constraint"
 _ALWAYS: Final = tuple(map(str, ALWAYS))
 _HELD_RATE: Final = _ALWAYS[1]
 _MEASURED: Final = " measured"
@@ -16,7 +16,7 @@ _MEASURED: Final = " measured"
 
 @dataclass(frozen=True, slots=True)
 class UnmetConstraint:
-    """How often, and by how much, a record size's trials missed one constraint, if no config kept all constraints.
+    """How often, and by how much, a record size's trials missed one constraint, if no config met all constraints.
 
     Attributes:
         constraint: The constraint as it is in the study file, `latency_p99_ms <= 5`. For an objective that
@@ -53,9 +53,9 @@ class UnmetConstraint:
 
 
 def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
-    """Return how each constraint of a record size was missed, if no config keeps all of them.
+    """Return how each constraint of a record size was missed, if no config meets all of them.
 
-    The result is empty if a config keeps all constraints, or if no trial has been checked yet.
+    The result is empty if a config meets all constraints, or if no trial has been checked yet.
 
     The two constraints that every study has (no records lost, fixed rate held) are included only if a trial missed
     them.

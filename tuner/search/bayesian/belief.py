@@ -101,7 +101,7 @@ class Belief:
         """Return a function that rates configs by how much it is worth to measure them.
 
         The worth of a config is the expected improvement of the Pareto front, times the probability that the config
-        keeps all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one
+        meets all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one
         number per config.
 
         Args:

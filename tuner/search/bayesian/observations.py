@@ -16,7 +16,7 @@ MOST_CONFIGS: Final = 80
 _BEST_CONFIGS: Final = 40
 _KEPT_CONFIGS: Final = 60
 _SOFT: Final = 0.05
-"""The violation of a constraint that is mapped to 0.5, halfway between just kept (0) and completely missed (1)."""
+"""The violation of a constraint that is mapped to 0.5, halfway between just met (0) and completely missed (1)."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Config:
         values: For each objective, the measured values; more is better.
         misses: By constraint, one number per trial: above 0 and at most 1 if the trial missed the constraint, and
             0 to -1 if the trial kept it.
-        feasible: Whether the config's last trial kept all constraints and has a value for each objective.
+        feasible: Whether the config's last trial met all constraints and has a value for each objective.
     """
 
     row: Array
@@ -69,7 +69,7 @@ class Observations:
         Args:
             row: The coordinates of the trial's config, one per parameter.
             values: One value per objective, more is better; None for an objective that was not measured.
-            constraints: By name, how far each constraint was missed; 0 or less if it was kept.
+            constraints: By name, how far each constraint was missed; 0 or less if it was met.
         """
         if self.first is None:
             self.first = row
@@ -102,7 +102,7 @@ class Observations:
         return np.array([[config.mean(objective) for objective in range(self._objectives)] for config in self])
 
     def feasible(self) -> NDArray[np.bool_]:
-        """Return for each config whether it is feasible (keeps all constraints), shape (configs,)."""
+        """Return for each config whether it is feasible (meets all constraints), shape (configs,)."""
         return np.array([config.feasible for config in self], dtype=np.bool_)
 
     def missed_constraints(self) -> list[str]:

@@ -105,7 +105,7 @@ class VerificationAsked(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StudyActions:
-    """Checks a client's request, and puts the task into the queue or does it at once.
+    """Checks a client's request, and puts the task into the queue or does it immediately.
 
     Attributes:
         studies: The studies of the service.

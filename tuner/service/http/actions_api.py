@@ -119,7 +119,7 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
 
         The measurements are a new study in the queue (status 201). When it is complete,
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
-        without any measurement, and its judgement is returned at once (status 200).
+        without any measurement, and its judgement is returned immediately (status 200).
         """
         found, new = await actions.verify(asked, client_name(request))
         return json_response(found, status=201 if new else 200)

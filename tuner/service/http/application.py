@@ -163,7 +163,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
 
 async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
-    """Read all studies into the cache, so that later requests are answered at once. Stop after `_WARM_S` seconds."""
+    """Read all studies into the cache, so that later requests need not wait. Stop after `_WARM_S` seconds."""
     try:
         async with asyncio.timeout(_WARM_S):
             names = await run_in_threadpool(lambda: storage_at().names(studies.config.root))

@@ -67,7 +67,7 @@ class Connections:
 
         Args:
             host: The client's address.
-            abort: Closes the connection at once.
+            abort: Closes the connection immediately.
         """
         slot = Slot(self, host, abort)
         self._strangers.setdefault(host, {})[slot] = None
@@ -108,7 +108,7 @@ class Slot:
 
     Attributes:
         host: The client's address.
-        abort: Closes the connection at once.
+        abort: Closes the connection immediately.
         since_s: When the client connected, by the event loop's clock.
         accepted: Whether the service has accepted a request of this client.
     """

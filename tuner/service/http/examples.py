@@ -87,7 +87,7 @@ _SAID: Final = {
     400: "The request is malformed.",
     401: "The request needs a token, or its token is not valid.",
     403: "The token's role does not allow the request, or a page of another site or a proxy sent it.",
-    404: "There is no such study or record size, or no config keeps the constraints.",
+    404: "There is no such study or record size, or no config meets the constraints.",
     408: "The body of the request took too long to arrive.",
     409: "The study's state does not allow the request, or the study file changes what the study's trials depend on.",
     413: "The body of the request is too large.",

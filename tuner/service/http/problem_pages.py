@@ -57,7 +57,7 @@ def prefers_html(accept: str) -> bool:
         kind, *parameters = (each.strip() for each in part.split(";"))
         given: dict[str, Any] = {name.strip(): value for name, _, value in (each.partition("=") for each in parameters)}
         wanted[kind] = _quality(given.get("q", "1"))
-    # A range that names the type wins over one with a wildcard.
+    # A range that names the type takes precedence over one with a wildcard.
     json_ranges = (MEDIA_TYPE, "application/json", "application/*", "*/*")
     other = next((wanted[each] for each in json_ranges if each in wanted), 0.0)
     return wanted.get("text/html", 0.0) > other

@@ -202,7 +202,7 @@ class Supervisor:
         kind = outcome.kind if outcome is not None else ""
         after = process.after
         # The files of the process are removed first. If the service is killed before the queue is changed, it starts
-        # the study again, and the study ends at once because it is complete.
+        # the study again, and the study ends immediately because it is complete.
         process.forget()
         if code in (ExitCode.DONE, ExitCode.NO_FEASIBLE_CONFIG):
             self._move(job, job.task.then, message, Task())

@@ -234,6 +234,6 @@ def test_a_user_without_rights_is_told_which_are_missing(secured: RunningCluster
     guest = ExistingCluster(secured.bootstrap, login("guest", "low")).start()
     with (
         OwnedTopics(guest) as topics,
-        pytest.raises(TargetRefused, match=r"the right to create topic tuner-.*is needed.*Authorization failed"),
+        pytest.raises(TargetRefused, match=r"permission to create topic tuner-.*is needed.*Authorization failed"),
     ):
         topics.create()

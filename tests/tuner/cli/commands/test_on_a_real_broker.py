@@ -188,7 +188,7 @@ def test_doctor_finds_host_cluster_and_rights(broker: RunningCluster) -> None:
     ended = tuner("doctor", "--bootstrap", broker.bootstrap, "--no-load-test", "--json")
     assert ended.code == 0, ended.out + ended.err
     findings = {finding["name"]: finding["state"] for finding in ended.json["findings"]}
-    assert findings["cluster"] == findings["rights"] == findings["java"] == "ok"
+    assert findings["cluster"] == findings["permissions"] == findings["java"] == "ok"
 
 
 def test_doctor_fails_where_nobody_listens() -> None:

@@ -203,7 +203,7 @@ def test_front_says_why_no_config_keeps_every_constraint(run: Run, tmp_path: Pat
     write_study(tmp_path / "easy")
     write_study(tmp_path / "tight", rounds=0, facts={"constraints": ["latency_p99_ms <= 0.1"]})
     told = run("front", "tight").stdout
-    assert "no config keeps every constraint:\n  latency_p99_ms <= 0.1: missed by 40 of 40 trials; best" in told
+    assert "no config meets every constraint:\n  latency_p99_ms <= 0.1: missed by 40 of 40 trials; best" in told
     (missed, *_) = json.loads(run("front", "tight", "--json").stdout)["fronts"][0]["missed_constraints"]
     assert (missed["constraint"], missed["missed"]) == ("latency_p99_ms <= 0.1", 40)
     assert f"{missed['best']:.4g} (trial {missed['trial']})" in told

@@ -257,7 +257,7 @@ def test_a_confirmation_without_a_recommendation_has_the_exit_code_of_the_run(tm
     for words in (("run", str(file)), ("confirm", str(file), "--rounds", "2", "--max-rounds", "2")):
         ended = tuner(*words, "--no-mlflow", "--quiet")
         assert ended.code == 5, ended.err
-        assert "no config of small keeps every constraint" in ended.complaint
+        assert "no config of small meets every constraint" in ended.complaint
 
 
 def test_a_missing_study_cannot_be_confirmed() -> None:

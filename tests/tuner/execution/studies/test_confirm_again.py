@@ -255,7 +255,7 @@ def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -
 
 
 def test_a_goal_loses_its_winner_when_no_config_keeps_the_constraints() -> None:
-    """The newest confirmation counts, even if none of its configs kept the constraints."""
+    """The newest confirmation counts, even if none of its configs met the constraints."""
     found = [baseline(0), trial(1, 150, 5, config=FAST), *confirming(2, [(150, 5)] * 2, [(100, 10)] * 2, FAST)]
     looks = [
         trial(20 + n, 150, 5, kind=Kind.REPEAT, round=2, config=config, metrics={"held_rate_ratio": 0.5})

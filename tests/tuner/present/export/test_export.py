@@ -409,7 +409,7 @@ def test_without_a_goal_the_output_says_what_is_not_proven_and_what_else_is(conf
         assert "balanced: no config is proven better" in told
         assert "gain: balanced" not in told
         limited = in_words(replace(found, asked=("--max-p99-ms", "30")), form)
-        assert "balanced: no config that keeps the constraints is proven better" in limited
+        assert "balanced: no config that meets the constraints is proven better" in limited
         assert "--goal latency --max-p99-ms 30" in limited
         assert "tuner recommend overnight --record-bytes 1000 --goal latency" in told
     assert export(recommendation_of(recommendation_json(found)), Format.TABLE) == export(found, Format.TABLE)

@@ -130,7 +130,7 @@ def test_a_study_offers_the_forms_of_its_client_and_the_translations() -> None:
 
 def test_a_form_without_a_translation_is_refused(of_librdkafka: Recommendation) -> None:
     for form in set(Format) - set(offered(librdkafka())):
-        with pytest.raises(FormNotOffered, match=rf"the form {form} .* choose one of table, .* client: java$"):
+        with pytest.raises(FormNotOffered, match=rf"the format {form} .* choose one of table, .* client: java$"):
             export(of_librdkafka, form)
 
 

@@ -127,7 +127,7 @@ def test_comparisons_whose_rows_the_quick_form_leaves_out_do_not_count(tmp_path:
     one_left, none_left = load_experiment(tmp_path / "small-quick").findings
     assert one_left.outcome is FindingOutcome.HOLDS
     assert len(one_left.compared) == 1
-    assert "The quick form leaves out 1 of 2 comparisons" in because(one_left)
+    assert "The quick version leaves out 1 of 2 comparisons" in because(one_left)
     assert none_left.outcome is FindingOutcome.NOT_MEASURED
 
 

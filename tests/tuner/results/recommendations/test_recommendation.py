@@ -209,7 +209,7 @@ def test_without_a_goal_no_unproven_config_comes_before_the_baseline_once_the_co
 
 def test_without_a_goal_conditions_are_kept_and_one_objective_decides() -> None:
     assert recommend(study(), "1000", None, Conditions(min_mb_per_s=250)).config.values == FASTEST
-    with pytest.raises(NoFeasibleConfig, match="must keep p99 <= 1 ms"):
+    with pytest.raises(NoFeasibleConfig, match="must meet p99 <= 1 ms"):
         recommend(study(), "1000", None, Conditions(max_p99_ms=1))
     for metric, goal in (("mb_per_s", Goal.THROUGHPUT), ("latency_p99_ms", Goal.LATENCY)):
         only = (Objective(metric),)
@@ -529,7 +529,7 @@ def test_a_study_without_a_baseline_says_so() -> None:
 
 def test_constraints_that_no_config_keeps_are_answered_with_the_best() -> None:
     assert no_config(Conditions(max_p99_ms=1.5, min_mb_per_s=400)) == (
-        "a config of overnight for 1000 B must keep p99 <= 1.5 ms and throughput >= 400 MB/s, but none does "
+        "a config of overnight for 1000 B must meet p99 <= 1.5 ms and throughput >= 400 MB/s, but none does "
         "(best latency_p99_ms 2, best mb_per_s 300); allow a longer p99 or a lower throughput, or run a longer study"
     )
 
@@ -538,7 +538,7 @@ def test_an_error_says_that_no_config_keeps_the_studys_constraints() -> None:
     constraints = (Constraint("mb_per_s", at_most=False, limit=1_000),)
     trials = [baseline(0, constraints=constraints), trial(1, constraints=constraints)]
     assert no_config(trials=trials) == (
-        "a config of overnight for 1000 B must keep mb_per_s >= 1000, but none does; "
+        "a config of overnight for 1000 B must meet mb_per_s >= 1000, but none does; "
         "relax the constraints, or run a longer study"
     )
 
@@ -546,7 +546,7 @@ def test_an_error_says_that_no_config_keeps_the_studys_constraints() -> None:
 def test_an_error_about_a_missed_fixed_rate_blames_no_constraint_of_the_user() -> None:
     late = {"held_rate_ratio": 0.5}
     assert no_config(trials=[baseline(0, metrics=late), trial(1, metrics=late)]) == (
-        "a config of overnight for 1000 B must keep held_rate_ratio >= 0.95, but none does; "
+        "a config of overnight for 1000 B must meet held_rate_ratio >= 0.95, but none does; "
         "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
     )
 
