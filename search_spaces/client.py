@@ -73,7 +73,7 @@ class Client:
         bounds: How the values of knobs depend on each other.
         limits: The limits on the sizes of records, batches and the queue.
         starting_points: The changes to the baseline that a search tries first.
-        spelt_out: Returns a property's value in force, as text; a value that means a codec's default level is replaced
+        spelt_out: Returns a property's effective value, as text; a value that means a codec's default level is replaced
             by that level.
         influential: The properties that influence throughput and latency most, the most influential first.
         default_changes: The properties whose defaults differ between versions of the client.
@@ -143,7 +143,7 @@ class Client:
         return broken
 
     def in_force(self, given: Mapping[str, str]) -> "InForce":
-        """Return the values in force if a config sets `given`, canonical values by canonical name."""
+        """Return the effective values if a config sets `given`, canonical values by canonical name."""
         return InForce(given, self)
 
     def knob(self, name: str) -> Knob | None:
@@ -164,7 +164,7 @@ class Client:
 
 
 class InForce(Effective):
-    """The values in force in a config, and the client that they belong to.
+    """The effective values of a config, and the client that they belong to.
 
     Attributes:
         client: The client that the properties belong to.

@@ -58,7 +58,7 @@ class JavaProgress:
 
     @property
     def waiting(self) -> int:
-        """Number of records that were handed over and are not done."""
+        """Number of records that the client accepted and whose delivery has neither succeeded nor failed yet."""
         return self.report.handed_over - self.report.done if self.report else 0
 
     def complaints(self) -> list[str]:

@@ -211,7 +211,7 @@ class LibrdkafkaLoad:
     def _flush(self, sender: Sender) -> None:
         """Wait until the client has delivered, or given up, every record."""
         sender.stop.set()
-        while not sender.ended.wait(_CHECK_S):  # a call in progress may hand over records that are not counted yet
+        while not sender.ended.wait(_CHECK_S):  # a call in progress may send records that are not counted yet
             self._check()
         while self.client.waiting():
             self._check()

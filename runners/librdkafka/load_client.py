@@ -48,7 +48,7 @@ class LoadClient(Protocol):
         """
 
     def waiting(self) -> int:
-        """Return the number of records that were handed over and whose delivery has not been taken yet."""
+        """Return the number of records that the client accepted and whose delivery report was not handled yet."""
 
     def purge(self) -> None:
         """Make the client give up all records that it still holds. These records then count as failed deliveries."""

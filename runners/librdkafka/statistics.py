@@ -19,7 +19,7 @@ class BrokerInterval:
     """The times in one statistics report of librdkafka that belong to one broker. They cover one statistics interval.
 
     Attributes:
-        queue_us: For each record, the time from the hand-over to the client until it is written into a request.
+        queue_us: For each record, the time from its acceptance by the client until it is written into a request.
         outbuf_us: For each request of any kind, the time for which it waits in the output buffer before it is written
             to the socket.
         rtt_us: For each request of any kind, the time from writing it to the socket until the response.

@@ -162,7 +162,7 @@ class Counts:
             )
         missing = self.handed_over - self.acknowledged - self.failed_records
         if missing:
-            found.append(f"{missing:,} records handed over were neither acknowledged nor given up before the run ended")
+            found.append(f"{missing:,} accepted records were neither acknowledged nor given up before the run ended")
         if self.transmitted is not None and self.transmitted != self.acknowledged:
             found.append(self._transmitted(self.transmitted - self.acknowledged))
         if self.stored is not None and self.stored != self.acknowledged:
@@ -195,8 +195,8 @@ class LatencyCheck:
     """The mean latency that we measured, compared with the mean latency in the client's own statistics.
 
     Attributes:
-        seen_us: The mean that we measured, from the hand-over of a record to the client until our thread handled its
-            acknowledgement. Time before the hand-over is not included.
+        seen_us: The mean that we measured, from the moment when the client accepted a record until our thread handled
+            its acknowledgement.
         client_us: The mean in the client's statistics: the sum of its times in queue, batch, output buffer and round
             trip. `runners.librdkafka.statistics.SendAccount` describes how they are weighted. For the Java client, see
             `runners.java_client.java_runner.latency_check_of`.
@@ -321,8 +321,8 @@ class Measurement:
             however late they were. In a saturating phase (records sent as fast as the client accepts them) they are
             those acknowledged in the measured phase, because a full queue may accept no record for seconds. With acks=0
             the latency ends at the local hand-off (see `latency_is_local`).
-        send_delay: Microseconds from the intended send time to the hand-over, for all records; empty for a saturating
-            phase.
+        send_delay: Microseconds from the intended send time until the client accepted the record, for all records;
+            empty for a saturating phase.
         sample_ratio: Share of the deliveries whose latency was recorded.
         counts: The records as counted by us, by the client and by the topic.
         latency_check: Our mean latency compared with that of the client's statistics; None if the client sent none.

@@ -72,7 +72,7 @@ class Settings:
 
     @staticmethod
     def in_force(force: InForce, workload: Workload, producers: int = 1) -> "Settings":
-        """Return the client's settings for the values in force in a config. The config need not have been checked."""
+        """Return the client's settings for the effective values of a config. The config need not have been checked."""
         read = _read(force, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
         return read if producers == 1 else replace(read, producers=producers)
 

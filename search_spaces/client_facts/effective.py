@@ -1,4 +1,4 @@
-"""The values in force in a config: the values that it sets, and the client's defaults for all other properties.
+"""The effective values of a config: the values that it sets, and the client's defaults for all other properties.
 
 A client derives some defaults from other properties.
 """
@@ -9,7 +9,7 @@ from search_spaces.properties.catalogue import Catalogue
 
 
 class Effective:
-    """The values in force in a config: the given values, and the client's defaults for all other properties.
+    """The effective values of a config: the given values, and the client's defaults for all other properties.
 
     Methods accept aliases as property names.
 
@@ -41,7 +41,7 @@ class Effective:
         return self.catalogue.find(name).name in self._given
 
     def text(self, name: str) -> str:
-        """Return the value in force; "" if the property is not given and has no default.
+        """Return the effective value; "" if the property is not given and has no default.
 
         Raises:
             UnknownProperty: The client has no such property.
@@ -57,13 +57,13 @@ class Effective:
         return self._given.get(entry.name, entry.default or "")
 
     def number(self, name: str) -> float:
-        """Return the value in force of a numeric property, in the unit that its name gives."""
+        """Return the effective value of a numeric property, in the unit that its name gives."""
         return float(self.text(name))
 
     def integer(self, name: str) -> int:
-        """Return the value in force of an integer property, in the unit that its name gives."""
+        """Return the effective value of an integer property, in the unit that its name gives."""
         return int(self.text(name))
 
     def flag(self, name: str) -> bool:
-        """Return the value in force of a boolean property."""
+        """Return the effective value of a boolean property."""
         return self.text(name) == "true"

@@ -57,7 +57,7 @@ def check_topic(
     The topic's limit applies to compressed batches, so it is checked only if the config does not compress.
 
     Args:
-        config: The values in force.
+        config: The effective values.
         full_bytes: Size of a full batch, in bytes.
         most_records: The most records that a batch may hold; None for no limit.
         record_bytes: Size of a record's value, in bytes.

@@ -47,7 +47,7 @@ class Guarantee:
 
     @classmethod
     def read(cls, in_force: Effective) -> Self:
-        """Return the guarantee of the values in force in a producer, for either client."""
+        """Return the guarantee of the effective values of a producer, for either client."""
         idempotent = in_force.flag("enable.idempotence")
         one_at_a_time = in_force.integer("max.in.flight.requests.per.connection") == 1
         never_retried = in_force.integer("retries") == 0

@@ -98,11 +98,11 @@ class ProducerConfig:
 
     @property
     def in_force(self) -> InForce:
-        """The values in force: the given ones, and the client's defaults for all other properties."""
+        """The effective values: the given ones, and the client's defaults for all other properties."""
         return self.client.in_force(self.values)
 
     def effective(self, name: str) -> str:
-        """Return the value in force for the property `name`; "" if it is not given and has no default.
+        """Return the effective value for the property `name`; "" if it is not given and has no default.
 
         Raises:
             UnknownProperty: The client has no such property.
@@ -147,5 +147,5 @@ def same_effect(one: InForce, other: InForce) -> bool:
 
 
 def spelt_out(config: InForce, name: str) -> str:
-    """Return a property's value in force, as text; if it means a codec's default level, return that level."""
+    """Return a property's effective value, as text; if it means a codec's default level, return that level."""
     return config.client.spelt_out(config, name)

@@ -38,7 +38,7 @@ def transaction_timeout_ms(client: Client, found: Mapping[str, str]) -> int | No
 
 
 def in_force_within(config: ProducerConfig, transaction_timeout_ms: int | None) -> Effective:
-    """Return the values in force in the config of a file, also those defaults that depend on its transactions.
+    """Return the effective values of the config of a file, also those defaults that depend on its transactions.
 
     Args:
         config: The config, which lacks the properties of transactions.

@@ -22,14 +22,14 @@ from search_spaces.translation.to_java import TWINS, translate_to_java
 
 @dataclass(frozen=True, slots=True)
 class TranslatedProperty:
-    """One property of a file, and its twin: the property of the other client that does the same.
+    """One property of a file, and its twin: the counterpart in the other client.
 
     Attributes:
         name: The property's name; "" if only the other client has such a property.
-        value: Its value in force, as people write it.
+        value: Its effective value, as people write it.
         given: Whether the file sets it; if not, `value` is the client's default.
         twin: The twin's name; "" if there is none.
-        twin_value: The twin's value in force in the translation, as people write it.
+        twin_value: The twin's effective value in the translation, as people write it.
         written: Whether the translation sets the twin.
         note: A remark about the row; "" for none.
     """
@@ -51,7 +51,7 @@ class FileTranslation:
         source: The config of the file.
         target: The translation. Its guarantee is at least that of `source`.
         rows: The properties of the file, followed by the properties that only the translation sets.
-        notes: One sentence for each property that was set aside, and for each difference between the clients that
+        notes: One sentence for each property that was ignored, and for each difference between the clients that
             matters here.
     """
 

@@ -53,7 +53,7 @@ def read_java(entries: Mapping[str, str], client: Client | None = None, *, compl
 
     Args:
         entries: Property names and values, as a properties file holds them. The Java producer passes properties that it
-            does not know to serializers and other plug-ins. They are set aside, unless such a name resembles the name
+            does not know to serializers and other plug-ins. They are ignored, unless such a name resembles the name
             of a property that tunes the producer.
         client: The Java client that the file is for. None: the newest one, or the newest one that accepts more than
             five requests in flight, if the file needs one.

@@ -10,7 +10,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: bool = False) -> dict[str, str]:
     """Return the properties that give a producer this config, by themselves and after the properties of a file.
 
-    A property that the file sets and the config does not is written with its value in force in the config. Levels of
+    A property that the file sets and the config does not is written with its effective value in the config. Levels of
     codecs that the config does not use, and other properties without an effect, stay as the file has them. A property
     that has no effect in the file, but would have one in the config, is always written: the file may hold a value of it
     that was left out when the file was read.

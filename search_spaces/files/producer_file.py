@@ -37,8 +37,8 @@ class ProducerFile:
 
     Attributes:
         values: Producer properties of that client: canonical names and values.
-        notes: Sentences for the user: which properties were set aside, and what was translated. They do not show the
-            values of properties that were set aside, because a value may be a secret.
+        notes: Sentences for the user: which properties were ignored, and what was translated. They do not show the
+            values of ignored properties, because a value may be a secret.
         client: The client that is measured.
         transaction_timeout_ms: The timeout of transactions; None if the producer of the file is not transactional.
     """
@@ -82,7 +82,7 @@ def read_producer_file(
     advice: str = "",
     environ: Mapping[str, str] = os.environ,
 ) -> ProducerFile:
-    """Read a producer's properties file. Properties that do not tune the producer are set aside.
+    """Read a producer's properties file. Properties that do not tune the producer are ignored.
 
     A file for the other client is translated: the defaults of the file's own client are filled in first, and the
     translation promises at least what the file promises.
@@ -215,7 +215,7 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
 
 
 def _entry(name: str) -> Property | None:
-    """Return a producer property of librdkafka; None for a property that is set aside."""
+    """Return a producer property of librdkafka; None for a property that is ignored."""
     if name in librdkafka().catalogue.hints and name not in java().producer_names:
         return None
     entry = librdkafka().catalogue.find(name)
@@ -229,4 +229,4 @@ def _entry(name: str) -> Property | None:
 def _aside(names: tuple[str, ...] | list[str], file: str) -> list[str]:
     if not names:
         return []
-    return [f"set aside from {file}, because they do not tune the producer: {', '.join(names)}"]
+    return [f"ignored in {file}, because they do not tune the producer: {', '.join(names)}"]

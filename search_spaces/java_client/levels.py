@@ -16,7 +16,7 @@ _ZLIB_DEFAULT: Final = "6"
 
 
 def spelt_out(config: Effective, name: str) -> str:
-    """Return a property's value in force, as text; the level of a codec that the config does not use is ""."""
+    """Return a property's effective value, as text; the level of a codec that the config does not use is ""."""
     value = config.text(name)
     if name not in LEVEL_PROPERTIES.values():
         return value

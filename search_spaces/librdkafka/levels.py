@@ -21,7 +21,7 @@ def is_default_level(codec: str, level: int) -> bool:
 
 
 def spelt_out(config: Effective, name: str) -> str:
-    """Return a property's value in force, as text; `compression.level=-1` is replaced by the codec's default level."""
+    """Return a property's effective value, as text; `compression.level=-1` is replaced by the codec's default level."""
     if name == "compression.level" and config.integer(name) == NO_LEVEL:
         return str(DEFAULT_LEVELS.get(config.text("compression.type"), NO_LEVEL))
     return config.text(name)

@@ -42,7 +42,7 @@ class Entries:
 
     @property
     def in_force(self) -> InForce:
-        """The values in force: those of the file, and the client's defaults for all others."""
+        """The effective values: those of the file, and the client's defaults for all others."""
         return self.client.in_force({**self.transactions, **self.values})
 
     def finding(self, level: LintLevel, about: About, name: str, sentence: str) -> LintFinding:

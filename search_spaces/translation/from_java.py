@@ -76,7 +76,7 @@ def translate_from_java(
 
 
 def _known(force: Effective, name: str) -> str | None:
-    """Return the value in force; None if the release has no such property."""
+    """Return the effective value; None if the release has no such property."""
     return force.text(name) if name in force.catalogue else None
 
 

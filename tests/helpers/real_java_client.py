@@ -36,7 +36,7 @@ def _read(line: str) -> dict[str, str] | str:
 
 
 def differences(config: ProducerConfig, seen: Mapping[str, str]) -> list[str]:
-    """Return where the values in force in a config differ from those that a producer uses."""
+    """Return where the effective values of a config differ from those that a producer uses."""
     force = config.in_force
     pairs = {
         name: (force.text(name), "" if seen[name] == "null" else seen[name]) for name in config.client.producer_names

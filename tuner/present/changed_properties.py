@@ -10,7 +10,7 @@ from tuner.model.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A property whose value in force differs from the baseline's.
+    """A property whose effective value differs from the baseline's.
 
     Attributes:
         name: The property's name.
@@ -30,7 +30,7 @@ class Change:
 
 
 def changes(trial: Trial, baseline: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the properties of a trial's config whose value in force differs from the baseline's, by name.
+    """Return the properties of a trial's config whose effective value differs from the baseline's, by name.
 
     Raises:
         UnknownProperty: The client has no such property, because the config was written for another client version.
@@ -39,7 +39,7 @@ def changes(trial: Trial, baseline: Mapping[str, str]) -> tuple[Change, ...]:
 
 
 def changed_values(client: Client, values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the properties whose value in force differs from the baseline's, by name.
+    """Return the properties whose effective value differs from the baseline's, by name.
 
     Args:
         client: The client of both configs.

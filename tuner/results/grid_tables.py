@@ -109,7 +109,7 @@ def _configs(size: SizeResults, *, with_baseline: bool) -> list[list[Trial]]:
 
 
 def _texts(configs: Iterable[Sequence[Trial]]) -> dict[str, list[str]]:
-    """Return, for each property that the grid sets, its value in force in each config."""
+    """Return, for each property that the grid sets, its effective value in each config."""
     first = [trials[0] for trials in configs]
     in_force = [trial.config().in_force for trial in first]
     names: dict[str, None] = {}

@@ -101,7 +101,7 @@ class KnobSpace:
         return rows
 
     def in_force(self, rows: Array) -> list[InForce]:
-        """Return the values in force in the configs at the given coordinates.
+        """Return the effective values of the configs at the given coordinates.
 
         The configs are not rounded or checked, because that would take ten times as long. So the values are only good
         enough for estimates.

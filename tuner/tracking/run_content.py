@@ -78,7 +78,7 @@ def shared_tags(facts: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def params_of(trial: Trial) -> dict[str, str]:
-    """Return the properties of a trial's config that are in force, those of the client's knobs first."""
+    """Return the properties of a trial's config with their effective values, those of the client's knobs first."""
     try:
         config = trial.config()
         # Every run has the knobs as params, with their effective values. So a baseline that sets none of them still has

@@ -23,7 +23,7 @@ def test_unknown_counts_are_not_compared() -> None:
     ("changes", "words"),
     [
         ({"acknowledged": 990, "failed": {"_MSG_TIMED_OUT": 10}, "stored": 990, "transmitted": 990}, "10 .*_MSG_TIMED"),
-        ({"handed_over": 1_005}, "^5 records handed over were neither acknowledged nor given up"),
+        ({"handed_over": 1_005}, "^5 accepted records were neither acknowledged nor given up"),
         ({"stored": 995}, "^LOSS: 5 acknowledged records are not in the topic"),
         ({"stored": 995, "acks": 0}, "^5 records were lost on the way: with acks=0 the broker sends no response"),
         ({"stored": 1_200, "retries": 2}, "^200 records are duplicates: .* without enable.idempotence"),
@@ -48,7 +48,7 @@ def test_each_difference_and_each_error_name_has_its_own_sentence() -> None:
     assert [sentence.split(":")[0] for sentence in seen.differences()] == [
         "30 records failed",
         "60 records failed",
-        "10 records handed over were neither acknowledged nor given up before the run ended",
+        "10 accepted records were neither acknowledged nor given up before the run ended",
         "the client transmitted 100 records more than were acknowledged",
         "the topic holds 50 records that were never acknowledged",
     ]

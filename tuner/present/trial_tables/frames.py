@@ -23,7 +23,7 @@ def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
 
     Returns:
         One row per trial, with the columns `record_bytes`, `number`, `kind`, `state`, `feasible`, `on_front`; one
-        column for each property that any config sets, with the value in force (set by the config, or the default); one
+        column for each property that any config sets, with the effective value (set by the config, or the default); one
         column for each metric, in the unit at the end of the metric's name; `raw_mb_per_s` and so on, with the values
         as measured of metrics that are corrected for drift; `verdict`, `guarantee`, `warnings`, `error`, `started_at`
         (UTC), `duration_s` and `fingerprint`.

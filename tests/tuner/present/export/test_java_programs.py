@@ -1,6 +1,6 @@
 """Programs read the forms for users of the Java client: their producer then has the values that were measured.
 
-A producer of kafka-clients is constructed with what the program hands over, and is asked for its values in force.
+A producer of kafka-clients is constructed with what the program hands over, and is asked for its effective values.
 
 Quarkus has no test here: that all attributes of an outgoing channel are passed to its producer is what its
 documentation says, see `search_spaces.java_client.forms`. For Strimzi, Kafka Connect itself reads what stands in the
@@ -67,7 +67,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def check(found: Recommendation, handed_over: dict[str, str], *, left_to_the_program: tuple[str, ...] = ()) -> None:
-    """Check that a producer with these properties has the values in force of the config that was measured."""
+    """Check that a producer with these properties has the effective values of the config that was measured."""
     ours = {name: value for name, value in handed_over.items() if name in found.config.client.producer_names}
     for name in left_to_the_program:
         assert ours.pop(name) != found.config.effective(name)
