@@ -1,1 +1,1 @@
-"""Checked configs of producers and consumers, what they promise, and which records they can write."""
+"""Checked configs of producers and consumers, what they guarantee, and which records they can write."""

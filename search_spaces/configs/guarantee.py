@@ -1,4 +1,4 @@
-"""What a config promises about lost, reordered and duplicate records."""
+"""What a config guarantees about lost, reordered and duplicate records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ GUARANTEE_NAMES: Final = ("acks", IDEMPOTENCE, IN_FLIGHT, "retries", STRATEGY)
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a config promises about lost, reordered and duplicate records.
+    """What a config guarantees about lost, reordered and duplicate records.
 
     Attributes:
         acks: Which brokers must acknowledge a record: 0 none, 1 the leader, -1 all in-sync replicas.
@@ -57,7 +57,7 @@ class Guarantee:
         return cls(in_force.integer("acks"), ordered, idempotent)
 
     def at_least(self, floor: "Guarantee") -> bool:
-        """Return whether this guarantee promises at least as much as the guarantee `floor`."""
+        """Return whether this guarantee is at least as strong as `floor`."""
         return (
             _ACKS.index(self.acks) >= _ACKS.index(floor.acks)
             and self.ordered >= floor.ordered

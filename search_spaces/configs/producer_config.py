@@ -1,6 +1,6 @@
 """A checked producer config: the type that runners measure and that the results store keeps.
 
-What a config promises about lost, reordered and duplicate records is its `search_spaces.configs.guarantee.Guarantee`.
+What a config guarantees about lost, reordered and duplicate records is its `search_spaces.configs.guarantee.Guarantee`.
 """
 
 import hashlib

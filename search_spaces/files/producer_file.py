@@ -85,7 +85,7 @@ def read_producer_file(
     """Read a producer's properties file. Properties that do not tune the producer are ignored.
 
     A file for the other client is translated: the defaults of the file's own client are filled in first, and the
-    translation promises at least what the file promises.
+    translation guarantees at least what the file guarantees.
 
     Args:
         path: Path of the properties file.

@@ -32,7 +32,7 @@ class About(StrEnum):
     DEFAULT = "default"
     """The line states the client's default."""
     GUARANTEE = "guarantee"
-    """What the producer promises about lost, reordered and duplicate records."""
+    """What the producer guarantees about lost, reordered and duplicate records."""
     VERSION = "version"
     """Other versions of the client have another default."""
     MEMORY = "memory"
@@ -74,7 +74,7 @@ class LintReport:
     Attributes:
         client: The client and version that the file was read for.
         assumed: Whether the client was assumed, because neither the user nor the file names it.
-        guarantee: What the producer promises; None if the file has errors.
+        guarantee: What the producer guarantees; None if the file has errors.
         findings: The findings, the worst first.
         set_aside: The names of properties that were not checked, because they do not tune the producer.
     """

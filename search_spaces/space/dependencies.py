@@ -115,15 +115,15 @@ def narrow(parameters: Parameters, fixed: Values, client: Client, sizes: Sizes, 
 def check_acks(acks: Parameter | None, floor: Guarantee) -> None:
     """Check that the study file's choices for acks keep the required guarantee.
 
-    Without choices in the study file, the default choices that promise too little are dropped silently. But a choice
-    that the user wrote is refused, so that nobody wonders why it was never tried.
+    Without choices in the study file, the default choices whose guarantee is too weak are dropped silently. But a
+    choice that the user wrote is refused, so that nobody wonders why it was never tried.
 
     Args:
         acks: The parameter for acks; None if acks is not searched.
         floor: The weakest guarantee that a config may have.
 
     Raises:
-        InvalidKnob: A choice promises less than `floor`.
+        InvalidKnob: A choice gives a weaker guarantee than `floor`.
         InvalidValue: A choice is a number of replicas, such as 2.
     """
     if acks is None or not isinstance(acks.domain, WordList):

@@ -31,8 +31,8 @@ class SearchSpace:
     """The configs that a search may try for one record size. Immutable and hashable; can be pickled.
 
     Every config of the space is valid (`ProducerConfig.parse`), can send the record to the topic (`check_record`), and
-    promises at least `floor`. Knobs without effect in a config, such as the level of a codec that is not used, are left
-    out of the config.
+    guarantees at least `floor`. Knobs without effect in a config, such as the level of a codec that is not used, are
+    left out of the config.
 
     Attributes:
         client: The client that the configs are for.

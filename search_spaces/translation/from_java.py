@@ -1,7 +1,7 @@
 """Translation of a Java producer's properties to the nearest librdkafka config. The translated config is not measured.
 
-The Java producer's own defaults and the values that it derives are filled in first. So the translated config promises
-at least what the Java producer promises.
+The Java producer's own defaults and the values that it derives are filled in first. So the translated config guarantees
+at least what the Java producer guarantees.
 """
 
 from typing import Final

@@ -62,7 +62,7 @@ def test_a_candidate_slows_only_the_trial_after_it() -> None:
     assert seen == pytest.approx([1.0, 1.0, 0.9, 1.0])
 
 
-def test_brokers_that_were_started_anew_are_cold_again() -> None:
+def test_brokers_that_were_restarted_are_cold_again() -> None:
     machine = Machine(Planted(), (Warming(1.9, 180.0),), 0)
     cold, _ = machine.measure(BASELINE, 1_000.0)
     warm, _ = machine.measure(BASELINE, 6.0)
@@ -71,7 +71,7 @@ def test_brokers_that_were_started_anew_are_cold_again() -> None:
     assert warm > 0.99 * MB_PER_S
 
 
-def test_a_session_lasts_until_the_brokers_are_started_anew() -> None:
+def test_a_session_lasts_until_the_brokers_are_restarted() -> None:
     machine = Machine(Planted(), (Sessions(0.05),), 0)
     once, again = machine.measure(BASELINE, 6.0), machine.measure(BASELINE, 6.0)
     assert machine.measure(BETTER, 6.0) == (MB_PER_S, P99_MS)

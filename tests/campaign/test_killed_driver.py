@@ -159,7 +159,7 @@ def test_a_finished_study_that_is_run_again_measures_nothing(tmp_path: Path) -> 
 @pytest.mark.broker
 @pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS)
-def test_with_a_killed_driver_its_client_ends_and_the_study_goes_on(
+def test_with_a_killed_driver_its_client_ends_and_the_study_continues(
     tmp_path: Path, broker: RunningCluster, client: str
 ) -> None:
     spec = replace(real_study(broker.bootstrap, trials=3), baseline=ProducerConfig.parse({}, client_of(client)))

@@ -99,7 +99,7 @@ def test_the_page_of_a_running_study_shows_new_trials_without_loading_again(serv
 
 
 @pytest.mark.long
-def test_the_page_of_a_study_at_rest_follows_it_when_it_goes_on(served: Serving, tmp_path: Path) -> None:
+def test_the_page_of_a_study_at_rest_follows_it_when_it_continues(served: Serving, tmp_path: Path) -> None:
     newest = "Number(document.querySelector('main .scroll tbody tr')?.cells[1].textContent ?? -1)"
     served.client.submit(study_file("rests", trials=100_000))
     ended(served, "rests", "running")

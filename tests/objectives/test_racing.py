@@ -143,7 +143,7 @@ def test_no_forecast_without_values() -> None:
     assert Forecast.of([], 1).range([1.0]) is None
 
 
-def test_the_interval_holds_the_value_as_often_as_it_promises() -> None:
+def test_the_interval_holds_the_value_as_often_as_its_level_says() -> None:
     rng = np.random.default_rng(7)
     outside, tried = 0, 400
     for _ in range(tried):
@@ -168,11 +168,11 @@ def test_a_trial_that_the_front_beats_in_every_objective_is_stopped() -> None:
 
 
 @pytest.mark.parametrize(("capacity", "p99"), [(110, 4), (90, 1), (310, 99), (100, 2), (100, 4), (90, 2)])
-def test_a_trial_that_is_not_beaten_in_every_objective_goes_on(capacity: float, p99: float) -> None:
+def test_a_trial_that_is_not_beaten_in_every_objective_continues(capacity: float, p99: float) -> None:
     assert race().judge(sure(mb_per_s=capacity, latency_p99_ms=p99), last=True) is None
 
 
-def test_a_trial_goes_on_while_its_interval_reaches_the_front() -> None:
+def test_a_trial_continues_while_its_interval_reaches_the_front() -> None:
     lost = {"mb_per_s": PredictedRange(60, 90), "latency_p99_ms": PredictedRange(4, 8)}
     assert race().judge(lost, last=True) is not None
     assert race().judge({**lost, "mb_per_s": PredictedRange(60, 101)}, last=True) is None

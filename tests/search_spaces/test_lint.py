@@ -191,7 +191,7 @@ def test_acks_all_alone_means_something_else_to_each_client(path: Path) -> None:
         ("max.in.flight.requests.per.connection=10", java("3.9.1")),
     ],
 )
-def test_idempotence_is_lost_without_a_word_or_refused(line: str, client: Client) -> None:
+def test_idempotence_is_switched_off_silently_or_refused(line: str, client: Client) -> None:
     key, _, value = line.partition("=")
     report = checked({key: value}, client)
     weakened = of(report, key, About.GUARANTEE)[0]
@@ -240,7 +240,7 @@ def test_two_releases_ignore_their_default() -> None:
         (librdkafka(), "dr_msg_cb", LintLevel.ERROR, "only by a call in a program"),
     ],
 )
-def test_a_name_that_the_client_does_not_read_is_told_without_its_value(
+def test_a_name_that_the_client_does_not_read_is_reported_without_its_value(
     client: Client, key: str, level: LintLevel, words: str
 ) -> None:
     (finding,) = of(checked({key: "5"}, client), key)
@@ -266,7 +266,7 @@ def test_a_value_that_the_client_does_not_take_is_an_error(client: Client, key: 
     assert f"{key} takes " in error.sentence
 
 
-def test_all_problems_are_told_at_once_and_none_twice() -> None:
+def test_all_problems_are_reported_together_and_none_twice() -> None:
     entries = {"acks": "7x", "linger.ms": "soon", "batch.sise": "1", "enable.idempotence": "true", "retries": "0"}
     report = checked({**entries, "delivery.timeout.ms": "100"})
     errors = [each.key for each in report.findings if each.level is LintLevel.ERROR]

@@ -37,7 +37,7 @@ def topics_of(secured: Secured, listener: str = "SCRAM") -> OwnedTopics:
 
 
 @pytest.mark.parametrize("listener", ["SCRAM", "PLAIN", "MUTUAL"])
-def test_the_documented_rights_are_enough(secured: Secured, listener: str) -> None:
+def test_the_documented_permissions_are_enough(secured: Secured, listener: str) -> None:
     grant_only(secured.admin, rights(OURS, YOURS, user=principal(listener)))
     with topics_of(secured, listener) as topics:
         topic = topics.create()
@@ -53,7 +53,7 @@ def test_with_the_useful_right_the_limits_of_topics_are_known(secured: Secured) 
         assert topics.create(1, 1, {"max.message.bytes": "2000000"}).max_message_bytes == 2_000_000
 
 
-def test_a_java_client_s_file_works_with_the_documented_rights(secured: Secured, client_file: Path) -> None:
+def test_a_java_client_s_file_works_with_the_documented_permissions(secured: Secured, client_file: Path) -> None:
     grant_only(secured.admin, rights(OURS))
     file = write_client(client_file, secured.java_scram)
     ended = tuner(
@@ -68,7 +68,7 @@ def test_a_java_client_s_file_works_with_the_documented_rights(secured: Secured,
 
 
 @pytest.mark.parametrize("right", ["Create", "Write", "Delete"])
-def test_each_right_on_our_topics_is_needed_and_named(secured: Secured, right: str) -> None:
+def test_each_permission_on_our_topics_is_needed_and_named(secured: Secured, right: str) -> None:
     grant_only(secured.admin, without(rights(OURS), right))
     topics = topics_of(secured)
     with pytest.raises(TargetRefused, match=rf"{right} on topics that start with tuner-") as caught, topics:
@@ -87,7 +87,7 @@ def test_each_right_on_our_topics_is_needed_and_named(secured: Secured, right: s
     assert not find_leftovers(secured.admin)
 
 
-def test_with_create_alone_all_missing_rights_are_named(secured: Secured) -> None:
+def test_with_create_alone_all_missing_permissions_are_named(secured: Secured) -> None:
     grant_only(secured.admin, without(without(rights(OURS), "Write"), "Delete"))
     topics = topics_of(secured)
     with pytest.raises(TargetRefused, match="Write and Delete on topics that start with tuner-") as caught, topics:
@@ -109,7 +109,7 @@ def test_writing_to_a_named_topic_needs_one_right(secured: Secured) -> None:
 
 
 @pytest.mark.parametrize("right", ["Describe", "DescribeConfigs"])
-def test_copying_settings_needs_exactly_the_documented_rights(secured: Secured, right: str) -> None:
+def test_copying_settings_needs_exactly_the_documented_permissions(secured: Secured, right: str) -> None:
     copied = [re.sub("--topic orders", f"--topic {TOPIC}", command) for command in documented(LIKE)]
     wanted = [each for command in copied for each in bindings(command)]
     grant_only(secured.admin, [*rights(OURS), *without(wanted, right)])

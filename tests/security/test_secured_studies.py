@@ -43,7 +43,7 @@ def measured(ended: Ended, secured: Secured) -> None:
         ),
     ],
 )
-def test_a_study_needs_no_more_than_the_documented_rights(
+def test_a_study_needs_no_more_than_the_documented_permissions(
     secured: Secured, client_file: Path, listener: str, topic: str | None
 ) -> None:
     grant_only(secured.admin, rights(YOURS if topic else OURS, user=principal(listener)))

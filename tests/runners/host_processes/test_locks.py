@@ -55,7 +55,7 @@ def assert_waits_for(other: "subprocess.Popen[str]", key: str) -> None:
     assert told == [f"nightly (process {other.pid})"]
 
 
-def test_a_study_waits_for_another_and_is_told_its_name_once(key: str) -> None:
+def test_a_study_waits_for_another_and_prints_its_name_once(key: str) -> None:
     with holder(key) as other:
         assert_waits_for(other, key)
 

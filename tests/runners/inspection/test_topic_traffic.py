@@ -63,7 +63,7 @@ def test_batches_that_overlap_are_of_several_producers() -> None:
     assert traffic(sorted([*one, *other], key=lambda each: each.last_created_ms)).several_producers
 
 
-def test_a_producer_that_was_started_anew_counts_once() -> None:
+def test_a_producer_that_was_restarted_counts_once() -> None:
     batches = batched(arrivals(1_000, 1), 20, 10**9)
     sent = [batch_of(each, producer_id=place // 10) for place, each in enumerate(batches)]
     found = traffic(sent)

@@ -125,7 +125,7 @@ def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningClu
 @pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
-def test_a_load_process_that_never_goes_on_is_replaced(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_load_process_that_never_continues_is_replaced(broker: RunningCluster, new_topic: TopicMaker) -> None:
     with stopping(1, None) as stopper:
         done = pooled(broker, new_topic, stopper, patience_s=PATIENCE_S)
         assert not psutil.pid_exists(stopper.stopped)
@@ -136,7 +136,7 @@ def test_a_load_process_that_never_goes_on_is_replaced(broker: RunningCluster, n
 @pytest.mark.broker
 @pytest.mark.campaign
 @pytest.mark.long
-def test_without_a_pool_a_load_that_never_goes_on_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_without_a_pool_a_load_that_never_continues_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     runner = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS), patience_s=PATIENCE_S)
     with stopping(1, None) as stopper, pytest.raises(WorkerLost, match=r"every 15 s.*killed") as caught:
         runner.run(CONFIG, load(500.0), stopper)

@@ -77,7 +77,7 @@ def test_a_recorder_filled_in_parts_gives_the_same_histogram(parts: list[list[in
     assert recorder.histogram() == Histogram.of([each for part in parts for each in part])
 
 
-def test_a_histogram_does_not_change_when_its_recorder_goes_on() -> None:
+def test_a_histogram_does_not_change_when_its_recorder_continues() -> None:
     recorder = Recorder()
     recorder.record(np.array([7], dtype=np.int64))
     before = recorder.histogram()

@@ -76,7 +76,7 @@ def test_a_busy_line_takes_the_next_chunk_only_a_little_ahead() -> None:
     assert line.takes_ns() == 10 * MS - AHEAD_NS
 
 
-def test_a_line_that_holds_too_much_takes_nothing() -> None:
+def test_a_full_delay_line_takes_no_bytes() -> None:
     line: DelayLine[str] = DelayLine(LinkDirection(delay_ms=1000))
     line.take(0, "a", bytes(1))
     line.held_bytes = LINE_BYTES

@@ -179,7 +179,7 @@ def test_a_translation_is_never_weaker_than_the_file_of_librdkafka(entries: dict
 
 @settings(deadline=None, max_examples=50)
 @given(JAVA_FILES.filter(works), st.sampled_from(RELEASES))
-def test_a_file_that_comes_back_promises_at_least_as_much(entries: dict[str, str], version: str) -> None:
+def test_a_file_translated_back_guarantees_at_least_as_much(entries: dict[str, str], version: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "producer.properties"
         path.write_text(format_properties({**entries, "key.serializer": "a.B"}))

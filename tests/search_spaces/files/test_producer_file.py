@@ -76,14 +76,14 @@ def test_a_file_for_librdkafka_may_have_connection_properties(path: Path) -> Non
 
 
 @pytest.mark.parametrize("first", ["key.serializer=a.B\n", "queue.buffering.max.messages=100000\n"])
-def test_all_problems_of_a_file_are_told_at_once(path: Path, first: str) -> None:
+def test_all_problems_of_a_file_are_reported_together(path: Path, first: str) -> None:
     with pytest.raises(ConfigProblems) as caught:
         read(path, f"{first}acks=7x\nlinger.ms=soon\nbatch.sise=100\nretries=-1\n")
     assert len(caught.value.problems) == 4
     assert all(name in str(caught.value) for name in ("acks", "linger.ms", "batch.size", "retries"))
 
 
-def test_all_broken_rules_of_a_file_are_told_at_once(path: Path) -> None:
+def test_all_broken_rules_of_a_file_are_reported_together(path: Path) -> None:
     with pytest.raises(ConfigProblems) as caught:
         read(path, "enable.idempotence=true\nacks=1\nretries=0\n", FileClient.LIBRDKAFKA)
     assert len(caught.value.problems) == 2
@@ -126,7 +126,7 @@ def test_a_transactional_producer_is_idempotent(path: Path, client: FileClient) 
 
 
 @pytest.mark.parametrize("line", ["acks=1", "retries=0", "max.in.flight.requests.per.connection=10"])
-def test_java_gives_idempotence_up_only_if_it_was_not_asked_for(line: str) -> None:
+def test_java_switches_idempotence_off_only_if_it_was_not_asked_for(line: str) -> None:
     entries = dict([line.split("=")])
     assert not read_java(entries).config.idempotent
     with pytest.raises(ConfigProblems, match="an idempotent producer"):

@@ -164,7 +164,7 @@ def test_a_space_can_be_pickled() -> None:
     assert copy.draw(Random(3)) == space.draw(Random(3))
 
 
-def test_an_answer_that_was_not_offered_is_an_error() -> None:
+def test_a_value_that_was_not_offered_is_an_error() -> None:
     space = SearchSpace.of(1_000, DEFAULTS)
     params = space.params_of(DEFAULTS)
     assert params is not None

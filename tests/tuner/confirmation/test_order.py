@@ -97,7 +97,7 @@ def test_the_first_config_of_a_round_follows_its_own_burn_in_run(winners: int) -
 
 
 @pytest.mark.parametrize("kept", range(1, 12))
-def test_an_interrupted_confirmation_goes_on_in_the_same_order(kept: int) -> None:
+def test_an_interrupted_confirmation_continues_in_the_same_order(kept: int) -> None:
     whole = measured(2, 4, 0.0, 1, [baseline()])
     assert measured(2, 4, 0.0, 1, whole[: 1 + kept]) == whole
 

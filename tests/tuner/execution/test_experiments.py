@@ -129,7 +129,7 @@ def test_the_results_of_each_experiment_that_comes_along_are_read(name: str, tmp
     assert load_experiment(tmp_path / name).spec.rows == spec.rows
 
 
-def test_an_experiment_that_was_stopped_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_an_experiment_that_was_stopped_continues_where_it_stopped(tmp_path: Path) -> None:
     whole = ToldOfExperiment()
     run_small(tmp_path / "whole", whole)
     with pytest.raises(KeyboardInterrupt):

@@ -21,7 +21,7 @@ def ending(
 
 @pytest.mark.parametrize("linger_ms", [5, 20, 100, 1_000])
 @pytest.mark.parametrize(("codec", "ratio"), [("none", 1.0), ("lz4", 0.5)])
-def test_a_wait_is_told_with_its_length(linger_ms: int, codec: str, ratio: float) -> None:
+def test_a_wait_is_reported_with_its_length(linger_ms: int, codec: str, ratio: float) -> None:
     found = ending(linger_ms, MUCH, mean_ms=linger_ms / 20, codec=codec, ratio=ratio)
     assert found.ending is Ending.WAIT
     assert found.linger_at_most_ms is not None
@@ -31,7 +31,7 @@ def test_a_wait_is_told_with_its_length(linger_ms: int, codec: str, ratio: float
 
 
 @pytest.mark.parametrize("mean_ms", [0.01, 0.5, 5])
-def test_full_batches_are_told_with_their_size(mean_ms: float) -> None:
+def test_full_batches_are_reported_with_their_size(mean_ms: float) -> None:
     found = ending(100_000, 16_384, mean_ms)
     assert found.ending is Ending.SIZE
     assert found.full_bytes is not None

@@ -109,7 +109,7 @@ def test_a_host_that_is_slow_in_all_measured_costs_is_expected_to_be_slow_in_oth
         ({"linger.ms": "17"}, {"partitions": 5}, None),
     ],
 )
-def test_nothing_is_told_beyond_what_was_measured(
+def test_nothing_is_predicted_far_from_what_was_measured(
     properties: dict[str, str], changes: dict[str, Any], reason: str | None
 ) -> None:
     config, load = ProducerConfig.parse(properties), replace(LOAD, **changes)

@@ -108,7 +108,7 @@ def test_with_one_replica_acks_1_and_acks_all_have_the_same_correction() -> None
     assert at(first, three) != at(every, three)
 
 
-def test_without_a_latency_none_is_told() -> None:
+def test_without_a_measured_latency_none_is_predicted() -> None:
     """A study without a fixed rate has no latencies, and records sent with acks=0 are never acknowledged."""
     unmeasured = predict(calibrate(SEEN), config(10, 100_000), PACED_LOAD)
     assert (unmeasured.no_latency, "latency_p50_ms" in unmeasured.values) == (
@@ -124,7 +124,7 @@ def test_without_a_latency_none_is_told() -> None:
     assert predict(calibration, unsafe, PACED_LOAD).no_latency == "none with acks=0"
 
 
-def test_what_consumers_see_is_told_if_consumers_were_measured() -> None:
+def test_what_consumers_see_is_reported_if_consumers_were_measured() -> None:
     def seen(config: ProducerConfig) -> Observation:
         told = performance(EMBEDDED, config, PACED_LOAD)
         values = {"latency_p50_ms": told.latency_p50_ms, "latency_p99_ms": told.latency_p99_ms}

@@ -65,7 +65,7 @@ def test_coordinates_have_the_settings_of_their_config(space: SearchSpace | Conf
             assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=0.02, abs=1e-6), name
 
 
-def test_the_java_client_is_read_in_the_same_way() -> None:
+def test_the_java_client_is_handled_in_the_same_way() -> None:
     config = ProducerConfig.parse({"linger.ms": 20, "batch.size": 65536, "compression.type": "zstd"}, java())
     knobs = KnobSpace(SearchSpace.of(1_000, ProducerConfig.parse({}, java())))
     load = problem_of("embedded:1000", 0.0).load

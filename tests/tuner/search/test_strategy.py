@@ -225,7 +225,7 @@ def test_several_proposals_may_be_under_way_and_end_in_any_order(method: Method)
 
 
 @pytest.mark.parametrize("method", LEARNING)
-def test_a_search_goes_on_when_no_trial_gave_a_value(method: Method) -> None:
+def test_a_search_continues_when_no_trial_gave_a_value(method: Method) -> None:
     asked = strategy(method)
     for index in range(2 * STARTUP):
         proposal = asked.ask(index)

@@ -115,7 +115,7 @@ def test_a_name_with_a_dot_is_not_taken_for_a_study_file(root: Path) -> None:
         find_study("v1")
 
 
-def test_a_study_whose_name_goes_on_after_a_dot_is_another_study(root: Path) -> None:
+def test_a_study_whose_name_continues_after_a_dot_is_another_study(root: Path) -> None:
     make(root / "v1")
     assert FolderStorage().has(root / "v1")
     assert not FolderStorage().has(root / "v1.2")

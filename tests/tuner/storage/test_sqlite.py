@@ -280,7 +280,7 @@ def test_the_last_progress_is_read_and_broken_files_count_as_none(tmp_path: Path
         assert read_progress(tmp_path) is None
 
 
-def test_a_trial_without_room_is_an_error_of_ours_and_is_stored_later(tmp_path: Path) -> None:
+def test_a_trial_that_does_not_fit_on_the_disk_is_a_tuner_error_and_is_stored_later(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     store.append(trial(0))
     ((pages,),) = store._file.rows("PRAGMA page_count")

@@ -77,7 +77,7 @@ def test_a_study_that_ends_early_has_ended_in_mlflow_and_runs_again_when_it_is_r
     assert runs(client)["night 1000 B"].info.status == "FINISHED"
 
 
-def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_continues_while_the_mirror_is_stuck(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, free = threading.Event(), threading.Event()
 
     def catch_up(self: MirrorSession, **_: object) -> None:

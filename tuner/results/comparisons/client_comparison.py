@@ -121,7 +121,7 @@ class MeasuredSide:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the config promises about lost, reordered and duplicate records."""
+        """What the config guarantees about lost, reordered and duplicate records."""
         return Guarantee.of(self.side.config)
 
 

@@ -230,7 +230,7 @@ def test_no_login_to_a_listener_that_requires_one(secured: RunningCluster) -> No
 
 
 @pytest.mark.broker
-def test_a_user_without_rights_is_told_which_are_missing(secured: RunningCluster) -> None:
+def test_a_user_without_permissions_is_told_which_are_missing(secured: RunningCluster) -> None:
     guest = ExistingCluster(secured.bootstrap, login("guest", "low")).start()
     with (
         OwnedTopics(guest) as topics,

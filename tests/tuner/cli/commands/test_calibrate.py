@@ -43,7 +43,7 @@ def test_records_that_the_defaults_forbid_are_refused_with_the_rule(
     assert not (tmp_path / "studies").exists()
 
 
-def test_a_rate_that_no_config_held_is_said() -> None:
+def test_the_output_says_that_no_config_held_the_rate() -> None:
     load = Workload(RecordSizes.fixed(1000))
     fast = Observation(ProducerConfig.parse({}), load, {"records_per_s": 1e5})
     held = Observation(fast.config, replace(load, rate_records_per_s=3e4), {"latency_p50_ms": 2.0})

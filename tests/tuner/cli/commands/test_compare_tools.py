@@ -36,7 +36,7 @@ def test_the_first_run_of_kafkas_tool_is_sized_by_our_rate_and_later_runs_by_its
     ]
 
 
-def test_failed_records_and_warnings_of_both_tools_are_told() -> None:
+def test_failed_records_and_warnings_of_both_tools_are_reported() -> None:
     first = "org.apache.kafka.common.errors.TimeoutException: Expiring 7 record(s)"
     ours = iter(
         [

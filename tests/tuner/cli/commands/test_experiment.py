@@ -143,7 +143,7 @@ def test_a_report_of_papers_that_were_not_run_says_how_to_run_them(
 @pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
-def test_an_experiment_that_was_killed_goes_on(
+def test_an_experiment_that_was_killed_continues(
     broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))

@@ -80,7 +80,7 @@ def test_a_fork_without_a_file_keeps_the_settings(studies: Path) -> None:
     assert "already" in refused("fork", "old", "new").complaint
 
 
-def test_a_fork_that_answers_another_question_leaves_nothing(studies: Path, tmp_path: Path) -> None:
+def test_a_fork_with_other_measurement_settings_leaves_nothing(studies: Path, tmp_path: Path) -> None:
     new = written(tmp_path / "new.yaml", measured="2s")
     assert "  workload.saturate.measured: 1s in old, 2s now\n" in refused("fork", "old", "new", new).err
     assert "write `study: other` into the file" in refused("fork", "old", "other", new).complaint

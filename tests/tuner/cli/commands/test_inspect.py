@@ -173,7 +173,7 @@ def test_codecs_and_idempotence_are_read_from_the_headers(broker: RunningCluster
 
 
 @pytest.mark.campaign
-def test_transactions_and_the_time_of_the_broker_are_told(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_transactions_and_the_time_of_the_broker_are_reported(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2, configs={"message.timestamp.type": "LogAppendTime"})
     write(broker, topic, 5, 10, **{"transactional.id": f"inspected-{time.time_ns()}"})
     ran = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--json")

@@ -71,7 +71,7 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     assert SIMULATED in tuner("predict", "small", "--json").err
 
 
-def test_cpu_time_is_told_as_it_was_measured() -> None:
+def test_cpu_time_is_reported_as_it_was_measured() -> None:
     told = tuner("predict", "small", "--json").json["predictions"]
     metrics = next(iter(told.values()))["metrics"]
     trials = [each for each in tuner("trials", "small", "--json").json["trials"] if each["kind"] == "search"]
@@ -101,7 +101,7 @@ def test_a_broker_holds_whole_replicas() -> None:
     assert four["disk_full_after_days"] == pytest.approx(1_000 / four["stored_gb_per_day"] * 4 / 2)
 
 
-def test_latencies_that_nothing_can_tell_have_a_reason() -> None:
+def test_latencies_that_can_not_be_predicted_have_a_reason() -> None:
     fast = tuner("predict", "small", "--rate", "50000000", "--json").json["predictions"]["asked"]
     assert (fast["falls_behind"], fast["no_latency"]) == (True, "falls behind the rate")
     assert not {"latency_p50_ms", "latency_p99_ms"} & {*fast["metrics"]}
@@ -239,7 +239,7 @@ def test_the_order_of_a_sweep_does_not_change_its_picture(tmp_path: Path) -> Non
         (("-X", "linger.mss=1"), "linger.mss"),
     ],
 )
-def test_what_can_not_be_told_is_said(words: tuple[str, ...], said: str) -> None:
+def test_what_can_not_be_predicted_is_refused(words: tuple[str, ...], said: str) -> None:
     ran = tuner("predict", "small", *words)
     assert ran.code == 2
     assert said in ran.complaint

@@ -265,7 +265,7 @@ def test_status_shows_recommendations_in_place_of_the_best_so_far(run: Run, tmp_
         (StudyState.FAILED, "an error ended it; the command that began it shows the error again, or continues"),
     ],
 )
-def test_status_says_how_a_study_that_has_stopped_goes_on(
+def test_status_says_how_a_study_that_has_stopped_continues(
     run: Run, tmp_path: Path, state: StudyState, told: str
 ) -> None:
     write_study(tmp_path / "begun", trials=3, rounds=0, progress=Progress(state), facts={"finished_at": None})

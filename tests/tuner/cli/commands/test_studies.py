@@ -208,7 +208,7 @@ def test_a_front_as_csv_is_one_table_over_all_sizes(root: Path) -> None:
     assert table[-1]["fingerprint"]
 
 
-def test_recommend_json_is_short_for_the_format(root: Path) -> None:
+def test_the_option_json_is_short_for_format_json(root: Path) -> None:
     short, long = (tuner("recommend", "overnight", *form) for form in (["--json"], ["--format", "json"]))
     assert short.code == 0, short.err
     assert short.out == long.out

@@ -146,7 +146,7 @@ def test_a_worse_config_within_the_tolerance_passes(worse: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("--min-gain", "0"), ("--min-gain", "1.1", "--tolerance-ratio", "0.5")])
-def test_a_gain_that_can_not_be_asked_for_is_refused(better: Path, studies: Path, words: tuple[str, ...]) -> None:
+def test_a_gain_that_is_not_allowed_is_refused(better: Path, studies: Path, words: tuple[str, ...]) -> None:
     refused = tuner("verify", str(better), *QUICK, *words)
     assert refused.code == 2
     assert "--min-gain" in refused.complaint

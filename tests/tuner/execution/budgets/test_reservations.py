@@ -42,7 +42,7 @@ class SendsMuch:
         return SimulatedRunner().run(config, workload, watch)
 
 
-def test_a_trial_that_sends_much_more_than_expected_fails_and_the_study_goes_on(tmp_path: Path) -> None:
+def test_a_trial_that_sends_much_more_than_expected_fails_and_the_study_continues(tmp_path: Path) -> None:
     spec = simulated_study((1000,), trials=4, max_bytes=40 * 10**9)
     done = measure_study(spec, "", tmp_path, SilentReporter(), simulated=SendsMuch())
     assert done.finished

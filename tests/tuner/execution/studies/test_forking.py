@@ -117,7 +117,7 @@ def test_only_configs_of_the_new_search_space_are_taken(
     assert len(after) < len(before)
 
 
-def test_other_objectives_and_constraints_score_the_trials_anew(old: Path) -> None:
+def test_other_objectives_and_constraints_score_the_trials_again(old: Path) -> None:
     limit = Constraint("mb_per_s", at_most=False, limit=2, of_baseline=True)
     found = of_kind(taken(old, changed(objectives=P95, constraints=(limit,))), Kind.SEARCH)
     whole = [trial for trial in found if "mb_per_s" in trial.metrics]  # the others could not hold the fixed rate

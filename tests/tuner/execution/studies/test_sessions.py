@@ -207,7 +207,7 @@ def test_each_spread_round_begins_with_a_burn_in_run_of_its_first_config(tmp_pat
         assert trials[number - 1].fingerprint == trials[number].fingerprint
 
 
-def test_an_interrupted_wait_goes_on_until_the_same_time(tmp_path: Path) -> None:
+def test_an_interrupted_wait_continues_until_the_same_time(tmp_path: Path) -> None:
     stopped = Night(stops_at=EVENING + 1.5 * HOUR)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, stopped, spread())
@@ -312,7 +312,7 @@ def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: Study
 
 @pytest.mark.broker
 @pytest.mark.campaign
-def test_brokers_of_our_own_are_started_anew() -> None:
+def test_brokers_of_our_own_are_restarted() -> None:
     target = ClusterTarget(partial(open_target, Target(), silent), 5.0, silent, time.sleep)
     try:
         before = target.opened.cluster

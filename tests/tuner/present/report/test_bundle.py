@@ -62,7 +62,7 @@ def test_a_study_without_a_paced_phase_recommends_no_latency(tmp_path: Path) -> 
     assert {path.stem for path in folder.glob("*.txt")} == {"throughput", "balanced"}
 
 
-def test_a_full_disk_is_told_with_the_file_and_the_command_that_writes_the_report(
+def test_a_full_disk_is_reported_with_the_file_and_the_command_that_writes_the_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_path: Path, _data: bytes) -> None:

@@ -184,7 +184,7 @@ def test_a_worse_file_with_a_wide_interval_is_undecided_where_it_may_be_worse_th
     assert all("does not say whether that is at least the 0.7" in each for each in sentences)
 
 
-def test_how_many_rounds_would_decide_is_told_if_they_are_not_too_many() -> None:
+def test_how_many_rounds_would_decide_is_reported_if_they_are_not_too_many() -> None:
     ours = [(100.0, p99) for p99 in (7.0, 14.0, 9.0, 12.0, 6.0, 15.0)]
     (sentence,) = found_of(spec_of(FAST), ours, [(90.0, 10.0)] * 6).undecided(None, 0.0)
     assert re.search(r"; about \d+ rounds \(--rounds\), longer measurements", sentence)

@@ -527,7 +527,7 @@ def test_a_study_without_a_baseline_says_so() -> None:
     assert "needs a measured baseline, but overnight has none yet for 1000 B" in no_config(trials=[trial(1)])
 
 
-def test_constraints_that_no_config_keeps_are_answered_with_the_best() -> None:
+def test_constraints_that_no_config_meets_are_reported_with_the_best_values() -> None:
     assert no_config(Conditions(max_p99_ms=1.5, min_mb_per_s=400)) == (
         "a config of overnight for 1000 B must meet p99 <= 1.5 ms and throughput >= 400 MB/s, but none does "
         "(best latency_p99_ms 2, best mb_per_s 300); allow a longer p99 or a lower throughput, or run a longer study"

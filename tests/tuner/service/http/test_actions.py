@@ -273,7 +273,7 @@ def test_a_config_is_verified_with_the_exit_codes_of_the_command(
     assert rates[0] == rates[1]
 
 
-def test_a_config_that_breaks_a_promise_is_refused_without_a_measurement(served: Serving, tmp_path: Path) -> None:
+def test_a_config_with_a_weaker_guarantee_is_refused_without_a_measurement(served: Serving, tmp_path: Path) -> None:
     weaker = properties(tmp_path, "acks=1\n", "weaker.properties")
     refused = at(served, "verify", weaker, "--target", "simulated", "--json")
     assert refused.code == 99

@@ -114,7 +114,7 @@ def test_only_studies_with_measurements_can_be_compared() -> None:
     assert offered_names == ["first", "second"] * 2
 
 
-def test_only_pages_that_show_studies_ask_for_themselves_again() -> None:
+def test_only_pages_that_show_studies_reload() -> None:
     queued: dict[str, Any] = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
     assert '<body data-live="yes">' in list_page([queued], None, {"queued": 1}, None)
     assert '<body data-live="no">' in list_page([{**queued, "state": "complete"}], None, {"complete": 1}, None)

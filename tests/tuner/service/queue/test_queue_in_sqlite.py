@@ -83,7 +83,7 @@ def test_a_change_that_fails_half_way_is_rolled_back(tmp_path: Path) -> None:
     queue.close()
 
 
-def test_a_change_that_the_disk_refuses_at_its_end_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_change_that_the_disk_refuses_at_its_end_is_a_tuner_error(tmp_path: Path) -> None:
     with contextlib.closing(JobQueue(SqliteTable(tmp_path))) as queue:
         queue.submit(submission("first"))
         most, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -98,7 +98,7 @@ def test_a_change_that_the_disk_refuses_at_its_end_is_an_error_of_ours(tmp_path:
         assert queue.submit(submission("second"))[1]
 
 
-def test_a_queue_that_another_process_keeps_locked_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_queue_that_another_process_keeps_locked_is_a_tuner_error(tmp_path: Path) -> None:
     with contextlib.closing(JobQueue(SqliteTable(tmp_path))) as queue:
         queue._table.rows("PRAGMA busy_timeout = 0")
         with contextlib.closing(sqlite3.connect(tmp_path / QUEUE_FILE, isolation_level=None)) as other:
