@@ -180,7 +180,7 @@ class Contact:
             topic: The existing topic on which the permissions are needed.
         """
         return TargetRefused(
-            f"{' and '.join(operations)} permission on {resource(topic)} is needed, but this user does not have it; "
+            f"permission for {' and '.join(operations)} on {resource(topic)} is needed, but this user lacks it; "
             f"{self._grant(AdminRequest('', tuple(operations), topic))}"
         )
 

@@ -67,11 +67,11 @@ def test_a_java_client_s_file_works_with_the_documented_permissions(secured: Sec
     assert not find_leftovers(secured.admin)
 
 
-@pytest.mark.parametrize("right", ["Create", "Write", "Delete"])
-def test_each_permission_on_our_topics_is_needed_and_named(secured: Secured, right: str) -> None:
-    grant_only(secured.admin, without(rights(OURS), right))
+@pytest.mark.parametrize("permission", ["Create", "Write", "Delete"])
+def test_each_permission_on_our_topics_is_needed_and_named(secured: Secured, permission: str) -> None:
+    grant_only(secured.admin, without(rights(OURS), permission))
     topics = topics_of(secured)
-    with pytest.raises(TargetRefused, match=rf"{right} on topics that start with tuner-") as caught, topics:
+    with pytest.raises(TargetRefused, match=rf"{permission} on topics that start with tuner-") as caught, topics:
         topics.create()
     (advised,) = commands(str(caught.value))
     grant(secured.admin, bindings(advised))
@@ -79,7 +79,7 @@ def test_each_permission_on_our_topics_is_needed_and_named(secured: Secured, rig
         again.delete(again.create())
     left = find_leftovers(secured.admin)
     # A topic that could not be deleted has a record, so that the next run deletes it.
-    assert [each.run_id for each in left] == ([topics.run_id] if right == "Delete" else [])
+    assert [each.run_id for each in left] == ([topics.run_id] if permission == "Delete" else [])
     assert [each.run_id for each in clean_up_lists(RECORD_KIND) if each.run_id == topics.run_id] == [
         each.run_id for each in left
     ]
@@ -97,7 +97,7 @@ def test_with_create_alone_all_missing_permissions_are_named(secured: Secured) -
     assert not find_leftovers(secured.admin)
 
 
-def test_writing_to_a_named_topic_needs_one_right(secured: Secured) -> None:
+def test_writing_to_a_named_topic_needs_one_permission(secured: Secured) -> None:
     grant_only(secured.admin, [])
     topics = topics_of(secured)
     with pytest.raises(TargetRefused, match=rf"Write on topic {TOPIC}\)") as caught:
@@ -108,13 +108,13 @@ def test_writing_to_a_named_topic_needs_one_right(secured: Secured) -> None:
     assert topics.describe(TOPIC).partitions == 1
 
 
-@pytest.mark.parametrize("right", ["Describe", "DescribeConfigs"])
-def test_copying_settings_needs_exactly_the_documented_permissions(secured: Secured, right: str) -> None:
+@pytest.mark.parametrize("permission", ["Describe", "DescribeConfigs"])
+def test_copying_settings_needs_exactly_the_documented_permissions(secured: Secured, permission: str) -> None:
     copied = [re.sub("--topic orders", f"--topic {TOPIC}", command) for command in documented(LIKE)]
     wanted = [each for command in copied for each in bindings(command)]
-    grant_only(secured.admin, [*rights(OURS), *without(wanted, right)])
+    grant_only(secured.admin, [*rights(OURS), *without(wanted, permission)])
     topics = topics_of(secured)
-    with pytest.raises(TargetRefused, match=rf"\b{right}\b.*on topic {TOPIC}") as caught, topics:
+    with pytest.raises(TargetRefused, match=rf"\b{permission}\b.*on topic {TOPIC}") as caught, topics:
         topics.create(like=TOPIC)
     grant(secured.admin, [each for command in commands(str(caught.value)) for each in bindings(command)])
     with topics_of(secured) as topics:
@@ -122,7 +122,7 @@ def test_copying_settings_needs_exactly_the_documented_permissions(secured: Secu
     remove_leftovers(secured.admin, find_leftovers(secured.admin))
 
 
-def test_reading_needs_exactly_the_documented_right(secured: Secured, client_file: Path) -> None:
+def test_reading_needs_exactly_the_documented_permission(secured: Secured, client_file: Path) -> None:
     file = write_client(client_file, secured.scram)
     words = ("consume", TOPIC, "--bootstrap", secured.address("SCRAM"), "--command-config", str(file), "--json")
     read = [re.sub("--topic orders", f"--topic {TOPIC}", command) for command in documented(READING)]

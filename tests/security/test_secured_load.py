@@ -76,7 +76,7 @@ def test_the_java_client_says_why_it_is_kept_out(
     assert PASSWORD not in str(caught.value)
 
 
-def test_the_java_client_names_the_missing_right(secured: Secured) -> None:
+def test_the_java_client_names_the_missing_permission(secured: Secured) -> None:
     grant_only(secured.admin, [])
     connection = ConnectionConfig.parse(secured.scram).values
     cluster = ExistingCluster(secured.address("SCRAM"), connection).start()

@@ -59,13 +59,13 @@ def test_a_study_needs_no_more_than_the_documented_permissions(
 
 
 @pytest.mark.parametrize(
-    "right", ["Write", *(pytest.param(right, marks=pytest.mark.long) for right in ("Create", "Delete"))]
+    "permission", ["Write", *(pytest.param(each, marks=pytest.mark.long) for each in ("Create", "Delete"))]
 )
 @pytest.mark.parametrize("command", ["bench", pytest.param("run", marks=pytest.mark.long)])
-def test_a_command_without_a_right_fails_and_names_the_right(
-    secured: Secured, client_file: Path, right: str, command: str
+def test_a_command_without_a_permission_fails_and_names_the_permission(
+    secured: Secured, client_file: Path, permission: str, command: str
 ) -> None:
-    grant_only(secured.admin, without(rights(OURS), right))
+    grant_only(secured.admin, without(rights(OURS), permission))
     target = target_by_file(secured, "SCRAM", client_file)
     words = {
         "bench": ["bench", "--bootstrap", secured.address("SCRAM"), "--command-config", str(client_file)],
@@ -73,7 +73,7 @@ def test_a_command_without_a_right_fails_and_names_the_right(
     }[command]
     refused = tuner(*words)
     assert refused.code == 3, refused.err
-    assert f"{right} on topics that start with tuner-" in refused.err
+    assert f"{permission} on topics that start with tuner-" in refused.err
     assert "Traceback" not in refused.err
     (advised,) = commands(refused.err)
     assert bindings(advised)[0].principal == f"User:{USER}"

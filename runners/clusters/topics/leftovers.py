@@ -29,7 +29,7 @@ class Leftover:
 
 
 def find_leftovers(cluster: RunningCluster) -> list[Leftover]:
-    """Return all topics that this program created on a cluster, including the topics of runs that are still going on.
+    """Return all topics that this program created on a cluster, including the topics of runs that are still running.
 
     Args:
         cluster: A cluster from `Cluster.start`.
@@ -41,7 +41,7 @@ def find_leftovers(cluster: RunningCluster) -> list[Leftover]:
 
 
 def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> list[str]:
-    """Delete the given topics, even if the runs that created them are still going on.
+    """Delete the given topics, even if the runs that created them are still running.
 
     The caller decides whether topics of live or unknown runs may be deleted.
 

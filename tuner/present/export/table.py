@@ -47,7 +47,7 @@ def recommendation_table(recommendation: Recommendation, values: Mapping[str, st
 
 
 def _to_paste(recommendation: Recommendation, values: Mapping[str, str]) -> list[str]:
-    pasted = format_properties(values).splitlines() or ["(nothing: the client's own defaults)"]
+    pasted = format_properties(values).splitlines() or ["(no properties: the client's defaults)"]
     advice = advice_to_keep(recommendation) or not_advice(recommendation)
     heading = advice or f"to paste ({recommendation.config.client.identity} properties):"
     others = proven_for_other_goals(recommendation) if recommendation.is_baseline else []

@@ -258,7 +258,7 @@ def test_an_unconfirmed_config_is_not_for_pasting(unconfirmed: Recommendation, c
 def test_the_baseline_is_recommended_if_nothing_is_better(kept: Recommendation) -> None:
     assert KEEP in in_words(kept)
     assert KEEP in in_words(kept, Format.TABLE)
-    assert "(nothing: the client's own defaults)" in export(kept, Format.TABLE)
+    assert "(no properties: the client's defaults)" in export(kept, Format.TABLE)
     assert json.loads(export(kept, Format.LIBRDKAFKA)) == {}
     assert json.loads(export(kept, Format.JSON))["is_baseline"] is True
 
