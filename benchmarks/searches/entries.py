@@ -1,7 +1,7 @@
 """The search methods that the benchmark compares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,12 +22,12 @@ class Entry:
 
     Attributes:
         make: A function that makes the search strategy for a problem and a seed.
-        method: The method's name in a study file. It decides whether the search begins with starting points.
+        search: The settings of a study's search with this method. They decide which starting points come first.
         transfer: Whether the search begins with the front of the previous record size.
     """
 
     make: Callable[[Problem, int], Strategy]
-    method: Method = Method.RANDOM
+    search: SearchSpec = field(default_factory=lambda: SearchSpec(method=Method.RANDOM))
     transfer: bool = True
 
 
@@ -41,8 +41,8 @@ def _shuffled_grid(problem: Problem, seed: int) -> Strategy:
     return strategy_of(_spec(problem, SearchSpec()), problem.space, seed, sampler=sampler)
 
 
-def _product(method: Method, off: float = 1.0, **search: Any) -> Callable[[Problem, int], Strategy]:
-    """Return a function that makes the same strategy as a study with this search method.
+def _product(method: Method, off: float = 1.0, **search: Any) -> Entry:
+    """Return the search method of a study, with the same strategy and starting points.
 
     Args:
         method: The search method.
@@ -50,12 +50,13 @@ def _product(method: Method, off: float = 1.0, **search: Any) -> Callable[[Probl
             this factor, and the others are divided by it.
         search: Further settings of the search.
     """
+    settings = SearchSpec(method=method, **search)
 
     def make(problem: Problem, seed: int) -> Strategy:
-        spec = _spec(problem, SearchSpec(method=method, **search))
+        spec = _spec(problem, settings)
         return strategy_of(spec, problem.space, seed, _expectation(spec, problem, off))
 
-    return make
+    return Entry(make, settings)
 
 
 def _expectation(spec: StudySpec, problem: Problem, off: float) -> ModelExpectation | None:
@@ -71,10 +72,10 @@ def _expectation(spec: StudySpec, problem: Problem, off: float) -> ModelExpectat
 
 def _tpe(**settings: Any) -> Entry:
     """Return a search method that uses Optuna's TPE sampler with settings that differ from the tuner's."""
-    kept = {"n_startup_trials": SearchSpec().startup_trials, **settings}
+    search = SearchSpec(method=Method.TPE)
+    kept = {"n_startup_trials": search.startup_trials, **settings}
 
     def make(problem: Problem, seed: int) -> Strategy:
-        search = SearchSpec(method=Method.TPE)
         return strategy_of(
             _spec(problem, search),
             problem.space,
@@ -82,7 +83,10 @@ def _tpe(**settings: Any) -> Entry:
             sampler=lambda own: optuna.samplers.TPESampler(seed=own, **kept),
         )
 
-    return Entry(make, Method.TPE)
+    return Entry(make, search)
+
+
+_BOTORCH: Final = SearchSpec(method=Method.GP)
 
 
 def _botorch(problem: Problem, seed: int) -> Strategy:
@@ -90,9 +94,9 @@ def _botorch(problem: Problem, seed: int) -> Strategy:
     # Imported here, because only this method needs the package, and importing torch takes seconds.
     from optuna_integration.botorch import BoTorchSampler, qnehvi_candidates_func
 
-    search = SearchSpec(method=Method.GP)
-    sampler = BoTorchSampler(candidates_func=qnehvi_candidates_func, n_startup_trials=search.startup_trials, seed=seed)
-    return strategy_of(_spec(problem, search), problem.space, seed, sampler=sampler)
+    startup = _BOTORCH.startup_trials
+    sampler = BoTorchSampler(candidates_func=qnehvi_candidates_func, n_startup_trials=startup, seed=seed)
+    return strategy_of(_spec(problem, _BOTORCH), problem.space, seed, sampler=sampler)
 
 
 def _spec(problem: Problem, search: SearchSpec) -> StudySpec:
@@ -101,23 +105,23 @@ def _spec(problem: Problem, search: SearchSpec) -> StudySpec:
 
 
 ENTRIES: Final = {
-    "random": Entry(_product(Method.RANDOM)),
+    "random": _product(Method.RANDOM),
     "shuffled grid": Entry(_shuffled_grid),
-    "quasi-random": Entry(_product(Method.QUASI_RANDOM)),
-    "nsga2": Entry(_product(Method.NSGA2), Method.NSGA2),
-    "tpe": Entry(_product(Method.TPE), Method.TPE),
+    "quasi-random": _product(Method.QUASI_RANDOM),
+    "nsga2": _product(Method.NSGA2),
+    "tpe": _product(Method.TPE),
     "tpe, 5 random trials": _tpe(multivariate=True, n_startup_trials=5),
     "tpe, grouped": _tpe(multivariate=True, group=True),
     "tpe, constant liar": _tpe(multivariate=True, constant_liar=True),
     "tpe, univariate": _tpe(multivariate=False),
-    "tpe, no starting points": Entry(_product(Method.TPE)),
-    "gp": Entry(_product(Method.GP), Method.GP),
-    "botorch qNEHVI": Entry(_botorch, Method.GP),
-    "bayesian": Entry(_product(Method.BAYESIAN), Method.BAYESIAN),
-    "bayesian, no model": Entry(_product(Method.BAYESIAN, performance_model=False), Method.BAYESIAN),
-    "bayesian, wrong model": Entry(_product(Method.BAYESIAN, off=3.0), Method.BAYESIAN),
-    "bayesian, no starting points": Entry(_product(Method.BAYESIAN)),
-    "bayesian, cold": Entry(_product(Method.BAYESIAN), Method.BAYESIAN, transfer=False),
+    "tpe, no starting points": Entry(_product(Method.TPE).make),
+    "gp": _product(Method.GP),
+    "botorch qNEHVI": Entry(_botorch, _BOTORCH),
+    "bayesian": _product(Method.BAYESIAN),
+    "bayesian, no model": _product(Method.BAYESIAN, performance_model=False),
+    "bayesian, wrong model": _product(Method.BAYESIAN, off=3.0),
+    "bayesian, no starting points": Entry(_product(Method.BAYESIAN).make),
+    "bayesian, cold": replace(_product(Method.BAYESIAN), transfer=False),
 }
 """Search methods by name. The methods "no starting points" and "cold" learn nothing from another record size."""
 NEEDED: Final = {"gp": ("torch",), "botorch qNEHVI": ("optuna_integration", "botorch")}

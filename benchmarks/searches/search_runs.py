@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +13,7 @@ from benchmarks.searches.entries import ENTRIES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
 from search_spaces.configs.guarantee import Guarantee
-from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.spec import StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.results.search_state import SearchState
 from tuner.search.schedule import next_kind
@@ -116,7 +116,7 @@ def _problem(name: str, noise_ratio: float) -> Problem:
 
 def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SearchState]) -> Search:
     """Run one search as a study would: the starting points come first, and the baseline returns every few trials."""
-    settings = SearchSpec(method=entry.method, trials=trials, seed=seed)
+    settings = replace(entry.search, trials=trials, seed=seed)
     workload, objectives = WorkloadSpec((problem.size,)), problem.objectives
     spec = StudySpec("samplers", workload, objectives=objectives, baseline=problem.defaults, search=settings)
     searches = {RecordSizes.parse(each.record_bytes): each for each in others}

@@ -151,14 +151,16 @@ class ModelExpectation:
 def begins_with_model(spec: StudySpec) -> bool:
     """Return whether the searches of a study use the performance model from the start.
 
-    They do not use it if the study file switches it off, if the search method is not `bayesian`, if the model predicts
-    none of the objectives, if the load has bursts, or if several producers run on the hosts of a Ray cluster.
+    They do not use it if the study file switches it off, if the search method is not `bayesian`, if the user gives an
+    own sampler, if the model predicts none of the objectives, if the load has bursts, or if several producers run on
+    the hosts of a Ray cluster.
     """
     load = spec.workload
     on_one_host = load.producers == 1 or spec.ray.address is None
     described = on_one_host and load.peak_ratio == 1
     known = {*_THROUGHPUTS, *_DEVIATIONS} & {objective.metric for objective in spec.objectives}
-    return spec.search.method is Method.BAYESIAN and spec.search.performance_model and described and bool(known)
+    wanted = spec.search.method is Method.BAYESIAN and not spec.search.sampler and spec.search.performance_model
+    return wanted and described and bool(known)
 
 
 def expectation_of(

@@ -27,6 +27,11 @@ from tuner.search.strategy import SamplerOf, Strategy
 Point = Mapping[str, Any]
 OwnSampler = BaseSampler | Callable[[int], BaseSampler]
 """The user's own sampler: one sampler for all proposals, or a function that creates one for each proposal's seed."""
+_STARTUP_WITH_MODEL: Final = 1
+"""How many configs the method `bayesian` measures before the first proposal, if it uses the performance model.
+
+One is enough, the baseline: it shows the performance model how fast the host is.
+"""
 _POPULATION: Final = 16
 """Population size of NSGA-II. With Optuna's default of 50, a night might be over before the first selection."""
 
@@ -82,10 +87,11 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
     search, space = spec.search, knobs.space
     match search.method:
         case Method.BAYESIAN:
+            startup = STARTUP_TRIALS if strategy.expectation is None else _STARTUP_WITH_MODEL
             bayesian = BayesianSampler(
                 knobs,
                 seed=seed,
-                startup_trials=min(search.startup_trials, STARTUP_TRIALS),
+                startup_trials=min(search.startup_trials, startup),
                 noise_sd=ASSUMED_NOISE_RATIO,
                 value_sd=AMPLITUDE,
                 stages=searched_from(space, knows_effects=strategy.expectation is not None),

@@ -4,6 +4,7 @@ They are configs that experience has shown to be good, and the best configs of r
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
 from runners.workload import RecordSizes
@@ -15,7 +16,14 @@ from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.recommendations.nominees import pick
 from tuner.results.search_state import SearchState
+from tuner.search.expectation import begins_with_model
 
+_WITH_MODEL: Final = 1
+"""How many of the client's starting points are measured if the search uses the performance model.
+
+The model's proposals are better than the others. The first starting point is measured in case the model is wrong: with
+a model that wrongly expected a codec to be slow, searches without it never tried this codec.
+"""
 _TRANSFERRED: Final = 5
 
 
@@ -36,7 +44,7 @@ def starting_points_of(
     if not spec.search.method.learns and not spec.search.sampler:
         return []
     known = {trial.fingerprint for trial in searches[size].trials}
-    wanted = [*space.starting_points(spec.baseline)]
+    wanted = [*islice(space.starting_points(spec.baseline), _WITH_MODEL if begins_with_model(spec) else None)]
     if spec.search.transfer:
         wanted += _transferred(size, space, searches)
     return list({config.fingerprint: config for config in wanted if config.fingerprint not in known}.values())
