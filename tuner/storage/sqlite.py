@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from runners.host_processes.places import file_lock
+from runners.host_processes.locks import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.progress import Progress
