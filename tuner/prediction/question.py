@@ -66,7 +66,7 @@ class Question:
             "compressibility_ratio": changes.compressibility,
         }
         workload = replace(self.workload, **{name: value for name, value in wanted.items() if value is not None})
-        config = self.config.recoded(changes.properties) if changes.properties else self.config
+        config = self.config.updated(changes.properties) if changes.properties else self.config
         check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
         return Question(config, workload, producers)
 

@@ -126,21 +126,12 @@ class Builder:
 
     def _check_executor(self) -> None:
         executor = self.file.executor
-        if executor.ray_address is not None and executor.kind is not Executor.RAY:
-            self.problems.add(
-                ("executor", "ray_address"), "ray_address needs `kind: ray`; change the kind or leave ray_address out"
-            )
-        else:
+        if executor.kind is Executor.RAY:
             check_ray_address(executor.ray_address, self.problems)
-        if executor.placement and executor.kind is not Executor.RAY:
-            self.problems.add(
-                ("executor", "placement"), "placement needs `kind: ray`; change the kind or leave placement out"
-            )
-        if executor.consumer_zone is not None and executor.kind is not Executor.RAY:
-            self.problems.add(
-                ("executor", "consumer_zone"),
-                "consumer_zone needs `kind: ray`; change the kind or leave consumer_zone out",
-            )
+        else:
+            for key in ("ray_address", "placement", "consumer_zone"):
+                if getattr(executor, key):
+                    self.problems.add(("executor", key), f"{key} needs `kind: ray`; change the kind or leave {key} out")
         if executor.consumer_zone is not None and not self.file.workload.consumers:
             self.problems.add(
                 ("executor", "consumer_zone"),

@@ -77,7 +77,7 @@ def _knob_fields(source: PredictionSource, asked: Question) -> Iterator[dict[str
 
 def _is_possible(asked: Question, batch_size: str) -> bool:
     try:
-        asked.config.recoded({"batch.size": batch_size})
+        asked.config.updated({"batch.size": batch_size})
     except ConfigError:
         return False
     return True
