@@ -48,7 +48,7 @@ def clock_id() -> str:
     return f"{boot_id()} {namespace.stat().st_ino if namespace.exists() else ''}"
 
 
-def offset_of_clock(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> ClockOffset:
+def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> ClockOffset:
     """Measure the offset of another clock by asking for its time repeatedly.
 
     Args:

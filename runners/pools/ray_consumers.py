@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from runners.consumer_runs.clock_offset import ClockOffset, clock_id, offset_of_clock
+from runners.consumer_runs.clock_offset import ClockOffset, clock_id, offset_of
 from runners.consumer_runs.consumer_host import ConsumerHost
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
@@ -67,7 +67,7 @@ class RayConsumerHost(ConsumerHost):
     def clock_offset(self) -> ClockOffset | None:
         if self._asked(self.actor.clock_id) == clock_id():
             return None
-        return offset_of_clock(lambda: float(self._asked(self.actor.monotonic)), time.monotonic, _CLOCK_READINGS)
+        return offset_of(lambda: float(self._asked(self.actor.monotonic)), time.monotonic, _CLOCK_READINGS)
 
     def _messages(self, load: TopicConsumption) -> Iterator[Any]:
         import ray

@@ -17,10 +17,9 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
-from runners.consumer_runs.clock_offset import SAME_CLOCK, ClockOffset, clock_id, offset_of_clock
+from runners.consumer_runs.clock_offset import SAME_CLOCK, ClockOffset, clock_id, offset_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.errors import GeneratorError, signals_unwrapped
@@ -150,15 +149,12 @@ class RayWorkerGroup:
         if self._reservations is None:
             return
         for number, worker in enumerate(self.workers[:count]):
+            asked = worker.actor.clock.options(concurrency_group="control")
             try:
-                clock = offset_of_clock(partial(self._time_of, worker), time.time)
+                clock = offset_of(lambda asked=asked: self._ray.get(asked.remote(), timeout=_PATIENCE_S), time.time)  # type: ignore[misc]
             except self._ray.exceptions.RayError:
                 continue  # the run on this worker will fail and report the error
             self.workers[number] = replace(worker, clock=clock)
-
-    def _time_of(self, worker: StartedWorker) -> float:
-        asked = worker.actor.clock.options(concurrency_group="control").remote()
-        return float(self._ray.get(asked, timeout=_PATIENCE_S))
 
     def dismiss(self) -> list[StartedWorker]:
         """Kill all workers, release the cores that were reserved for them, and return the killed workers."""

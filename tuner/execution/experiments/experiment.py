@@ -102,10 +102,8 @@ def measure_experiment(
         if not steps_left(spec, store.trials()):
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
             return
-        bench_spec = _bench_spec(spec, folder, simulated)
-        bench = stack.enter_context(
-            open_bench(bench_spec, store, reporter.say, mirror, mix_environments=mix_environments)
-        )
+        wanted = _bench_spec(spec, folder, simulated)
+        bench = stack.enter_context(open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments))
         keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
         with telling_end(keeper.tell):
             RowLoop(spec, store, keeper, bench, reporter).run()

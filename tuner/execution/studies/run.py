@@ -132,10 +132,8 @@ def measure_study(
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
         if spec.rates_records_per_s:
             store.set_fact(RATES, {**spec.rates_records_per_s, **store.facts().get(RATES, {})})
-        bench_spec = _bench_spec(spec, folder, simulated)
-        bench = stack.enter_context(
-            open_bench(bench_spec, store, reporter.say, mirror, mix_environments=mix_environments)
-        )
+        wanted = _bench_spec(spec, folder, simulated)
+        bench = stack.enter_context(open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments))
         trials = _study_trials(timed, store, bench, reporter, mirror, make_budget)
         if spec.search.max_bytes is not None:
             bench.on_interrupted = trials.count_interrupted
