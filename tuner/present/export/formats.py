@@ -1,6 +1,7 @@
 """The formats in which a recommended config can be written. For each format, a pure function makes the text.
 
-Some formats are for everybody. The others are the forms of one client's users, which `Client.forms` describes.
+Some formats are for everybody. The others are the forms of one client's users, which `FORMS` in `search_spaces.client`
+lists.
 """
 
 import json
