@@ -28,7 +28,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -45,7 +45,7 @@ class _EveryTrial250(SilentReporter):
     """A `Reporter` that prints the number and the duration of every 250th trial, and nothing else."""
 
     @override
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         if trial.number and trial.number % 250 == 0:
             print(f"  trial {trial.number}: {trial.duration_s:.3f} s", file=sys.stderr)
 

@@ -1,14 +1,14 @@
 """Measures how quickly the service answers many pollers at the same time, and whether its memory grows.
 
-python -m benchmarks.service [--seconds 600] [--pollers 200] [--strangers 2000] [--interval 0.25] [--studies 100]
+python -m benchmarks.service [--seconds 600] [--pollers 200] [--idle-connections 2000] [--interval 0.25] [--studies 100]
     [--trials 50000]
 
 The benchmark builds studies, starts `tuner serve` on them with tokens, and lets pollers in other processes ask for
 recommendations, as the pipelines of a team do. Each poller has one connection and always sends the same query about one
 study. After each answer it waits for the interval, and then asks again with `If-None-Match`. The pollers run on the
 same machine. They begin when the service is ready and the connections of idle clients are open
-(`benchmarks.strangers`). A response time is counted from the first byte sent to the last byte received. Meanwhile the
-service runs a simulated study, which must end well.
+(`benchmarks.idle_connections`). A response time is counted from the first byte sent to the last byte received.
+Meanwhile the service runs a simulated study, which must end well.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=positive_number, default=600.0)
     parser.add_argument("--pollers", type=whole_number, default=200)
     parser.add_argument(
-        "--strangers", type=int, default=2_000, help="connections without a token that others hold meanwhile"
+        "--idle-connections", type=int, default=2_000, help="connections without a token that others hold meanwhile"
     )
     parser.add_argument(
         "--interval", type=float, default=0.25, help="seconds from an answer to the next query of a poller"
@@ -81,7 +81,7 @@ def main() -> None:
             _build(root / f"study-{number:03d}", asked.trials // asked.studies, number)
         print(f"- {asked.studies} studies with {asked.trials} trials built in {time.perf_counter() - began:.0f} s")
         token = _run("serve", "token", "add", "pollers", "--role", "submit", root=root).strip()
-        with _served(root) as (server, port), _strangers(port, asked.strangers):
+        with _served(root) as (server, port), _idle_connections(port, asked.idle_connections):
             client = Client(f"http://127.0.0.1:{port}", token)
             client.submit(_STUDY)
             kept = _measure(asked, server, port, token)
@@ -185,12 +185,12 @@ def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
 
 
 @contextmanager
-def _strangers(port: int, number: int) -> Iterator[None]:
-    """Let idle clients hold this many connections (`benchmarks.strangers`)."""
+def _idle_connections(port: int, number: int) -> Iterator[None]:
+    """Let idle clients hold this many connections (`benchmarks.idle_connections`)."""
     if not number:
         yield
         return
-    command = [sys.executable, "-m", "benchmarks.strangers", str(port), str(number)]
+    command = [sys.executable, "-m", "benchmarks.idle_connections", str(port), str(number)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         print(f"- {process.stdout.readline().strip()}", flush=True)

@@ -106,11 +106,6 @@ class Client:
         """The text that distinguishes the configs of this client from those of others, such as "java 3.9.1"."""
         return str(self.kind) if self.shares_configs else f"{self.kind} {self.version}"
 
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        """The formats in which the users of this client write its properties."""
-        return FORMS[self.kind]
-
     @cached_property
     def level_knobs(self) -> Mapping[str, Knob]:
         """The knobs that set a compression level, by codec."""

@@ -16,7 +16,7 @@ from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.errors import JavaNotFound
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from tests.helpers.campaign_form import LONG_CAMPAIGN
 from tests.helpers.mock_cluster import running_mock_cluster
 from tests.helpers.postgres_server import PostgresServer, served

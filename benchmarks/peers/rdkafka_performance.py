@@ -20,7 +20,7 @@ import psutil
 
 from runners.clock import US_PER_S
 from runners.errors import GeneratorError
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from runners.workload import Workload
 
 ROWS_PER_S: Final = 10

@@ -23,7 +23,7 @@ ASKED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Offset:
+class ClockOffset:
     """The difference between another clock and ours.
 
     Attributes:
@@ -37,7 +37,7 @@ class Offset:
     at_s: float = 0.0
 
 
-SAME_CLOCK: Final = Offset()
+SAME_CLOCK: Final = ClockOffset()
 
 
 def clock_id() -> str:
@@ -48,7 +48,7 @@ def clock_id() -> str:
     return f"{boot_id()} {namespace.stat().st_ino if namespace.exists() else ''}"
 
 
-def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> Offset:
+def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> ClockOffset:
     """Measure the offset of another clock by asking for its time repeatedly.
 
     Args:
@@ -57,17 +57,17 @@ def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = A
         asked: How often to ask, at least once.
     """
 
-    def answers() -> Iterable[Offset]:
+    def answers() -> Iterable[ClockOffset]:
         for _ in range(asked):
             before = now()
             there = ask()
             after = now()
-            yield Offset(there - (before + after) / 2, (after - before) / 2, (before + after) / 2)
+            yield ClockOffset(there - (before + after) / 2, (after - before) / 2, (before + after) / 2)
 
     return min(answers(), key=lambda offset: offset.within_s)
 
 
-def on_our_clock(there_ns: NDArray[np.int64], before: Offset, after: Offset) -> NDArray[np.int64]:
+def on_our_clock(there_ns: NDArray[np.int64], before: ClockOffset, after: ClockOffset) -> NDArray[np.int64]:
     """Convert times of the other clock to times of our clock.
 
     Clocks of two hosts run at slightly different speeds. We assume that the offset changes at a constant rate between

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from typing_extensions import override
 
-from runners.consumer_runs.clock_offset import Offset
+from runners.consumer_runs.clock_offset import ClockOffset
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reader import ReadWatch
@@ -27,7 +27,7 @@ class ConsumerHost(Protocol):
             RunnerError: The consumers gave no result.
         """
 
-    def offset(self) -> Offset | None:
+    def clock_offset(self) -> ClockOffset | None:
         """Return how far the monotonic clock of that host is ahead of ours; None if it is the same clock.
 
         Raises:
@@ -44,7 +44,7 @@ class ThisHost(ConsumerHost):
         return load.run(watch, lambda _: started())
 
     @override
-    def offset(self) -> None:
+    def clock_offset(self) -> None:
         return None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S, NS_PER_US
-from runners.consumer_runs.clock_offset import Offset, on_our_clock
+from runners.consumer_runs.clock_offset import ClockOffset, on_our_clock
 from runners.consumers.consumption import Arrivals, Consumption
 from runners.measurements.end_to_end import EndToEnd, SampledDeliveries
 from runners.measurements.histogram import Histogram
@@ -22,7 +22,7 @@ _CLOCK_ERROR_RATIO: Final = 0.1
 
 
 def end_to_end_of(
-    deliveries: SampledDeliveries, consumption: Consumption, offsets: tuple[Offset, Offset] | None = None
+    deliveries: SampledDeliveries, consumption: Consumption, offsets: tuple[ClockOffset, ClockOffset] | None = None
 ) -> EndToEnd:
     """Join the producer's records with the consumers' arrivals.
 

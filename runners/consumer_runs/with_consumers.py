@@ -84,14 +84,14 @@ class WithConsumers:
         measured: Measurement | None = None
         began = False
         try:
-            before = self.host.offset()
+            before = self.host.clock_offset()
             with self._consuming(config, workload) as consuming:
                 began = True
                 measured = self.runner.run(config, workload, consuming.watching_too(watch))
                 # If others write to the topic, the number of records that the consumers took does not show whether they
                 # took all of ours.
                 consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
-            after = self.host.offset()
+            after = self.host.clock_offset()
         except RunnerError as error:
             # An error of the runner already has the bytes that were sent. An error of the consumers has not.
             if not began or measured is not None:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from runners.clock import NS_PER_MS
@@ -24,20 +25,16 @@ class _Ready:
     """Sent by a consumer that is ready. The parent replies with the common start, in ns of the monotonic clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The work of a child process."""
+def _read(reader: Reader, ask: Callable[[_Ready | ReadWindow], int | WatchDecision]) -> Consumption:
+    """Do the work of a child process."""
 
-    reader: Reader
+    def ready() -> int:
+        return int(ask(_Ready()))  # type: ignore[arg-type]
 
-    def __call__(self, ask: Callable[[_Ready | ReadWindow], int | WatchDecision]) -> Consumption:
-        def ready() -> int:
-            return int(ask(_Ready()))  # type: ignore[arg-type]
+    def watch(window: ReadWindow) -> WatchDecision:
+        return WatchDecision(ask(window))
 
-        def watch(window: ReadWindow) -> WatchDecision:
-            return WatchDecision(ask(window))
-
-        return self.reader.read(ready, watch)
+    return reader.read(ready, watch)
 
 
 _Message = int | ReadWindow | Consumption | BaseException
@@ -138,7 +135,7 @@ class ConsumerProcesses:
 
         message: _Message
         try:
-            message = child.run(_Reading(self.readers[number]), answer)
+            message = child.run(partial(_read, self.readers[number]), answer)
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that called run
             message = error
         self._messages.put((number, message))

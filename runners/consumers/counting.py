@@ -144,10 +144,6 @@ class ReadCounter:
             failed=dict(self.failed),
         )
 
-    def positions(self) -> dict[int, int]:
-        """Return the offset that would come next, by partition."""
-        return {partition: position.following for partition, position in self._positions.items()}
-
     def arrivals(self) -> Arrivals | None:
         """Return when each record was taken; None unless `keep_arrivals` is set."""
         if not self.keep_arrivals:

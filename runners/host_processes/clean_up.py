@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from runners.host_processes.places import state_root, write_atomically
+from runners.host_processes.folders import state_root, write_atomically
 from runners.host_processes.processes import ProcessIdentity, this_host
 
 

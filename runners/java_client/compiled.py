@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable, JavaNotFound
-from runners.host_processes.places import cache_root, locked
+from runners.host_processes.folders import cache_root
+from runners.host_processes.locks import locked
 from runners.java_client.pinned_jars import CLIENT_JARS, COMPILER, HARNESS_JARS
 from runners.java_client.resolving import pinned_once, resolve
 from runners.java_runtime.jars import JarFolder

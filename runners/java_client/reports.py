@@ -30,8 +30,7 @@ class ClientTotals:
         retried_records: Records that were sent again.
         batches: Batches written into requests.
         batch_bytes: Their size on the wire.
-        requests: Requests with records.
-        responses: Responses to them.
+        responses: Responses to requests with records.
         queue_us: Time from the start of a batch until it was written into a request, summed over the batches.
         rtt_us: Time from sending a request until its response, summed over the responses.
         throttle_ms: Time for which brokers told the client to pause, summed over the responses.
@@ -45,7 +44,6 @@ class ClientTotals:
     retried_records: float = 0.0
     batches: float = 0.0
     batch_bytes: float = 0.0
-    requests: float = 0.0
     responses: float = 0.0
     queue_us: float = 0.0
     rtt_us: float = 0.0
@@ -76,7 +74,6 @@ class ClientTotals:
             retried_records=value("record-retry-total"),
             batches=batches,
             batch_bytes=value("byte-total"),
-            requests=requests,
             responses=responses,
             queue_us=value("record-queue-time-avg") * batches * MS_TO_US,
             rtt_us=value("request-latency-avg") * responses * MS_TO_US,
@@ -102,7 +99,6 @@ class JavaReport:
         sent_bytes: The size of their keys and values.
         acknowledged: Records whose delivery has succeeded.
         failed: Number of records that the client gave up, by the name of its exception.
-        reasons: The text of the first of these exceptions, by its name.
         sampled: Records whose latency is recorded.
         in_send_ns: Time that the calls of `send` for the sampled records took, with the wait for room in the buffer.
         batch_age_ns: Time from the millisecond in which a record's batch began until `send` returned for the record,
@@ -121,7 +117,6 @@ class JavaReport:
     sent_bytes: int
     acknowledged: int
     failed: Mapping[str, int]
-    reasons: Mapping[str, str]
     sampled: int
     in_send_ns: int
     batch_age_ns: int
@@ -141,7 +136,6 @@ class JavaReport:
             sent_bytes=int(message["bytes"]),
             acknowledged=int(message["acknowledged"]),
             failed=dict(message["failed"]),
-            reasons=dict(message["reasons"]),
             sampled=int(message["sampled"]),
             in_send_ns=int(message["in_send_ns"]),
             batch_age_ns=int(message["batch_age_ns"]),

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from runners.errors import JarsUnavailable
-from runners.host_processes.places import locked, write_atomically
+from runners.host_processes.folders import write_atomically
+from runners.host_processes.locks import locked
 from runners.java_runtime.jars import jgo_kept_quiet, maven_context
 from runners.java_runtime.pinned_jars import PinnedJar
 from runners.reporting import Say, first_line, silent

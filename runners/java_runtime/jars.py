@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runners.errors import JarsUnavailable
-from runners.host_processes.places import cache_root, locked, write_atomically
+from runners.host_processes.folders import cache_root, write_atomically
+from runners.host_processes.locks import locked
 from runners.java_runtime.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.reporting import Say, first_line, silent
 

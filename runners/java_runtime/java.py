@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from runners.errors import JavaNotFound
-from runners.host_processes.places import write_atomically
+from runners.host_processes.folders import write_atomically
 from runners.java_runtime.jars import kafka_jars
 from runners.reporting import Say, silent
 

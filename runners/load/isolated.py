@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from runners.host_processes.child import PATIENCE_S, Child
@@ -43,7 +44,8 @@ class Isolated:
         """
         child = _waiting_child() if self.reuses_process else Child()
         try:
-            work = _Measuring(self.runner, config, workload)
+            # The work is called with a `watch` that sends each window here and returns whether to go on.
+            work = partial(self.runner.run, config, workload)
             measured = child.run(work, watch, self.patience_s + config.linger_ms / 1e3)
         except BaseException:
             child.end()
@@ -64,35 +66,16 @@ class Isolated:
             return
         child = _waiting_child()
         try:
-            child.run(_Preparing(self.runner, config, workload), go_on, self.patience_s)
+            child.run(partial(_prepared, self.runner, config, workload), go_on, self.patience_s)
         except BaseException:
             child.end()
             raise
         _keep(child)
 
 
-@dataclass(frozen=True, slots=True)
-class _Measuring:
-    """A run in a child process. It sends each window to the parent, which replies whether to continue."""
-
-    runner: Runner
-    config: ProducerConfig
-    workload: Workload
-
-    def __call__(self, watch: Watch) -> Measurement:
-        return self.runner.run(self.config, self.workload, watch)
-
-
-@dataclass(frozen=True, slots=True)
-class _Preparing:
-    """The preparation of a run in a child process."""
-
-    runner: Runner
-    config: ProducerConfig
-    workload: Workload
-
-    def __call__(self, _: Watch) -> None:
-        prepare(self.runner, self.config, self.workload)
+def _prepared(runner: Runner, config: ProducerConfig, workload: Workload, _: Watch) -> None:
+    """Prepare a run in a child process; a preparation has no windows to watch."""
+    prepare(runner, config, workload)
 
 
 def end_reused_processes() -> None:

@@ -13,7 +13,16 @@ from typing import Final
 
 from runners.load.isolated import end_reused_processes
 from runners.measurements.measurement import Window
-from runners.pools.pool import Done, Job, RunningJob, WorkerReport, prepare_producer, produce, runner_of, whoami
+from runners.pools.pool import (
+    FinishedJob,
+    Job,
+    RunningJob,
+    WorkerReport,
+    host_and_pid,
+    prepare_producer,
+    produce,
+    runner_of,
+)
 from runners.pools.producers import share
 from runners.runner import Watch, go_on
 from runners.workload import Workload
@@ -57,7 +66,7 @@ class LocalPool:
         self._running.append(running)
         self._begin(running)
 
-    def next_done(self) -> Done | None:
+    def next_done(self) -> FinishedJob | None:
         """Wait until the next job ends; return None if no job is running."""
         while self._running:
             running, producer, message = self._messages.get()
@@ -68,7 +77,7 @@ class LocalPool:
                 self._begin(running)
                 continue
             self._running.remove(running)
-            return running.done(whoami())
+            return running.done(host_and_pid())
         return None
 
     def close(self) -> None:

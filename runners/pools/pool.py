@@ -77,7 +77,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedJob:
     """A finished job and its outcome.
 
     Attributes:
@@ -116,7 +116,7 @@ class Pool(Protocol):
                 one job.
         """
 
-    def next_done(self) -> Done | None:
+    def next_done(self) -> FinishedJob | None:
         """Wait until the next job ends.
 
         A job is repeated once if a worker died, hung or stood still for a while, and once if the producers began too
@@ -239,7 +239,7 @@ def produce(
     return WorkerReport(outcome, began)
 
 
-def whoami() -> str:
+def host_and_pid() -> str:
     """Return the name of this process, as host/process id."""
     return f"{socket.gethostname()}/{os.getpid()}"
 
@@ -350,12 +350,12 @@ class RunningJob:
     def _too_far_apart(self) -> bool:
         return self._apart_s > max(_MOST_APART_S, _MOST_APART_RATIO * self.job.workload.measured_s)
 
-    def done(self, worker: str) -> Done:
+    def done(self, worker: str) -> FinishedJob:
         """Return the finished job and its producers' merged outcome; `worker` names the processes that measured."""
         sent = [_sent_bytes(report.outcome) for report in self._reports.values()]
         known = [each for each in sent if each is not None]
         in_all = sum(known) if len(known) == len(sent) else None
-        return Done(self.job, self._outcome(), self.attempts, worker, in_all)
+        return FinishedJob(self.job, self._outcome(), self.attempts, worker, in_all)
 
     def _outcome(self) -> Outcome:
         # The reports are in the order of their arrival. The first error is the cause of the others, unless a worker was

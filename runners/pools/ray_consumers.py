@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from runners.consumer_runs.clock_offset import Offset, clock_id, offset_of
+from runners.consumer_runs.clock_offset import ClockOffset, clock_id, offset_of
 from runners.consumer_runs.consumer_host import ConsumerHost
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
@@ -64,7 +64,7 @@ class RayConsumerHost(ConsumerHost):
         raise ConsumersLost(f"the worker {self.name} did not report what the consumers measured")
 
     @override
-    def offset(self) -> Offset | None:
+    def clock_offset(self) -> ClockOffset | None:
         if self._asked(self.actor.clock_id) == clock_id():
             return None
         return offset_of(lambda: float(self._asked(self.actor.monotonic)), time.monotonic, _CLOCK_READINGS)

@@ -25,7 +25,7 @@ from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_un
 from runners.host_processes.child import PATIENCE_S
 from runners.measurements.measurement import Window
 from runners.pools.placement import ANYWHERE, Placement
-from runners.pools.pool import Done, Job, Pool, RunningJob, WorkerReport, runner_of
+from runners.pools.pool import FinishedJob, Job, Pool, RunningJob, WorkerReport, runner_of
 from runners.pools.producers import share
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_consumers import RayConsumerHost
@@ -118,7 +118,7 @@ class RayPool(Pool):
         self._begin(free, free.running)
 
     @override
-    def next_done(self) -> Done | None:
+    def next_done(self) -> FinishedJob | None:
         while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
             began = time.monotonic()
             # Each wait is short, because signals are not handled during a wait.
@@ -194,7 +194,7 @@ class RayPool(Pool):
         name = slot.group.lose(number)
         return WorkerReport(WorkerLost(f"the worker {name} sent nothing for {patience_s:.0f} s and was killed"))
 
-    def _take(self, slot: "_Slot", number: int, message: Window | WorkerReport) -> Done | None:
+    def _take(self, slot: "_Slot", number: int, message: Window | WorkerReport) -> FinishedJob | None:
         """Handle one message of a producer; return the job if this message finished the job, or else None."""
         if isinstance(message, WorkerReport):
             del slot.streams[number]

@@ -21,7 +21,7 @@ import psutil
 
 from runners.errors import GeneratorError
 from runners.host_processes.temporary import temporary_folder
-from runners.pools.pool import whoami
+from runners.pools.pool import host_and_pid
 from runners.pools.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
 
@@ -151,7 +151,7 @@ def hold(ray: Any, target: str, on_wait: Say) -> Any:
     waited = False
     while True:
         with contextlib.suppress(ValueError):  # the name is taken
-            held = guard.remote(whoami())
+            held = guard.remote(host_and_pid())
             ray.get(held.holder.remote())
             return held
         if not waited:

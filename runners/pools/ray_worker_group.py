@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from runners.consumer_runs.clock_offset import SAME_CLOCK, Offset, clock_id, offset_of
+from runners.consumer_runs.clock_offset import SAME_CLOCK, ClockOffset, clock_id, offset_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.errors import GeneratorError, signals_unwrapped
 from runners.measurements.measurement import Window
-from runners.pools.pool import WorkerReport, prepare_producer, priority_warnings, produce, whoami
+from runners.pools.pool import WorkerReport, host_and_pid, prepare_producer, priority_warnings, produce
 from runners.pools.ray_reservations import CoreReservations, reason
 from runners.reporting import Say
 from runners.runner import Runner, WatchDecision
@@ -51,7 +51,7 @@ class StartedWorker:
 
     actor: Any
     name: str
-    clock: Offset = SAME_CLOCK
+    clock: ClockOffset = SAME_CLOCK
 
     @property
     def pid(self) -> int:
@@ -220,7 +220,7 @@ class Worker:
 
     def name(self) -> str:
         """Return the name of this worker, as host/process id."""
-        return whoami()
+        return host_and_pid()
 
     def clock(self) -> float:
         """Return this host's time, in seconds since 1970."""

@@ -80,10 +80,6 @@ class DelayLine(Generic[Owner]):
             return self._chunks.popleft()
         return None
 
-    def leaves_ns(self) -> int | None:
-        """Return when the next chunk leaves; None if no chunk is on its way."""
-        return self._chunks[0][0] if self._chunks else None
-
     def wake_ns(self, lead_ns: int) -> int | None:
         """Return when to wake up for the next chunk; None if no chunk is on its way.
 

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from runners.errors import EmbeddedBrokerError
 from runners.zones.link import Link
@@ -105,14 +104,6 @@ class ProxyProcess:
             process.wait()
         if process.stderr is not None:
             process.stderr.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _ask(self, order: dict[str, Any]) -> Any:
         """Write an order, and return the answer."""

@@ -47,7 +47,9 @@ class ZonedCluster:
         """
         try:
             # The ports of the proxy must be known before the brokers start, because the brokers advertise them.
-            proxy = self._stack.enter_context(ProxyProcess(self.link, self.cluster.brokers, self.cluster.host))
+            proxy = self._stack.enter_context(
+                contextlib.closing(ProxyProcess(self.link, self.cluster.brokers, self.cluster.host))
+            )
             self._proxy = proxy
             cluster = replace(self.cluster, proxy=proxy)
             self._stack.callback(cluster.stop)

@@ -67,14 +67,7 @@ class ProducerConfig:
     def updated(self, changes: Mapping[str, Value]) -> Self:
         """Return a copy of this config with the properties of `changes` set, and check it.
 
-        Raises:
-            ConfigError: As for `parse`.
-        """
-        changed = canonical_values(self.client.catalogue, changes, Role.PRODUCER)
-        return self.parse({**self.values, **changed}, self.client)
-
-    def recoded(self, changes: Mapping[str, Value]) -> Self:
-        """Do the same as `updated`; if `changes` have another codec, leave out the level of the old one.
+        If `changes` have another codec, the level of the old codec is left out.
 
         Raises:
             ConfigError: As for `parse`.

@@ -135,7 +135,7 @@ class SearchSpace:
         """
         for point in self.client.starting_points:
             try:
-                config = baseline.recoded(point.changes)
+                config = baseline.updated(point.changes)
             except ConfigError:
                 continue  # the baseline's other properties and this starting point break a rule together
             if self.params_of(config) is not None:

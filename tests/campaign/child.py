@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.helpers.studies import Steady, Told
 from tests.helpers.waiting import eventually
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Trial
@@ -35,7 +35,7 @@ class Telling(Told):
     def say(self, sentence: str) -> None:
         tell(said=sentence)
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         tell(trial=trial.as_json())
         if GATE in os.environ:
             eventually(Path(os.environ[GATE]).exists, GATE_S)

@@ -22,7 +22,7 @@ from tests.helpers.studies import (
     simulated_study,
     state_told,
 )
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.progress import StudyState
@@ -60,8 +60,8 @@ class Failing:
 class Patient(Told):
     """A reporter that fails the test when a study does not end."""
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        super().trial(standing, trial)
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
+        super().trial(progress, trial)
         if len(self.trials) > 100:
             raise AssertionError("the study does not end")
 
@@ -123,8 +123,8 @@ def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: K
     full, spec = DiskTooFull("the disk is full"), simulated_study((100,))
 
     class FullAt(Told):
-        def trial(self, standing: Standing, trial: Trial) -> None:
-            super().trial(standing, trial)
+        def trial(self, progress: SizeProgress, trial: Trial) -> None:
+            super().trial(progress, trial)
             if trial.kind is under_way:
                 runner.times = 1
 
@@ -172,8 +172,8 @@ def test_bytes_are_shared_among_record_sizes(tmp_path: Path) -> None:
 
 def test_a_resumed_study_without_bytes_left_starts_no_trial(tmp_path: Path) -> None:
     class StopInSearch(Told):
-        def trial(self, standing: Standing, trial: Trial) -> None:
-            super().trial(standing, trial)
+        def trial(self, progress: SizeProgress, trial: Trial) -> None:
+            super().trial(progress, trial)
             if trial.kind is Kind.SEARCH:
                 raise KeyboardInterrupt
 

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from runners.clusters.brokers.memory import ROOT
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from tests.campaign.invariants import RUN_VARIABLE, left_by
 from tests.helpers.command import arguments
 from tests.helpers.studies import on_record

@@ -13,7 +13,7 @@ from runners.measurements.measurement import Window, WindowKind
 from tests.campaign.brokers import RestartableBroker
 from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
 from tests.helpers.waiting import PATIENCE_S, eventually
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, exit_code_of
 from tuner.model.progress import StudyState
@@ -51,10 +51,10 @@ class Killing(Told):
         if "waiting for it to come back" in sentence:
             self.waiting.set()
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         # The warm-up has only one window, so the measured window is running now.
-        if self.number is None and standing.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
-            self.number = standing.number
+        if self.number is None and progress.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
+            self.number = progress.number
             self.broker.kill()
 
 

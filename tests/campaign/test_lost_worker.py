@@ -14,7 +14,7 @@ from tests.helpers.clients import holders, left_by_java
 from tests.helpers.studies import THROUGHPUT, Told, of_kind, on_record, real_study, simulated_study
 from tests.helpers.waiting import eventually
 from tests.runners.pools.pool_runners import Dying
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Executor
 from tuner.model.trial import Kind, State
@@ -46,9 +46,9 @@ class KillingTheClient(Told):
     client: str = ""
     killed: list[psutil.Process] = field(default_factory=list)
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         # The warm-up has only one window, so the measured window is running now.
-        if not self.killed and standing.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
+        if not self.killed and progress.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
             self.killed += holders(self.client, psutil.Process().children(recursive=True))
             for process in self.killed:
                 process.kill()

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import psutil
 
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from tests.helpers.ports import free_port
 
 USER: Final = "tester"

@@ -5,7 +5,7 @@ import hashlib
 import shlex
 from pathlib import Path
 
-from runners.host_processes.places import cache_root, write_atomically
+from runners.host_processes.folders import cache_root, write_atomically
 from runners.java_runtime.java import find_java
 
 

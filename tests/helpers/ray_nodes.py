@@ -21,7 +21,7 @@ from typing import Final
 
 import psutil
 
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from tests.helpers.ports import free_port
 
 AHEAD_S: Final = 5_000

@@ -3,7 +3,8 @@
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from runners.host_processes.places import cache_root, locked
+from runners.host_processes.folders import cache_root
+from runners.host_processes.locks import locked
 from scripts.make_java_catalogue import Clients
 from search_spaces import ProducerConfig
 

@@ -13,7 +13,7 @@ from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.model.goals import Goal
 from tuner.model.progress import StudyState
 from tuner.model.spec import (
@@ -106,7 +106,7 @@ class Told(SilentReporter):
         self.sentences.append(sentence)
 
     @override
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         self.trials.append(trial)
 
 
@@ -118,8 +118,8 @@ class Stopping(Told):
     """A reporter that stops the study after the third trial of the search, which is stored by then."""
 
     @override
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        super().trial(standing, trial)
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
+        super().trial(progress, trial)
         if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
             raise Stopped
 

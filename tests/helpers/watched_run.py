@@ -8,7 +8,7 @@ from typing import Any
 from runners.measurements.measurement import Window
 from tests.helpers.studies import simulated_study
 from tuner.execution.mirroring import SyncOutcome
-from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Trial
@@ -30,10 +30,10 @@ class Watching(SilentReporter):
     folder: Path
     seen: list[Progress] = field(default_factory=list)
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         self._look()
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         self._look()
 
     def _look(self) -> None:

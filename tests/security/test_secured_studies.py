@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.clusters.topics.leftovers import find_leftovers
-from runners.host_processes.places import state_root
+from runners.host_processes.folders import state_root
 from tests.helpers.command import Ended, tuner
 from tests.helpers.kafka_tools import run_tool
 from tests.security.acls import OURS, YOURS, bindings, commands, documented, grant, grant_only, rights, without

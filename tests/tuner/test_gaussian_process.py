@@ -23,12 +23,12 @@ def fitted(points: Array, values: Array, noise_sd: float = 1e-3, *, mean: float 
 def test_a_process_is_certain_at_its_values_and_uncertain_far_away() -> None:
     points = np.linspace(0, 1, 6)[:, None]
     process = fitted(points, np.sin(3 * points[:, 0]), mean=0.5)
-    mean, sd = process.believed(points)
+    mean, sd = process.posterior(points)
     assert mean == pytest.approx(np.sin(3 * points[:, 0]), abs=0.01)
     assert sd.max() < 0.01
-    (between,), (near_sd,) = process.believed(np.array([[0.5]]))
+    (between,), (near_sd,) = process.posterior(np.array([[0.5]]))
     assert between == pytest.approx(math.sin(1.5), abs=0.02)
-    _, (far_sd,) = process.believed(np.array([[30.0]]))
+    _, (far_sd,) = process.posterior(np.array([[30.0]]))
     assert far_sd > 10 * near_sd
 
 
@@ -36,7 +36,7 @@ def test_a_process_does_not_follow_the_noise() -> None:
     chance = np.random.default_rng(0)
     points = chance.random((60, 1))
     values = 2 * points[:, 0] + chance.normal(size=60) * 0.3
-    mean, sd = fitted(points, values, noise_sd=0.3).believed(np.array([[0.25], [0.75]]))
+    mean, sd = fitted(points, values, noise_sd=0.3).posterior(np.array([[0.25], [0.75]]))
     assert mean == pytest.approx([0.5, 1.5], abs=0.25)
     assert sd.max() < 0.25
 
@@ -49,7 +49,7 @@ def test_an_axis_that_does_not_matter_is_given_a_long_length() -> None:
 
 def test_without_values_a_process_predicts_its_prior() -> None:
     empty = fitted(np.zeros((0, 2)), np.zeros(0), mean=3.0)
-    mean, sd = empty.believed(np.array([[0.5, 0.5]]))
+    mean, sd = empty.posterior(np.array([[0.5, 0.5]]))
     assert (mean[0], sd[0]) == pytest.approx((3.0, math.sqrt(1.25)))
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runners.host_processes import places
+from runners.host_processes import folders
 from tuner.model.errors import StudyError
 from tuner.present.marks import MARKS
 
@@ -81,7 +81,7 @@ def write_output(file: Path, content: str | bytes, *, force: bool = False) -> No
             with file.open("ab") as stream:
                 stream.write(data)
         else:
-            places.write_atomically(_place(file), data, _MODE if found is None else stat.S_IMODE(found.st_mode))
+            folders.write_atomically(_place(file), data, _MODE if found is None else stat.S_IMODE(found.st_mode))
     except OSError as error:
         raise StudyError(
             f"the whole output must be written to {file}, but that failed: {error.strerror}; name another file"

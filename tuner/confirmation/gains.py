@@ -96,11 +96,6 @@ class Confirmation:
         gain = self.gains.get(metric)
         return gain is not None and gain.low > 1.0
 
-    def worse(self, metric: str) -> bool:
-        """Return whether the config is proven worse in a metric, because the whole interval of its gain is below 1."""
-        gain = self.gains.get(metric)
-        return gain is not None and gain.high < 1.0
-
 
 def confirmations_of(
     confirmed: Sequence[MeasuredPlan], constraints: Sequence[Constraint] | None = None

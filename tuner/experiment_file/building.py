@@ -162,10 +162,11 @@ class Builder:
 
     def _without_excluded(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows that are not left out. Note a problem for each combination that leaves out no row."""
+        of_quick = self.file.quick.exclude if self.quick else ()
         excluded: list[tuple[KeyPath, Mapping[str, Sequence[RowValue]], bool]] = [
             # A combination of the full version may have values that the quick version does not have.
             *((("exclude", position), each, not self.quick) for position, each in enumerate(self.file.exclude)),
-            *((("quick", "exclude", position), each, True) for position, each in enumerate(self._quick_exclude())),
+            *((("quick", "exclude", position), each, True) for position, each in enumerate(of_quick)),
         ]
         left = list(rows)
         for place, values, needed in excluded:
@@ -186,8 +187,11 @@ class Builder:
         """
         file, settings = self.file, {**given, **combination}
         settings.pop(_ROW, None)
-        load = {name: getattr(file.load, name) for name in file.load.model_fields_set} | dict(self._quick_load())
-        load |= {name: value for name, value in settings.items() if name in LOAD_KEYS}
+        load = {
+            **{name: getattr(file.load, name) for name in file.load.model_fields_set},
+            **(file.quick.load if self.quick else {}),
+            **{name: value for name, value in settings.items() if name in LOAD_KEYS},
+        }
         others = {name: value for name, value in settings.items() if name not in LOAD_KEYS}
         searched = is_searched(settings)
         best = best_of(settings, place, self.problems) if searched else None
@@ -241,12 +245,6 @@ class Builder:
                 place,
                 f"each consumer needs a partition of its own, but {load.consumers} consumers have {load.partitions}",
             )
-
-    def _quick_load(self) -> Settings:
-        return self.file.quick.load if self.quick else {}
-
-    def _quick_exclude(self) -> Sequence[Mapping[str, Sequence[RowValue]]]:
-        return self.file.quick.exclude if self.quick else ()
 
     def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
         seen: set[str] = set()

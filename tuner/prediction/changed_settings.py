@@ -11,7 +11,7 @@ from search_spaces.client import Client
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangedSettings:
     """What a question changes; None keeps what the study has.
 
     Attributes:
@@ -33,7 +33,7 @@ class Changes:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, settings: Mapping[str, str]) -> "Changes":
+    def of(cls, settings: Mapping[str, str]) -> "ChangedSettings":
         """Parse changes: the new values of settings as text, by name.
 
         Raises:
@@ -53,9 +53,9 @@ class Changes:
         return cls(**given)
 
 
-LOAD_SETTINGS: Final = tuple(each.name for each in fields(Changes) if each.name != "properties")
+LOAD_SETTINGS: Final = tuple(each.name for each in fields(ChangedSettings) if each.name != "properties")
 """The settings of a load that a question may change. All other settings are producer properties."""
-_TYPES: Final = {name: get_args(get_type_hints(Changes)[name])[0] for name in LOAD_SETTINGS}
+_TYPES: Final = {name: get_args(get_type_hints(ChangedSettings)[name])[0] for name in LOAD_SETTINGS}
 
 
 def canonical_setting(name: str, client: Client) -> str:

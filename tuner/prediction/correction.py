@@ -51,7 +51,7 @@ class Correction:
 
     def at(self, settings: Settings, workload: Workload) -> tuple[float, float]:
         """Return the logarithm of the factor, and the standard deviation of a single measurement around it."""
-        means, sds = self.process.believed(point(settings, workload)[None, :])
+        means, sds = self.process.posterior(point(settings, workload)[None, :])
         return float(means[0]), sqrt(float(sds[0]) ** 2 + self.noise_sd**2)
 
 

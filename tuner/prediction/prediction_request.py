@@ -6,9 +6,9 @@ from typing import Self
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import RequestRefused
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.changed_settings import Changes
+from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.predicting import Prediction
-from tuner.prediction.prediction_source import Source
+from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
 
@@ -24,7 +24,7 @@ class PredictionRequest:
         retention: The retention limits and the disks; None if they are not asked about.
     """
 
-    source: Source
+    source: PredictionSource
     question: Question
     sweep: Sweep | None = None
     retention: Retention | None = None
@@ -32,8 +32,8 @@ class PredictionRequest:
     @classmethod
     def of(
         cls,
-        source: Source,
-        changes: Changes,
+        source: PredictionSource,
+        changes: ChangedSettings,
         begin: ProducerConfig | None = None,
         sweep: str | None = None,
         retention: Retention | None = None,

@@ -17,7 +17,7 @@ from tuner.results.study_results import SizeResults, StudyResults, load_results
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PredictionSource:
     """What a study or an experiment offers for predictions.
 
     Attributes:
@@ -48,7 +48,7 @@ class Source:
         return calibrate(self.observations, self.start)
 
 
-def read_source(folder: Path, record_bytes: str | None = None) -> Source:
+def read_source(folder: Path, record_bytes: str | None = None) -> PredictionSource:
     """Read a study or an experiment for predictions.
 
     Args:
@@ -69,7 +69,7 @@ def read_source(folder: Path, record_bytes: str | None = None) -> Source:
     return source_of_study(study, record_bytes)
 
 
-def source_of_study(study: StudyResults, record_bytes: str | None = None) -> Source:
+def source_of_study(study: StudyResults, record_bytes: str | None = None) -> PredictionSource:
     """Return what a study offers for predictions.
 
     Args:
@@ -87,7 +87,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None = None) -> Sou
     target, *_ = study.facts.get(IDENTITY, {}).get("target") or [{}]
     start = similar_host(target.get("bootstrap"), config.client)
     producers = study_producers(study)
-    return Source(
+    return PredictionSource(
         name=study.name,
         observations=tuple(observations),
         start=start,
@@ -123,7 +123,7 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
     return found.trial.config(), "baseline" if found.is_baseline else "recommended"
 
 
-def source_of_experiment(experiment: ExperimentResults) -> Source:
+def source_of_experiment(experiment: ExperimentResults) -> PredictionSource:
     """Return what an experiment offers for predictions.
 
     Raises:
@@ -136,7 +136,7 @@ def source_of_experiment(experiment: ExperimentResults) -> Source:
     workload = replace(row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
     if workload.rate_records_per_s is None and len(rates) == 1:
         workload = replace(workload, rate_records_per_s=rates.pop())
-    return Source(
+    return PredictionSource(
         experiment.spec.name,
         observations,
         similar_host(experiment.spec.target.bootstrap, row.config.client),

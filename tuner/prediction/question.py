@@ -11,9 +11,9 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
 from search_spaces.errors import UnknownProperty
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.changed_settings import LOAD_SETTINGS, Changes, canonical_setting
+from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings, canonical_setting
 from tuner.prediction.predicting import Prediction, predict, reasons_not_covered
-from tuner.prediction.prediction_source import Source
+from tuner.prediction.prediction_source import PredictionSource
 
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
@@ -38,11 +38,11 @@ class Question:
     producers: int = 1
 
     @classmethod
-    def of(cls, source: Source) -> Self:
+    def of(cls, source: PredictionSource) -> Self:
         """Return the question about the config and the load of a study or experiment."""
         return cls(source.config, source.workload, source.producers)
 
-    def changed(self, changes: Changes) -> "Question":
+    def changed(self, changes: ChangedSettings) -> "Question":
         """Return the question with some settings changed.
 
         Raises:
@@ -66,11 +66,11 @@ class Question:
             "compressibility_ratio": changes.compressibility,
         }
         workload = replace(self.workload, **{name: value for name, value in wanted.items() if value is not None})
-        config = self.config.recoded(changes.properties) if changes.properties else self.config
+        config = self.config.updated(changes.properties) if changes.properties else self.config
         check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
         return Question(config, workload, producers)
 
-    def answer(self, source: Source, calibration: Calibration) -> Prediction | str:
+    def answer(self, source: PredictionSource, calibration: Calibration) -> Prediction | str:
         """Return the prediction, or the reasons why the measurements do not allow one.
 
         Args:
@@ -94,7 +94,7 @@ class Sweep:
     questions: Mapping[str, Question]
 
     @classmethod
-    def of(cls, asked: Question, text: str, changes: Changes) -> "Sweep":
+    def of(cls, asked: Question, text: str, changes: ChangedSettings) -> "Sweep":
         """Return a sweep from its text, such as `linger.ms=0,5,20` or `partitions=1..24`.
 
         Args:
@@ -116,7 +116,7 @@ class Sweep:
         if setting == "record_bytes" and ":" in listed:
             raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
         try:
-            questions = {value: asked.changed(Changes.of({setting: value})) for value in _values(listed)}
+            questions = {value: asked.changed(ChangedSettings.of({setting: value})) for value in _values(listed)}
         except WorkloadRefused as error:
             raise ValueError(str(error)) from None
         except UnknownProperty as error:
@@ -126,7 +126,7 @@ class Sweep:
             raise ValueError(f"a sweep takes each value once, but got {listed!r}")
         return cls(setting, questions)
 
-    def answers(self, source: Source, calibration: Calibration) -> dict[str, Prediction | str]:
+    def answers(self, source: PredictionSource, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the prediction for each value, or why there is none."""
         return {value: each.answer(source, calibration) for value, each in self.questions.items()}
 
@@ -148,7 +148,7 @@ def _values(listed: str) -> list[str]:
     return values
 
 
-def side_by_side(source: Source, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
+def side_by_side(source: PredictionSource, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
     """Return the predictions for the source's own config and for the asked one, by heading, or why there is none."""
     beginning = Question.of(source)
     # Users choose the names of rows, so one may be called like the heading of the other column.

@@ -19,7 +19,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.regression.solving import Array, inverse_and_log_root, least, root_of, solve, whiten
+from tuner.regression.solving import Array, argmin, cholesky_factor, inverse_and_log_root, solve, whiten
 
 _ROOT_5: Final = math.sqrt(5.0)
 _JITTER: Final = 1e-8
@@ -118,7 +118,7 @@ class GaussianProcess:
         kernel, _ = posterior.kernel(best)
         kernel += posterior.common
         noisy = kernel + np.diag(posterior.noise(best) + _JITTER)
-        root = root_of(noisy)
+        root = cholesky_factor(noisy)
         lengths = np.exp(best[:-2])[groups]
         left_over = values - prior.mean - prior.trend_at(points)
         return cls(points, lengths, math.exp(2 * best[-2]), prior, root, solve(root, left_over), math.exp(best[-1]))
@@ -140,7 +140,7 @@ class GaussianProcess:
         common = self.prior.common_at(ours) @ self.prior.common_at(theirs).T
         return self.variance * _matern(np.sqrt(np.maximum(squares, 0.0))) + common
 
-    def believed(self, points: Array) -> tuple[Array, Array]:
+    def posterior(self, points: Array) -> tuple[Array, Array]:
         """Predict the number at each point.
 
         Returns:
@@ -160,7 +160,7 @@ class GaussianProcess:
         precision = (halves**2).sum(axis=0)
         return float(0.5 * (np.log(precision / (2 * math.pi)) - self.weights**2 / precision).sum())
 
-    def believed_together(self, points: Array) -> tuple[Array, Array]:
+    def joint_posterior(self, points: Array) -> tuple[Array, Array]:
         """Predict the numbers at all points together, without the noise of a measurement.
 
         Returns:
@@ -204,7 +204,7 @@ class _Posterior:
         reach = _FARTHEST * self._spread
         bounds = list(zip(self._start - reach, self._start + reach, strict=True))
         steps = _STEPS if len(self._values) <= _MANY else _STEPS_OF_MANY
-        return least(self._cost, self._start, bounds, steps)
+        return argmin(self._cost, self._start, bounds, steps)
 
     def noise(self, at: Array) -> Array:
         """Return the variance of the noise of each value, for the given hyperparameters."""

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 Array = NDArray[np.float64]
 
 
-def root_of(matrix: Array) -> Array:
+def cholesky_factor(matrix: Array) -> Array:
     """Return the lower Cholesky factor of a positive definite matrix, with zeros above the diagonal."""
     return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
 
@@ -43,7 +43,7 @@ def inverse_and_log_root(matrix: Array) -> tuple[Array, float]:
     return inverse, float(np.log(np.diag(root)).sum())
 
 
-def least(
+def argmin(
     cost: Callable[[Array], tuple[float, Array]], start: Array, bounds: Sequence[tuple[float, float]], steps: int
 ) -> Array:
     """Return the point at which a function has its minimum, found by L-BFGS-B.
@@ -60,6 +60,6 @@ def least(
     return np.asarray(found.x, dtype=np.float64)
 
 
-def normal_below(limit: Array) -> Array:
+def normal_cdf(limit: Array) -> Array:
     """Return the probability that a standard normal number is below a limit."""
     return np.asarray(ndtr(limit), dtype=np.float64)

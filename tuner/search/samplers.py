@@ -17,8 +17,8 @@ from objectives.scoring import ALWAYS, missing_value_constraint
 from search_spaces.space.search_space import SearchSpace
 from tuner.model.errors import StudyError
 from tuner.model.spec import Method, StudySpec
-from tuner.search.bayesian.belief import AMPLITUDE
 from tuner.search.bayesian.sampler import STARTUP_TRIALS, BayesianSampler
+from tuner.search.bayesian.surrogate_model import AMPLITUDE
 from tuner.search.expectation import ModelExpectation
 from tuner.search.knob_space import KnobSpace
 from tuner.search.schedule import searched_from

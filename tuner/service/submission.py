@@ -1,4 +1,4 @@
-"""Reads submitted study files, which may come from strangers and must not give access to the service's host.
+"""Reads submitted study files, which may come from anybody with a token and must not give access to the service's host.
 
 A submitted study file names targets that the operator has configured; it can't give an address or name a local file.
 It can use only those environment variables that the operator allows. The operator also decides where the studies

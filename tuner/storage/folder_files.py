@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from runners.host_processes import places
+from runners.host_processes import folders
 from tuner.model.errors import RecordUnwritable
 from tuner.model.progress import Progress
 from tuner.model.study_files import BESIDE_RESULTS, PROGRESS_FILE, RESULTS_FILE, SERVICE_FILES, STUDY_FILE
@@ -48,7 +48,7 @@ def unwritable(path: Path, reason: str) -> RecordUnwritable:
 
 def write_for_everybody(path: Path, data: bytes) -> None:
     """Write a file that everybody may read. Neither a reader nor a crash ever finds the file half-written."""
-    places.write_atomically(path, data, mode=0o644)
+    folders.write_atomically(path, data, mode=0o644)
 
 
 def remove_folder(folder: Path) -> None:

@@ -28,7 +28,7 @@ from tuner.storage.postgres_connection import Connection, Db, closed_on_error
 from tuner.storage.postgres_lease import LEASE_S, RENEWALS, RenewedLease, take, taken_over_error
 from tuner.storage.postgres_schema import migrate, version_of
 from tuner.storage.postgres_url import PostgresUrl
-from tuner.storage.protocols import ResultsStore
+from tuner.storage.protocols import ResultsStore, Storage
 
 READER_PATIENCE_S: Final = 10.0
 """How long a reader retries while the server does not answer: long enough for a restart of the server."""
@@ -76,7 +76,7 @@ _PROGRESS: Final = """
 """
 
 
-class PostgresStorage:
+class PostgresStorage(Storage):
     """The studies in the schema `kafka_tuner` of a PostgreSQL database.
 
     A study's name in the database is the last part of the path of its folder.
@@ -91,31 +91,30 @@ class PostgresStorage:
 
     def __init__(self, url: PostgresUrl, *, lease_s: float = LEASE_S, patience_s: float = DRIVER_PATIENCE_S) -> None:
         self._url, self._lease_s, self._patience_s = url, lease_s, patience_s
-        self.shown = url.shown
 
+    @property
+    @override
+    def shown(self) -> str:
+        return self._url.shown
+
+    @override
     def has(self, folder: Path) -> bool:
-        """Return whether the database has the study with this folder."""
         with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
             return bool(self._rows(connection, _STUDY, folder.name))
 
+    @override
     def find(self, name: str, root: Path) -> Path | None:
-        """Return the folder of a study, given its name or its folder; None if the database has no such study."""
         names = self.names(root)
         return next((root / each for each in (name, Path(name).name) if each in names), None)
 
+    @override
     def names(self, root: Path) -> list[str]:
         """Return the names of all studies, starting with the study that was run last."""
         with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
             return [name for (name,) in self._rows(connection, _NAMES)]
 
+    @override
     def create(self, folder: Path) -> bool:
-        """Create a study without results; return False if the database has a study of that name.
-
-        Raises:
-            RecordDamaged: The tables can't be read, or a newer release made them.
-            StorageUnreachable: The server does not answer.
-        """
-
         def make(db: Db, _: bool) -> bool:
             migrate(db, self.shown)
             return db.execute(_CREATE, [folder.name]).rowcount == 1
@@ -123,30 +122,17 @@ class PostgresStorage:
         with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
             return connection.run(make)
 
+    @override
     def read(self, folder: Path) -> ResultsStore:
-        """Open a study's results to read them.
-
-        Raises:
-            StudyNotFound: The database does not have the study.
-            RecordDamaged: The tables can't be read, or a newer release made them.
-            StorageUnreachable: The server does not answer.
-        """
         with closed_on_error(Connection(self._url, READER_PATIENCE_S)) as connection:
             rows = self._rows(connection, _STUDY, folder.name)
             if not rows:
                 raise StudyNotFound(f"the study must be in {self.shown}, but {folder.name} is not")
             return PostgresStore(connection, rows[0][0], folder.name)
 
+    @override
     def remove(self, folder: Path, name: str, tell: Say) -> None:
-        """Remove a study with all its rows, and the files that the tuner made in its folder on this host.
-
-        If the process that ran the study has died, this method waits until the lease of that process ends.
-
-        Raises:
-            StudyNotFound: The database does not have the study.
-            StudyBusy: A process runs the study; nothing was removed.
-            StorageUnreachable: The server does not answer.
-        """
+        """Remove a study with all its rows, and the files that the tuner made in its folder on this host."""
         with closing(Connection(self._url, READER_PATIENCE_S, tell=tell)) as connection:
             rows = self._rows(connection, _STUDY, folder.name)
             if not rows:
@@ -156,17 +142,9 @@ class PostgresStorage:
             connection.run(lambda db, _: db.execute(_REMOVE, [rows[0][0]]))
         remove_without_results(folder, study_file)
 
+    @override
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
-        """Open a study's results to run the study.
-
-        If the process that ran the study before has died, this method waits until the lease of that process ends.
-
-        Raises:
-            StudyBusy: Another process runs the study.
-            RecordDamaged: The tables can't be read, or a newer release made them.
-            StorageUnreachable: The server does not answer.
-        """
         folder.mkdir(parents=True, exist_ok=True)
 
         def begin(db: Db, _: bool) -> int:

@@ -148,12 +148,14 @@ class Storage(Protocol):
         Args:
             folder: The study's folder.
             name: The study's name, for messages.
-            tell: Called with a sentence for the user if removing the study takes long.
+            tell: Called with a sentence for the user if removing the study takes long: if the process that ran it has
+                died, its lease must end first.
 
         Raises:
             StudyNotFound: There is no such study.
             StudyBusy: A process runs the study; nothing was removed.
             StorageUnreachable: The server does not answer.
+            RecordUnwritable: The system refused to remove the folder.
         """
 
     def read(self, folder: Path) -> ResultsStore:
@@ -173,7 +175,8 @@ class Storage(Protocol):
         Args:
             folder: The study's folder.
             name: The study's name, for messages to other processes that want to run the study.
-            tell: Called with a sentence for the user if opening the results takes long.
+            tell: Called with a sentence for the user if opening the results takes long: if the process that ran the
+                study before has died, its lease must end first.
 
         Raises:
             StudyBusy: Another process runs the study.

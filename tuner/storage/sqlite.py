@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from runners.host_processes.places import file_lock
+from runners.host_processes.locks import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.progress import Progress
@@ -37,7 +37,7 @@ from tuner.storage.folder_files import (
     write_progress,
     writing,
 )
-from tuner.storage.protocols import ResultsStore
+from tuner.storage.protocols import ResultsStore, Storage
 
 _BUSY_S: Final = 30.0
 _POLL_S: Final = 0.01
@@ -261,28 +261,27 @@ class SqliteStore(ResultsStore):
         return self.folder / TRIALS_FOLDER / size_name(trial.record_bytes) / f"{trial.number:04d}-{name}.json.gz"
 
 
-class FolderStorage:
-    """Studies in folders on this host, one folder per study."""
+class FolderStorage(Storage):
+    """Studies in folders on this host, one folder per study.
+
+    The kernel releases the lock of a folder when the process that runs the study dies.
+    """
 
     shown: Final = "folders of this host"
     is_shared: Final = False
 
+    @override
     def has(self, folder: Path) -> bool:
-        """Return whether the folder holds results."""
         return (folder / RESULTS_FILE).is_file()
 
+    @override
     def find(self, name: str, root: Path) -> Path | None:
-        """Return the folder of a study; None if there is no such study.
-
-        Args:
-            name: The path of the study's folder, or its name below `root`.
-            root: The folder of all studies.
-        """
         for folder in (Path(name), root / name):
             if self.has(folder):
                 return folder.absolute()
         return None
 
+    @override
     def names(self, root: Path) -> list[str]:
         """Return the names of the studies below `root`, starting with the study that was written last.
 
@@ -302,46 +301,28 @@ class FolderStorage:
                 pass  # the folder is not a study, or another process has just removed it
         return sorted(written, key=written.__getitem__, reverse=True)
 
+    @override
     def create(self, folder: Path) -> bool:
-        """Make the folder of a study; return False if it exists."""
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
             return False
         return True
 
+    @override
     def read(self, folder: Path) -> ResultsStore:
-        """Open the results in a study's folder for reading.
-
-        Raises:
-            StudyNotFound: The folder holds no results.
-            RecordDamaged: The results can't be read, or a newer release wrote them.
-        """
         return SqliteStore(folder, create=False)
 
+    @override
     def remove(self, folder: Path, name: str, tell: Say) -> None:
-        """Remove the folder of a study with all that is in it.
-
-        Raises:
-            StudyNotFound: The folder holds no results.
-            StudyBusy: A process runs the study; nothing was removed.
-            RecordUnwritable: The system refused to remove the folder.
-        """
         if not self.has(folder):
             raise StudyNotFound(f"the folder of a study must hold {RESULTS_FILE}, but {folder} does not")
         with _locked(folder, name), writing(folder):
             remove_folder(folder)
 
+    @override
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
-        """Open the results in a study's folder to run the study, and lock the folder.
-
-        If the process that ran the study before has died, the kernel has already released its lock.
-
-        Raises:
-            StudyBusy: Another process runs the study.
-            RecordDamaged: The results can't be read, or a newer release wrote them.
-        """
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder, name), closing(SqliteStore(folder)) as store:

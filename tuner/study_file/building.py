@@ -51,11 +51,6 @@ class Builder:
     problems: Problems
     searched: bool = True
 
-    @property
-    def client(self) -> Client:
-        """The client that the study searches and measures."""
-        return self.file.client
-
     def study(self) -> StudySpec:
         """Check that all settings fit together, and return the study.
 
@@ -126,21 +121,12 @@ class Builder:
 
     def _check_executor(self) -> None:
         executor = self.file.executor
-        if executor.ray_address is not None and executor.kind is not Executor.RAY:
-            self.problems.add(
-                ("executor", "ray_address"), "ray_address needs `kind: ray`; change the kind or leave ray_address out"
-            )
-        else:
+        if executor.kind is Executor.RAY:
             check_ray_address(executor.ray_address, self.problems)
-        if executor.placement and executor.kind is not Executor.RAY:
-            self.problems.add(
-                ("executor", "placement"), "placement needs `kind: ray`; change the kind or leave placement out"
-            )
-        if executor.consumer_zone is not None and executor.kind is not Executor.RAY:
-            self.problems.add(
-                ("executor", "consumer_zone"),
-                "consumer_zone needs `kind: ray`; change the kind or leave consumer_zone out",
-            )
+        else:
+            for key in ("ray_address", "placement", "consumer_zone"):
+                if getattr(executor, key):
+                    self.problems.add(("executor", key), f"{key} needs `kind: ray`; change the kind or leave {key} out")
         if executor.consumer_zone is not None and not self.file.workload.consumers:
             self.problems.add(
                 ("executor", "consumer_zone"),
@@ -268,18 +254,18 @@ class Builder:
         values: Mapping[str, Value] = {}
         try:
             if isinstance(given, str):
-                file = self.files.producer(given, place, self.file.baseline_client, self.client)
+                file = self.files.producer(given, place, self.file.baseline_client, self.file.client)
                 if self.searched:  # otherwise, the user names the configs
                     file.check_floor(self.file.durability, DURABILITY[self.file.durability])
                 return file.config, file.notes
             values = given
-            return ProducerConfig.parse(values, self.client), ()
+            return ProducerConfig.parse(values, self.file.client), ()
         except ConfigError as error:
             if isinstance(given, str):
                 self.problems.add(place, self.files.words(given, place, error))
             else:
-                self.problems.add(_blamed(self.client, error, place, values), self.problems.words(error, place))
-        return ProducerConfig.parse({}, self.client), ()
+                self.problems.add(_blamed(self.file.client, error, place, values), self.problems.words(error, place))
+        return ProducerConfig.parse({}, self.file.client), ()
 
 
 def _blamed(client: Client, error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:

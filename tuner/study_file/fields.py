@@ -103,19 +103,9 @@ def number(low: float, high: float, *, above: bool = False, below: bool = False)
 
 def seconds(low: float, high: float, *, above: bool = False) -> ValueReader:
     """Return a reader that turns a duration, such as `30s` or `5m`, into seconds; `above` excludes `low` itself."""
-
-    def read(value: object) -> float:
-        if isinstance(value, str):
-            try:
-                value = duration_s(value)
-            except ValueError:
-                raise refused(DURATION_RULE) from None
-        if not _is_number(value):
-            raise refused(DURATION_RULE)
-        return float(_number(value, low, high, above=above, unit="seconds"))
-
     return ValueReader(
-        read, _or_text(_range_schema("number", low, high, above=above), "Seconds, or a text such as 30s, 5m, 2h")
+        lambda value: float(_number(_amount(value, duration_s, DURATION_RULE), low, high, above=above, unit="seconds")),
+        _or_text(_range_schema("number", low, high, above=above), "Seconds, or a text such as 30s, 5m, 2h"),
     )
 
 
@@ -235,14 +225,23 @@ def record_sizes() -> ValueReader:
 
 
 def _size(value: object, low: int, high: int, rule: str = SIZE_RULE) -> int:
+    return int(_number(_amount(value, size_bytes, rule), low, high, whole=True, unit="bytes"))
+
+
+def _amount(value: object, parse: Callable[[str], float], rule: str) -> object:
+    """Return the number that a value is, or that `parse` reads from its text.
+
+    Raises:
+        Refused: The value is neither a number nor such a text; `rule` says so.
+    """
     if isinstance(value, str):
         try:
-            value = size_bytes(value)
+            return parse(value)
         except ValueError:
             raise refused(rule) from None
     if not _is_number(value):
         raise refused(rule)
-    return int(_number(value, low, high, whole=True, unit="bytes"))
+    return value
 
 
 def _flag(value: object, rule: str) -> bool:

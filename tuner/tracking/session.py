@@ -48,7 +48,7 @@ _PICTURE: Final = "front.png"
 _WRITING: Final = "mlflow-mirror"
 
 
-class Stopped(Exception):
+class UpdateStopped(Exception):
     """Raised to end an update of MLflow early, because the caller no longer waits for the update."""
 
 
@@ -62,7 +62,7 @@ class MirrorSession:
         folder: The study's folder.
         tracking: The URI and the experiment of MLflow.
         written: A set to which the keys of all created or changed runs are added.
-        goes_on: Called before each trial is written. If it returns False, `catch_up` raises `Stopped`.
+        goes_on: Called before each trial is written. If it returns False, `catch_up` raises `UpdateStopped`.
 
     Raises:
         TrackingBusy: Another process is writing this study to MLflow.
@@ -124,7 +124,7 @@ class MirrorSession:
             on_progress: Receives the number of trials that are shown, and the number of all trials.
 
         Raises:
-            Stopped: `goes_on` returned False.
+            UpdateStopped: `goes_on` returned False.
         """
         if EXPERIMENT in self._store.facts():
             self._catch_up_experiment(settle=settle, state=state, on_progress=on_progress)
@@ -140,7 +140,7 @@ class MirrorSession:
                 self._writer.end(content)
             for trial in runs.size.trials:
                 if not self._goes_on():
-                    raise Stopped
+                    raise UpdateStopped
                 key = runs.trial_key(trial)
                 known = self._writer.known(key)
                 if settle or known is None or not known.ended:
@@ -172,7 +172,7 @@ class MirrorSession:
         parent = self._writer.write(content)
         for done, trial in enumerate(measured, 1):
             if not self._goes_on():
-                raise Stopped
+                raise UpdateStopped
             known = self._writer.known(measurement_key(results, trial))
             if settle or known is None or not known.ended:
                 child = measurement_run(results, by_name[trial.row], trial, parent.run_id)

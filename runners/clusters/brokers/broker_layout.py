@@ -13,7 +13,7 @@ from typing import Any
 from runners.clusters.brokers.memory import memory_root
 from runners.clusters.brokers.ports import free_ports
 from runners.errors import DiskTooFull
-from runners.host_processes.places import state_root
+from runners.host_processes.folders import state_root
 from runners.java_runtime.java import KafkaJava
 from search_spaces.files.properties_file import format_ascii_properties
 

@@ -33,7 +33,7 @@ from runners.clusters.brokers.broker_layout import FirstStart, Node, broker_prop
 from runners.clusters.brokers.ports import free_ports
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
-from runners.host_processes.places import locked
+from runners.host_processes.locks import locked
 from runners.java_runtime.java import KafkaJava, java_environment, run_java
 from runners.reporting import Say, silent
 from search_spaces.files.properties_file import format_ascii_properties

@@ -19,7 +19,8 @@ from runners.clusters.brokers.ports import free_ports, require_free
 from runners.clusters.cluster import RunningCluster
 from runners.errors import EmbeddedBrokerError
 from runners.host_processes.clean_up import CleanUpList, clean_up_lists
-from runners.host_processes.places import locked, state_root
+from runners.host_processes.folders import state_root
+from runners.host_processes.locks import locked
 from runners.reporting import Say, silent
 
 _KIND = "persistent"

@@ -41,7 +41,6 @@ final class Tally {
     private final Durations window = new Durations();
     private final Durations measured = new Durations();
     private final Map<String, Long> failed = new TreeMap<>();
-    private final Map<String, String> reasons = new TreeMap<>();
     private String refusal;
     private long failures;
     private long lastNs;
@@ -113,7 +112,6 @@ final class Tally {
             refusal = error.getMessage();
         }
         failed.merge(name, 1L, Long::sum);
-        reasons.putIfAbsent(name, String.valueOf(error.getMessage()));
     }
 
     /** Returns why the client itself refused a record, without a broker; null if it did not. */
@@ -135,7 +133,6 @@ final class Tally {
         failures = other.failures;
         partitions = other.partitions;
         failed.putAll(other.failed);
-        reasons.putAll(other.reasons);
     }
 
     /** Returns the number of records that were delivered or given up. */
@@ -150,8 +147,6 @@ final class Tally {
         message.put("responses", responses).put("response_fraction_ns", fractionNs);
         ObjectNode counts = message.putObject("failed");
         failed.forEach(counts::put);
-        ObjectNode texts = message.putObject("reasons");
-        reasons.forEach(texts::put);
     }
 
     /** Puts the latencies since the last call into a message. */

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.consumer_runs.clock_offset import Offset, offset_of, on_our_clock
+from runners.consumer_runs.clock_offset import ClockOffset, offset_of, on_our_clock
 
 SECONDS = st.floats(0.0, 5.0)
 
@@ -54,7 +54,7 @@ def test_moments_of_a_clock_that_runs_faster_are_read_on_ours(
     since_s = np.array(moments_s)
     ours_s = 1_000.0 + since_s
     there_ns = np.array(np.round((ours_s + ahead_s + drift_ratio * since_s) * 1e9), dtype=np.int64)
-    before, after = (Offset(ahead_s + drift_ratio * after_s, 1e-4, 1_000.0 + after_s) for after_s in (0.0, 600.0))
+    before, after = (ClockOffset(ahead_s + drift_ratio * after_s, 1e-4, 1_000.0 + after_s) for after_s in (0.0, 600.0))
     found_s = on_our_clock(there_ns, before, after) / 1e9
     # The offset is looked up at a moment that is itself off by the drift: 0.06 s of 600 s, and so 6 us.
     assert found_s == pytest.approx(ours_s, abs=1e-5)

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.consumer_runs.clock_offset import Offset
+from runners.consumer_runs.clock_offset import ClockOffset
 from runners.consumer_runs.consumer_host import ConsumerHost
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
@@ -105,8 +105,8 @@ class OtherHost(ConsumerHost):
         return 3_600.0 + 1e-4 * (at_s - self.began_s)
 
     @override
-    def offset(self) -> Offset:
-        return Offset(self._ahead_s(time.monotonic()), 0.002, time.monotonic())
+    def clock_offset(self) -> ClockOffset:
+        return ClockOffset(self._ahead_s(time.monotonic()), 0.002, time.monotonic())
 
     @override
     def consume(self, load: TopicConsumption, watch: ReadWatch, started: Callable[[], None]) -> Consumption:
@@ -148,7 +148,7 @@ class LostHost(ConsumerHost):
     starts: bool
 
     @override
-    def offset(self) -> None:
+    def clock_offset(self) -> None:
         return None
 
     @override

@@ -45,7 +45,7 @@ def test_offsets_in_any_order_are_judged_as_if_one_by_one(batches: list[list[tup
     counts = counter.counts()
     assert (counts.taken, counts.skipped, counts.repeated) == (len(records), skipped, repeated)
     assert counter.value_bytes == 5 * len(records)
-    assert counter.positions() == following
+    assert {number: each.following for number, each in counter._positions.items()} == following
     assert counts.unread == sum(END - position for position in following.values())
     assert counter.unfinished == sum(position < END for position in following.values())
     # The records account for all offsets, whatever happened.

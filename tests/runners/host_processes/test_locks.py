@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.host_processes.places import target_lock
+from runners.host_processes.locks import target_lock
 
 HOLD = """
 import os, signal, sys
-from runners.host_processes.places import target_lock
+from runners.host_processes.locks import target_lock
 if sys.argv[2]:
     os.setuid(int(sys.argv[2]))
 with target_lock(sys.argv[1], "nightly"):

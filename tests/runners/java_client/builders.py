@@ -35,7 +35,6 @@ def message(**changes: Any) -> dict[str, Any]:
         "bytes": 100_000,
         "acknowledged": 990,
         "failed": {},
-        "reasons": {},
         "sampled": 100,
         "in_send_ns": 50_000,
         "batch_age_ns": 125_000_000,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import JarsUnavailable
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from runners.java_client.compiled import SOURCES, CompiledProgram
 from runners.java_client.pinned_jars import CLIENT_JARS, HARNESS_JARS
 from runners.java_runtime.pinned_jars import PINNED_JARS

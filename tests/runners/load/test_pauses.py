@@ -18,7 +18,7 @@ from runners.load.isolated import Isolated
 from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.local_pool import LocalPool
-from runners.pools.pool import Done, Job
+from runners.pools.pool import FinishedJob, Job
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
@@ -90,7 +90,7 @@ def test_a_load_process_that_stood_still_gives_no_measurement(
         runner.run(CONFIG, load(rate), stopper)
 
 
-def pooled(broker: RunningCluster, new_topic: TopicMaker, stopper: Stopper, patience_s: float = 60.0) -> Done:
+def pooled(broker: RunningCluster, new_topic: TopicMaker, stopper: Stopper, patience_s: float = 60.0) -> FinishedJob:
     runner = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS), reuses_process=True, patience_s=patience_s)
     with closing(LocalPool()) as pool:
         pool.submit(Job("a key", (runner,), CONFIG, load(500.0)), stopper)

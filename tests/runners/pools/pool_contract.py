@@ -14,7 +14,7 @@ import pytest
 from runners.errors import BrokerLost, GeneratorError, WorkerLost
 from runners.load.isolated import Isolated
 from runners.measurements.measurement import Measurement, Window
-from runners.pools.pool import Done, Job, Pool
+from runners.pools.pool import FinishedJob, Job, Pool
 from runners.pools.producers import share
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
@@ -36,7 +36,7 @@ def stop(_: Window) -> WatchDecision:
     return WatchDecision.STOP
 
 
-def measured(done: Done | None) -> Measurement:
+def measured(done: FinishedJob | None) -> Measurement:
     assert done is not None
     assert isinstance(done.outcome, Measurement), done.outcome
     return done.outcome

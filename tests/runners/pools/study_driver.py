@@ -6,7 +6,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from runners.measurements.measurement import Window
-from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.trial import Trial
 from tuner.study_file import read_study_file
@@ -26,11 +26,11 @@ class Printing(SilentReporter):
         tell("say", sentence)
 
     @override
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         tell("window", str(window.number))
 
     @override
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         tell("trial", str(trial.kind), str(trial.state))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from runners.load.isolated import Isolated
 from runners.pools.placement import ANYWHERE
 from runners.pools.pool import Pool

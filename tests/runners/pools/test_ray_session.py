@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 
 pytestmark = pytest.mark.campaign
 

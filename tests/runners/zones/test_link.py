@@ -27,7 +27,7 @@ def passed(direction: LinkDirection, arriving: Arrivals) -> list[tuple[int, int,
         came.append(now)
         line.take(now, len(came) - 1, bytes(size))
     left = []
-    while (leaves := line.leaves_ns()) is not None:
+    while (leaves := line.wake_ns(0)) is not None:
         assert line.release(leaves - 1) is None, "a chunk never leaves too early"
         chunk = line.release(leaves)
         assert chunk is not None
@@ -61,7 +61,7 @@ def test_the_end_of_a_connection_takes_as_long_as_bytes_before_it() -> None:
     line: DelayLine[str] = DelayLine(LinkDirection(delay_ms=2, mb_per_s=1))
     line.take(0, "a", bytes(1000))
     line.take(0, "a", None)
-    assert line.leaves_ns() == 3 * MS
+    assert line.wake_ns(0) == 3 * MS
     assert line.release(3 * MS) == (3 * MS, "a", bytes(1000))
     assert line.release(3 * MS) == (3 * MS, "a", None)
     assert line.release(3 * MS) is None

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import psutil
 import pytest
@@ -58,7 +58,7 @@ def server(handle: Handler) -> Iterator[int]:
 @contextmanager
 def behind(link: Link, *targets: int) -> Iterator[ProxyProcess]:
     """Run a proxy before the given ports."""
-    with ProxyProcess(link, len(targets)) as proxy:
+    with closing(ProxyProcess(link, len(targets))) as proxy:
         proxy.connect(targets)
         yield proxy
 
@@ -272,5 +272,5 @@ def test_the_error_about_a_proxy_that_was_killed_says_so() -> None:
 
 
 def test_the_error_about_a_proxy_that_failed_quotes_it() -> None:
-    with ProxyProcess(Link(), 1) as proxy, pytest.raises(EmbeddedBrokerError, match="invalid literal for int"):
+    with closing(ProxyProcess(Link(), 1)) as proxy, pytest.raises(EmbeddedBrokerError, match="invalid literal for int"):
         proxy.connect(["nowhere"])  # type: ignore[list-item]

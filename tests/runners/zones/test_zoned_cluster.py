@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import closing
 
 import psutil
 import pytest
@@ -135,5 +136,5 @@ def test_a_start_that_fails_leaves_no_proxy() -> None:
 
 
 def test_a_proxy_needs_a_port_for_each_broker() -> None:
-    with ProxyProcess(Link(), 1) as proxy, pytest.raises(ValueError, match="but has 1 for 3 brokers"):
+    with closing(ProxyProcess(Link(), 1)) as proxy, pytest.raises(ValueError, match="but has 1 for 3 brokers"):
         EmbeddedCluster(3, proxy=proxy)

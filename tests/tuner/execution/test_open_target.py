@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.host_processes.places import target_lock
+from runners.host_processes.locks import target_lock
 from tuner.execution.open_target import lock_key
 from tuner.model.target import Target
 

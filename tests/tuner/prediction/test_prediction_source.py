@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import study
 from tuner.model.facts import RATES
-from tuner.prediction.changed_settings import Changes
+from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.prediction_source import read_source, source_of_study
 from tuner.prediction.question import Question, side_by_side
 
@@ -47,5 +47,5 @@ def test_an_experiment_begins_with_a_row_that_the_model_describes(tmp_path: Path
     """The control sends the same value again and again, which compresses to almost nothing."""
     source = read_source(run_small(tmp_path / "small", text=ROWS).folder)
     assert (source.named, source.workload.one_payload) == ("asked", False)
-    question = Question.of(source).changed(Changes(partitions=6))
+    question = Question.of(source).changed(ChangedSettings(partitions=6))
     assert list(side_by_side(source, question, source.calibrated())) == ["asked (row)", "asked"]

@@ -72,7 +72,7 @@ def test_names_that_are_no_studies_are_not_kept(tmp_path: Path) -> None:
             names = [f"nobody-{number}" for number in range(20)] + ["overnight"] * 20
             found = await asyncio.gather(*(answers.get(ResultQuery.of(name, "summary")) for name in names))
             assert [each.status for each in found] == [404] * 20 + [200] * 20
-            assert answers._stamps.kept == ["overnight"]
+            assert [*answers._stamps._kept] == ["overnight"]
             assert queries(answers._quick) == 1 + 2 * 20 + 2  # the first one starts the process
         finally:
             answers.close()

@@ -112,18 +112,18 @@ def test_tokens_are_stored_as_hashes_and_recognised(tmp_path: Path) -> None:
     other = file.add("reader", TokenRole.READ)
     assert secret.startswith(PREFIX)
     assert secret not in file.path.read_text()
-    found = TokenFile(file.path).who(secret)
+    found = TokenFile(file.path).find(secret)
     assert found is not None
     assert (found.name, found.allows(TokenRole.SUBMIT)) == ("ci", True)
-    reader = file.who(other)
+    reader = file.find(other)
     assert reader is not None
     assert not reader.allows(TokenRole.SUBMIT)
     for wrong in ("", secret[:-1], secret + "x", secret.upper(), found.sha256, "\udcff", "x" * 10_000):
-        assert file.who(wrong) is None
+        assert file.find(wrong) is None
     with pytest.raises(TokenNameRefused, match="ci"):
         file.add("ci", TokenRole.READ)
     file.remove("ci")
-    assert file.who(secret) is None
+    assert file.find(secret) is None
     with pytest.raises(TokenNameRefused, match="reader"):
         file.remove("ci")
 
@@ -140,7 +140,7 @@ def test_a_damaged_token_file_lets_nobody_in(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens.json")
     file.path.write_text('{"schema_version": 1}')
     with pytest.raises(ServiceConfigError, match=r"tokens\.json"):
-        file.who("anything")
+        file.find("anything")
 
 
 def test_json_that_yaml_would_misread_is_rewritten() -> None:

@@ -1,4 +1,4 @@
-"""A service with tokens: strangers are refused, and a submitted study can neither read nor break anything."""
+"""A service with tokens: clients without one are refused, and a submitted study can neither read nor break anything."""
 
 import base64
 import os

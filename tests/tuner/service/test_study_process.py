@@ -121,13 +121,13 @@ def test_a_study_whose_files_cannot_be_read_does_not_stop_the_others(tmp_path: P
 @pytest.mark.campaign
 def test_descriptors_are_kept_for_the_studies(tmp_path: Path) -> None:
     with serving(tmp_path / "studies", "--no-access-log", descriptors=120) as served:
-        words = [sys.executable, "-m", "benchmarks.strangers", str(served.port), "160"]
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as strangers:
-            assert strangers.stdout is not None
-            assert strangers.stdout.readline() == "160 connections of strangers\n"
+        words = [sys.executable, "-m", "benchmarks.idle_connections", str(served.port), "160"]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as idle:
+            assert idle.stdout is not None
+            assert idle.stdout.readline() == "160 idle connections\n"
             served.client.submit(study_file("first"))
             assert ended(served, "first") == "complete"
-            strangers.communicate()
+            idle.communicate()
         assert served.client.study("first")["crashes"] == 0
         assert "ended before the study did" not in served.said()
 

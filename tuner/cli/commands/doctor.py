@@ -23,7 +23,7 @@ from objectives.producer_verdict import Evidence, judge
 from runners.clusters.brokers.memory import memory_root
 from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
-from runners.host_processes.places import cache_root, state_root
+from runners.host_processes.folders import cache_root, state_root
 from runners.java_runtime.java import find_java
 from runners.librdkafka import capi
 from runners.measurement_limits import Limits

@@ -12,7 +12,7 @@ from runners.reporting import counted
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile
 from tuner.cli.printing import print_json
-from tuner.execution.studies.forking import TakenOver, begin_fork
+from tuner.execution.studies.forking import ForkedTrials, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import STUDY_FILE
@@ -53,7 +53,7 @@ def fork(
                 f"{spec.name}; write `study: {name}` into the file"
             )
         with options.refused_as_usage():
-            taken = TakenOver.of(spec, str(source.facts().get(NAME, study)), source)
+            taken = ForkedTrials.of(spec, str(source.facts().get(NAME, study)), source)
         if not begin_fork(storage, folder, spec, text, source, taken.trials, say):
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")
     if study_file is None and not (folder / STUDY_FILE).is_file():  # with a shared storage, the text is in the database

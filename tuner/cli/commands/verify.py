@@ -24,7 +24,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_names import verification_stem
 from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.console import say, warn
-from tuner.results.comparisons.verification import Terms
+from tuner.results.comparisons.verification import VerificationTerms
 from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import storage_at
 from tuner.study_file import drop_used_secrets
@@ -94,7 +94,7 @@ def verify(
         config = given_file.config
     for note in () if quiet or as_json else given_file.notes:
         say(note)
-    terms = Terms(
+    terms = VerificationTerms(
         config=config,
         rounds=fewest,
         max_rounds=most,

@@ -187,21 +187,8 @@ class TargetOptions:
             rich_help_panel=options.TARGET_PANEL,
         ),
     ] = None
-    topic: Annotated[
-        str | None,
-        typer.Option(
-            help="Topic of yours to write to, such as scratch. Its records stay, and it is never deleted. Without this "
-            "option, a topic is created and deleted again.",
-            rich_help_panel=options.TARGET_PANEL,
-        ),
-    ] = None
-    like: Annotated[
-        str | None,
-        typer.Option(
-            help="Topic of yours, such as orders, whose partitions, replication and settings the created topic gets.",
-            rich_help_panel=options.TARGET_PANEL,
-        ),
-    ] = None
+    topic: options.Topic = None
+    like: options.Like = None
     max_bytes: Annotated[str, workload_options.max_bytes(options.TARGET_PANEL)] = "50GB"
 
     def limits(self, workload: Workload) -> Limits:

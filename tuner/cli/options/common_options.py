@@ -169,6 +169,21 @@ Brokers = Annotated[
         rich_help_panel=TARGET_PANEL,
     ),
 ]
+Topic = Annotated[
+    str | None,
+    typer.Option(
+        help="Topic of yours to write to, such as scratch. Its records stay, and it is never deleted. Without this "
+        "option, each measurement gets a new topic, which is deleted again.",
+        rich_help_panel=TARGET_PANEL,
+    ),
+]
+Like = Annotated[
+    str | None,
+    typer.Option(
+        help="Topic of yours, such as orders, whose partitions, replication and settings each created topic gets.",
+        rich_help_panel=TARGET_PANEL,
+    ),
+]
 Until = Annotated[
     str | None,
     typer.Option(

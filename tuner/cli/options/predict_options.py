@@ -11,7 +11,7 @@ from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS,
 from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
-from tuner.prediction.changed_settings import LOAD_SETTINGS, Changes
+from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings
 from tuner.prediction.retention import Retention
 
 
@@ -144,14 +144,14 @@ class PredictOptions:
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
 
-    def changes(self) -> Changes:
+    def changes(self) -> ChangedSettings:
         """Return the settings that differ from those of the study.
 
         Raises:
             PropertiesFileError: A pair has no `=` or no key, or a key is repeated.
         """
         load = {name: getattr(self, name) for name in LOAD_SETTINGS}
-        return Changes(**load, properties=parse_pairs(self.pairs or []))
+        return ChangedSettings(**load, properties=parse_pairs(self.pairs or []))
 
     def as_query(self) -> dict[str, Any]:
         """Return the equivalent parameters of the service's REST resource, without the properties."""

@@ -129,14 +129,8 @@ class StudyOptions:
     ] = None
     compressibility: Annotated[float | None, workload_options.compressibility(_FILE, "0.5")] = None
     key_bytes: Annotated[int | None, workload_options.key_bytes(_FILE, "0")] = None
-    partitions: Annotated[
-        int | None,
-        typer.Option(help="Partitions of the topics that are created.", show_default="3", rich_help_panel=_FILE),
-    ] = None
-    replication: Annotated[
-        int | None,
-        typer.Option(help="Replicas of each partition of the created topics.", show_default="1", rich_help_panel=_FILE),
-    ] = None
+    partitions: Annotated[int | None, workload_options.partitions(_FILE, "3")] = None
+    replication: Annotated[int | None, workload_options.replication(_FILE, "1")] = None
     rate: Annotated[
         float | None,
         typer.Option(
@@ -166,21 +160,8 @@ class StudyOptions:
     command_config: options.CommandConfig = None
     container: options.Container = None
     brokers: options.Brokers = None
-    topic: Annotated[
-        str | None,
-        typer.Option(
-            help="Topic of yours to write to, such as scratch. Its records stay, and it is never deleted. Without this "
-            "option, each trial gets a new topic.",
-            rich_help_panel=options.TARGET_PANEL,
-        ),
-    ] = None
-    like: Annotated[
-        str | None,
-        typer.Option(
-            help="Topic of yours, such as orders, whose partitions, replication and settings the created topics get.",
-            rich_help_panel=options.TARGET_PANEL,
-        ),
-    ] = None
+    topic: options.Topic = None
+    like: options.Like = None
     quick: Annotated[
         bool,
         typer.Option(

@@ -109,14 +109,14 @@ def compressibility(panel: Panel, default: Default = True) -> Any:
     )
 
 
-def partitions(panel: Panel, default: Default = True) -> Any:
-    """Return the option for the partitions of the one topic that the command creates."""
-    return typer.Option(help="Partitions of the topic that is created.", show_default=default, rich_help_panel=panel)
+def partitions(panel: Panel = None, default: Default = True) -> Any:
+    """Return the option for the partitions of the topics that the command creates."""
+    return typer.Option(help="Partitions of each topic that is created.", show_default=default, rich_help_panel=panel)
 
 
-def replication(panel: Panel, default: Default = True) -> Any:
-    """Return the option for the replicas of the one topic that the command creates."""
-    text = "Replicas of each partition of the created topic."
+def replication(panel: Panel = None, default: Default = True) -> Any:
+    """Return the option for the replicas of the topics that the command creates."""
+    text = "Replicas of each partition of the created topics."
     return typer.Option(help=text, show_default=default, rich_help_panel=panel)
 
 

@@ -300,7 +300,7 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
             kind = client_of(json.loads(client.text(study, "prediction", form="json"))["client"])
             begin = ProducerConfig.parse(options.config_values(asked.config, [], kind), kind)
             swept = canonical_setting((asked.sweep or "").partition("=")[0], kind)
-            found = begin.recoded(properties).values
+            found = begin.updated(properties).values
             properties = {name: value for name, value in found.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **request))

@@ -20,11 +20,11 @@ from runners.errors import WorkloadRefused
 from runners.host_processes.temporary import remove_folders_of_dead
 from runners.runner import Runner
 from tuner.execution.environment import machine_name, topic_shape
-from tuner.execution.equipment import Equipment, open_bench
 from tuner.execution.experiments.experiment_reporter import ExperimentReporter
 from tuner.execution.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_stored_rounds
 from tuner.execution.experiments.reading_row import measure_reading
 from tuner.execution.mirroring import Mirror, mlflow_experiment, tracking_fact
+from tuner.execution.open_bench import BenchSpec, open_bench
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.execution.trials.bench import Bench
@@ -102,10 +102,8 @@ def measure_experiment(
         if not steps_left(spec, store.trials()):
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
             return
-        equipment = _equipment(spec, folder, simulated)
-        bench = stack.enter_context(
-            open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
-        )
+        wanted = _bench_spec(spec, folder, simulated)
+        bench = stack.enter_context(open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments))
         keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
         with telling_end(keeper.tell):
             RowLoop(spec, store, keeper, bench, reporter).run()
@@ -142,11 +140,11 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     store.set_study_file(text)
 
 
-def _equipment(spec: ExperimentSpec, folder: Path, simulated: Runner | None) -> Equipment:
+def _bench_spec(spec: ExperimentSpec, folder: Path, simulated: Runner | None) -> BenchSpec:
     """Return the clusters, clients and workers with which an experiment measures."""
     ray = spec.ray.cluster([spec.target]) if simulated is None else None
     setups = [row.setup for row in spec.rows if row.setup.producers]
-    return Equipment(
+    return BenchSpec(
         name=spec.name,
         folder=folder,
         targets=(spec.target,),

@@ -163,7 +163,7 @@ def _scored(trial: Trial, spec: StudySpec, trials: Iterable[Trial]) -> Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenOver:
+class ForkedTrials:
     """The trials of another study that a new study begins with.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""The protocol of a reporter, which shows the progress of a study, and the `Standing` that it shows."""
+"""The progress of a record size, and the protocol of a reporter, which shows it to the user."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,7 +10,7 @@ from tuner.results.study_results import StudyResults
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SizeProgress:
     """How far a study has got with one record size.
 
     Attributes:
@@ -34,10 +34,10 @@ class Reporter(Protocol):
     def say(self, sentence: str) -> None:
         """Show the user a sentence about the study."""
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         """Show that a window of the running trial has ended."""
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         """Show that a trial has ended and is in the results store."""
 
     def confirmed(self, results: StudyResults, record_bytes: str) -> None:
@@ -55,10 +55,10 @@ class SilentReporter:
     def say(self, sentence: str) -> None:
         """Ignore the sentence."""
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         """Ignore the window."""
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         """Ignore the trial."""
 
     def confirmed(self, results: StudyResults, record_bytes: str) -> None:

@@ -22,8 +22,8 @@ from tuner.confirmation.stored_plans import (
 from tuner.execution.budgets.budget import HOST_CLOCK, Budget, WallClock, check_new, deadline_of
 from tuner.execution.budgets.outlook import Outlook
 from tuner.execution.environment import topic_shape
-from tuner.execution.equipment import Equipment, open_bench
 from tuner.execution.mirroring import Mirror
+from tuner.execution.open_bench import BenchSpec, open_bench
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.studies.beginning import begin, confirm_limits, is_finished
 from tuner.execution.studies.record_sizes import measure_sizes
@@ -132,10 +132,8 @@ def measure_study(
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
         if spec.rates_records_per_s:
             store.set_fact(RATES, {**spec.rates_records_per_s, **store.facts().get(RATES, {})})
-        equipment = _equipment(spec, folder, simulated)
-        bench = stack.enter_context(
-            open_bench(equipment, store, reporter.say, mirror, mix_environments=mix_environments)
-        )
+        wanted = _bench_spec(spec, folder, simulated)
+        bench = stack.enter_context(open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments))
         trials = _study_trials(timed, store, bench, reporter, mirror, make_budget)
         if spec.search.max_bytes is not None:
             bench.on_interrupted = trials.count_interrupted
@@ -204,12 +202,12 @@ def _study_trials(
     return StudyTrials(spec, store, keeper, bench, reporter, searches, outlook, progress)
 
 
-def _equipment(spec: StudySpec, folder: Path, simulated: Runner | None) -> Equipment:
+def _bench_spec(spec: StudySpec, folder: Path, simulated: Runner | None) -> BenchSpec:
     """Return the clusters, clients and workers with which a study measures."""
     if simulated is None and spec.executor is Executor.SIMULATED:
         simulated = SimulatedRunner(_SIMULATED_NOISE_RATIO)
     load, on_ray = spec.workload, spec.executor is Executor.RAY
-    return Equipment(
+    return BenchSpec(
         name=spec.name,
         folder=folder,
         targets=spec.targets,

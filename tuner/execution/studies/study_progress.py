@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tuner.execution.budgets.outlook import Outlook
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.trial_keeper import TrialKeeper, utc_now
 from tuner.execution.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress, StudyState
@@ -35,10 +35,10 @@ class StudyProgress:
     stored: int
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
-    def standing(self, started: StartedTrial) -> Standing:
+    def of_size(self, started: StartedTrial) -> SizeProgress:
         """Return how far the study has got with the record size of the given trial."""
         size, outlook = started.size, self.outlook
-        return Standing(
+        return SizeProgress(
             started.kind, started.number, outlook.totals[size], outlook.left_s(size), outlook.searches[size]
         )
 
@@ -52,25 +52,25 @@ class StudyProgress:
         behind = mirror.behind(self.stored) if mirror is not None else 0
         self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
 
-    def tell_trial(self, started: StartedTrial, standing: Standing, phase: str = "") -> None:
+    def tell_trial(self, started: StartedTrial, progress: SizeProgress, phase: str = "") -> None:
         """Store which trial is running, in which phase, and when the study will end.
 
         Args:
             started: The trial.
-            standing: How far the study had got when the trial started.
+            progress: How far the study had got when the trial started.
             phase: The phase that is running; empty before the first phase.
         """
         ends_at = None
-        if standing.left_s is not None:
-            ends_at = (utc_now() + datetime.timedelta(seconds=standing.left_s)).isoformat(timespec="seconds")
+        if progress.left_s is not None:
+            ends_at = (utc_now() + datetime.timedelta(seconds=progress.left_s)).isoformat(timespec="seconds")
         in_phase = f": {'paced' if phase == PACED else 'saturating'} phase" if phase else ""
         self.tell(
             Progress(
-                StudyState.CONFIRMING if standing.kind in CONFIRMING_KINDS else StudyState.RUNNING,
-                record_bytes=standing.search.record_bytes,
-                trial=standing.number,
-                kind=standing.kind,
-                trials=standing.total,
+                StudyState.CONFIRMING if progress.kind in CONFIRMING_KINDS else StudyState.RUNNING,
+                record_bytes=progress.search.record_bytes,
+                trial=progress.number,
+                kind=progress.kind,
+                trials=progress.total,
                 phase=phase,
                 message=f"{self._description(started)}{in_phase}",
                 ends_at=ends_at,

@@ -73,12 +73,12 @@ class StudyTrials:
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, saturating),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
-        standing = self.progress.standing(started)
-        self.progress.tell_trial(started, standing)
+        progress = self.progress.of_size(started)
+        self.progress.tell_trial(started, progress)
 
         def on_window(phase: str, window: Window) -> None:
-            self.reporter.window(standing, phase, window)
-            self.progress.tell_trial(started, standing, phase)
+            self.reporter.window(progress, phase, window)
+            self.progress.tell_trial(started, progress, phase)
 
         safety, budget = self.spec.safety, self.outlook.budget
         # The first burn-in of a record size lasts until the target is warm, so the bytes that the trials of other sizes
@@ -143,7 +143,7 @@ class StudyTrials:
         self.progress.stored += 1
         search.add(trial)
         self.outlook.count(trial)
-        self.reporter.trial(self.progress.standing(started), trial)
+        self.reporter.trial(self.progress.of_size(started), trial)
         # A trial that has sent much more than expected has failed. The study continues if its limits allow more bytes.
         goes_on = isinstance(done.error, ByteBudgetExceeded) and self.outlook.budget.was_cut(trial.key)
         self.keeper.check(trial, None if goes_on else done.error)

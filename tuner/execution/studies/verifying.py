@@ -7,7 +7,7 @@ from search_spaces.configs.producer_config import same_effect
 from tuner.model.errors import RequestRefused
 from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import StudySpec
-from tuner.results.comparisons.verification import Judgement, Terms
+from tuner.results.comparisons.verification import Judgement, VerificationTerms
 from tuner.study_file import same_measurement, sizes_in
 from tuner.study_file.fields import record_sizes
 
@@ -49,7 +49,7 @@ def measuring_like(
     return same_measurement(text, name, wanted), rates
 
 
-def judgement_before(spec: StudySpec, terms: Terms, file: str, baseline: str) -> Judgement:
+def judgement_before(spec: StudySpec, terms: VerificationTerms, file: str, baseline: str) -> Judgement:
     """Return the judgement of a config before any measurement. It may already reject the config.
 
     Args:

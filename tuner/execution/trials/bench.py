@@ -19,7 +19,7 @@ from runners.clusters.topics.stored_records import once_replicated
 from runners.errors import BrokerLost, TargetError, TargetUnreachable
 from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
-from runners.pools.pool import Done, Job, Pool
+from runners.pools.pool import FinishedJob, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
 from tuner.execution.trials.stopping import PhaseProgress, Stopping, StopRule
@@ -219,7 +219,7 @@ class Bench:
         lost_leases = self._lost_leases()
         return lost_leases is not None and lost_leases == done.lost_leases
 
-    def _advance(self, index: int, ended: Done) -> TrialDone | None:
+    def _advance(self, index: int, ended: FinishedJob) -> TrialDone | None:
         trial = self._under_way[index]
         done = trial.done
         phase = done.next_phase()

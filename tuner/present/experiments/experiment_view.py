@@ -13,7 +13,7 @@ from tuner.model.row import RowValue, setting_text
 from tuner.present.csv_text import csv_of
 from tuner.present.experiments.experiment_plan_view import properties_text
 from tuner.present.number_text import aligned, number
-from tuner.results.experiments.checked_findings import Checked, Compared, FindingOutcome
+from tuner.results.experiments.checked_findings import CheckedComparison, CheckedFinding, FindingOutcome
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.experiments.latency_parts import latency_parts
 from tuner.results.experiments.row_results import Mean, RowResults
@@ -78,7 +78,7 @@ def _finding_cells(results: ExperimentResults) -> list[list[str]]:
     ]
 
 
-def because(checked: Checked) -> str:
+def because(checked: CheckedFinding) -> str:
     """Return why a finding has its outcome, in words."""
     finding = checked.finding
     several = len(checked.compared) > 1
@@ -91,7 +91,7 @@ def because(checked: Checked) -> str:
     return ". ".join(f"{each[0].upper()}{each[1:]}" for each in said)
 
 
-def _compared_words(each: Compared, *, verdict: bool) -> str:
+def _compared_words(each: CheckedComparison, *, verdict: bool) -> str:
     """Return a comparison in words: the rows, the ratio here and in the paper, and with `verdict` the outcome."""
     compared = each.comparison
     paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"

@@ -1,6 +1,7 @@
 """The formats in which a recommended config can be written. For each format, a pure function makes the text.
 
-Some formats are for everybody. The others are for the users of one client; `Client.forms` describes them.
+Some formats are for everybody. The others are the formats of one client's users, which `FORMS` in
+`search_spaces.client` lists.
 """
 
 import json

@@ -12,7 +12,7 @@ from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Prediction
-from tuner.prediction.prediction_source import Source
+from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import Question
 from tuner.prediction.retention import Retention
 from tuner.present.number_text import aligned, number
@@ -25,13 +25,13 @@ SLOWEST: Final = "slowest part (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
 
 
-def caveats(source: Source) -> list[str]:
+def caveats(source: PredictionSource) -> list[str]:
     """Return what must be known before a prediction is believed: that nothing was measured, and what is assumed."""
     return [*([SIMULATED] if source.simulated else []), *([source.assumed] if source.assumed else [])]
 
 
 def prediction_lines(
-    source: Source,
+    source: PredictionSource,
     calibration: Calibration,
     predictions: Mapping[str, Prediction | str],
     retention: Retention | None = None,
@@ -94,7 +94,7 @@ def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterat
         yield ["disks full after, days", *cells]
 
 
-def sweep_lines(source: Source, setting: str, predictions: Mapping[str, Prediction | str]) -> list[str]:
+def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str, Prediction | str]) -> list[str]:
     """Return a sweep as lines of text: a row for each value of a setting.
 
     Args:
@@ -118,7 +118,7 @@ def sweep_lines(source: Source, setting: str, predictions: Mapping[str, Predicti
 
 
 def prediction_json(
-    source: Source,
+    source: PredictionSource,
     calibration: Calibration,
     predictions: Mapping[str, Prediction | str],
     retention: Retention | None = None,

@@ -11,7 +11,7 @@ from search_spaces.client_facts.knobs import IN_FLIGHT
 from search_spaces.errors import ConfigError
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import MOST_EXTRAPOLATION, Prediction
-from tuner.prediction.prediction_source import Source
+from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
 from tuner.present.predictions.prediction_view import config_text, prediction_rows
@@ -29,7 +29,7 @@ _LABELS: Final = {
 
 
 def what_if_json(
-    source: Source,
+    source: PredictionSource,
     calibration: Calibration,
     asked: Question,
     retention: Retention | None = None,
@@ -65,7 +65,7 @@ def what_if_json(
     }
 
 
-def _knob_fields(source: Source, asked: Question) -> Iterator[dict[str, Any]]:
+def _knob_fields(source: PredictionSource, asked: Question) -> Iterator[dict[str, Any]]:
     in_force = asked.config.in_force
     yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
     sizes = [str(2**power) for power in _BATCH_POWERS]
@@ -77,13 +77,13 @@ def _knob_fields(source: Source, asked: Question) -> Iterator[dict[str, Any]]:
 
 def _is_possible(asked: Question, batch_size: str) -> bool:
     try:
-        asked.config.recoded({"batch.size": batch_size})
+        asked.config.updated({"batch.size": batch_size})
     except ConfigError:
         return False
     return True
 
 
-def _load_fields(source: Source, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
+def _load_fields(source: PredictionSource, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
     load, loads = asked.workload, [each.workload for each in source.observations]
     sizes = [each.record_sizes.mean_bytes for each in loads]
     size = round(load.record_sizes.mean_bytes)

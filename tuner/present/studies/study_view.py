@@ -13,7 +13,7 @@ from objectives.metrics import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurements.measurement import Window
 from runners.reporting import counted
-from tuner.execution.studies.reporter import Reporter, Standing
+from tuner.execution.studies.reporter import Reporter, SizeProgress
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import SEARCHING_KINDS, Kind, State, Trial
 from tuner.present.changed_properties import changes
@@ -59,20 +59,20 @@ class StudyView(LiveLine, Reporter):
     """A `Reporter` that prints to standard error."""
 
     @override
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         if not self._live.is_started:
             return
         p99_ms = window.latency.percentile_us(0.99) / 1e3
         line = (
-            f"{_where(standing)} {phase} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s, "
-            f"p99 {p99_ms:.1f} ms | {_best(standing)} | {_left(standing)}"
+            f"{_where(progress)} {phase} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s, "
+            f"p99 {p99_ms:.1f} ms | {_best(progress)} | {_left(progress)}"
         )
         self._show(line)
 
     @override
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         if not self._quiet:
-            ERR.show(_line(standing, trial), style=_style(standing, trial))
+            ERR.show(_line(progress, trial), style=_style(progress, trial))
 
     @override
     def confirmed(self, results: StudyResults, record_bytes: str) -> None:
@@ -94,36 +94,36 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
     return "\n".join([first_line, *(f"{'':>10}{each}" for each in changed)])
 
 
-def _where(standing: Standing) -> str:
-    of_total = f"/{standing.total}" if standing.total is not None else ""
-    counted = standing.kind in SEARCHING_KINDS
-    progress = f"{min(standing.search.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
-    return f"{standing.search.record_bytes} B {standing.kind} {progress}".rstrip()
+def _where(progress: SizeProgress) -> str:
+    of_total = f"/{progress.total}" if progress.total is not None else ""
+    counted = progress.kind in SEARCHING_KINDS
+    count = f"{min(progress.search.counted + 1, progress.total or sys.maxsize)}{of_total}" if counted else ""
+    return f"{progress.search.record_bytes} B {progress.kind} {count}".rstrip()
 
 
-def _best(standing: Standing) -> str:
-    search = standing.search
+def _best(progress: SizeProgress) -> str:
+    search = progress.search
     best_values = []
     for objective in search.objectives:
         best = search.best(objective.metric)
         if best is not None:
-            best_values.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
+            best_values.append(f"{_name(objective.metric)} {best:.4g}{_times(progress, objective.metric, best)}")
     return "best so far " + ", ".join(best_values) if best_values else "no results to compare with yet"
 
 
-def _left(standing: Standing) -> str:
-    if standing.left_s is None:
+def _left(progress: SizeProgress) -> str:
+    if progress.left_s is None:
         return "the study runs until you stop it"
-    return f"{datetime.timedelta(seconds=round(standing.left_s))} left"
+    return f"{datetime.timedelta(seconds=round(progress.left_s))} left"
 
 
-def _line(standing: Standing, trial: Trial) -> str:
-    search = standing.search
-    of_total = f"/{standing.total}" if standing.total is not None else ""
-    progress = f"{search.counted}{of_total}" if trial.kind in SEARCHING_KINDS else ""
+def _line(progress: SizeProgress, trial: Trial) -> str:
+    search = progress.search
+    of_total = f"/{progress.total}" if progress.total is not None else ""
+    count = f"{search.counted}{of_total}" if trial.kind in SEARCHING_KINDS else ""
     if trial.round is not None:
-        progress = f"round {trial.round - search.first_round + 1}"
-    head = f"{search.record_bytes:>6} B  {trial.kind:<11} {progress:<8}"
+        count = f"round {trial.round - search.first_round + 1}"
+    head = f"{search.record_bytes:>6} B  {trial.kind:<11} {count:<8}"
     if trial.kind is Kind.CONFIRM:
         head = f"{head}  {_compared(search, trial):<20}"
     elif trial.kind in (Kind.REPEAT, Kind.UNDO):
@@ -131,14 +131,14 @@ def _line(standing: Standing, trial: Trial) -> str:
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
-        f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_ratio(standing, trial, metric):<9}"
+        f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_ratio(progress, trial, metric):<9}"
         for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in search.objectives)])
         if metric in trial.metrics
     ]
-    return "  ".join([head, *(numbers or ["no records were delivered"]), _remark(standing, trial)]).rstrip()
+    return "  ".join([head, *(numbers or ["no records were delivered"]), _remark(progress, trial)]).rstrip()
 
 
-def _remark(standing: Standing, trial: Trial) -> str:
+def _remark(progress: SizeProgress, trial: Trial) -> str:
     missed = [name for name, violation in trial.violations.items() if violation > 0]
     if missed:
         # If a trial missed a constraint, this is often the reason why it lacks a value. So a missing value is named
@@ -146,11 +146,11 @@ def _remark(standing: Standing, trial: Trial) -> str:
         return f"constraint missed: {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     if trial.stopped_early:
         return "stopped early"
-    if trial.kind is not Kind.SEARCH or trial.number not in standing.search.front:
+    if trial.kind is not Kind.SEARCH or trial.number not in progress.search.front:
         return ""
     # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
     # out burn-in runs.
-    changed = [str(each) for each in changes(trial, standing.search.baselines[0].values)]
+    changed = [str(each) for each in changes(trial, progress.search.baselines[0].values)]
     # Output to a file or a pipe is never cut.
     shown = _CHANGES_SHOWN if ERR.file.isatty() else len(changed)
     more = f" and {len(changed) - shown} more" if len(changed) > shown else ""
@@ -192,14 +192,14 @@ def _measured_again(search: SearchState, trial: Trial) -> str:
     return f"{of} with {' '.join(map(str, differences[nearest]))}"
 
 
-def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
+def _ratio(progress: SizeProgress, trial: Trial, metric: str) -> str:
     """Return a trial's ratio to the baseline; in a confirmation, the mean over its rounds that measured both."""
     if trial.kind is not Kind.CONFIRM:
-        return _times(standing, metric, trial.metrics[metric])
-    baseline = standing.search.baselines[0].fingerprint
+        return _times(progress, metric, trial.metrics[metric])
+    baseline = progress.search.baselines[0].fingerprint
     if trial.fingerprint == baseline:
         return ""
-    ours, theirs = (_in_rounds(standing.search, each, metric) for each in (trial.fingerprint, baseline))
+    ours, theirs = (_in_rounds(progress.search, each, metric) for each in (trial.fingerprint, baseline))
     gains = [Objective(metric).gain(value, theirs[at]) for at, value in ours.items() if at in theirs]
     return f" ({geometric_mean(gains):.2f}x, mean of {counted(len(gains), 'round')})" if gains else ""
 
@@ -214,9 +214,9 @@ def _in_rounds(search: SearchState, fingerprint: str, metric: str) -> dict[int |
     }
 
 
-def _times(standing: Standing, metric: str, value: float) -> str:
-    baseline = standing.search.baseline_metrics.get(metric)
-    if baseline is None or standing.kind is Kind.BURN_IN:
+def _times(progress: SizeProgress, metric: str, value: float) -> str:
+    baseline = progress.search.baseline_metrics.get(metric)
+    if baseline is None or progress.kind is Kind.BURN_IN:
         return ""
     return f" ({Objective(metric).gain(value, baseline):.2f}x)"
 
@@ -228,9 +228,9 @@ def _name(metric: str) -> str:
     return "MB/s" if metric == "mb_per_s" else metric
 
 
-def _style(standing: Standing, trial: Trial) -> str:
+def _style(progress: SizeProgress, trial: Trial) -> str:
     if trial.state is State.FAILED:
         return "red"
     if trial.kind is not Kind.SEARCH:
         return "dim"
-    return "green" if trial.number in standing.search.front else ""
+    return "green" if trial.number in progress.search.front else ""

@@ -72,7 +72,7 @@ def check_gain_asked(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class VerificationTerms:
     """The conditions under which a config passes, and how it is measured.
 
     Attributes:
@@ -156,11 +156,11 @@ class Judgement:
     undecided: Mapping[str, Sequence[str]]
 
     @classmethod
-    def before(cls, spec: StudySpec, terms: Terms, file: str) -> Self:
+    def before(cls, spec: StudySpec, terms: VerificationTerms, file: str) -> Self:
         """Return the judgement before any measurement. It may already reject the config.
 
         Args:
-            spec: The study that `Terms.study` returned.
+            spec: The study that `VerificationTerms.study` returned.
             terms: What the config must show.
             file: The file that the config was read from.
         """
@@ -170,12 +170,12 @@ class Judgement:
         refused = [*promises.misses(allow_weaker=allow), *missing_latency(spec, allow_weaker=allow)]
         return cls("", file, promises, refused, [], {}, {}, {})
 
-    def after(self, results: StudyResults, spec: StudySpec, terms: Terms) -> "Judgement":
+    def after(self, results: StudyResults, spec: StudySpec, terms: VerificationTerms) -> "Judgement":
         """Return the judgement by the measurements.
 
         Args:
             results: The results of the study.
-            spec: The study that `Terms.study` returned.
+            spec: The study that `VerificationTerms.study` returned.
             terms: What the config must show.
         """
         found = [verification_of(size, spec) for size in results.sizes]

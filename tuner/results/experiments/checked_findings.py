@@ -26,7 +26,7 @@ class FindingOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class CheckedComparison:
     """The result of one comparison of a finding.
 
     Attributes:
@@ -48,7 +48,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedFinding:
     """A finding, and the result of checking it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Checked:
 
     finding: Finding
     outcome: FindingOutcome
-    compared: tuple[Compared, ...]
+    compared: tuple[CheckedComparison, ...]
 
 
 def shared_scatters(findings: Sequence[Finding], rows: Sequence[RowResults]) -> dict[str, SharedScatter]:
@@ -81,7 +81,9 @@ def _names(comparison: Comparison, rows: Sequence[RowResults]) -> frozenset[str]
     return frozenset(each.row.name for each in rows if any(each.row.matches(side) for side in sides))
 
 
-def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None = None) -> Checked:
+def check(
+    finding: Finding, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None = None
+) -> CheckedFinding:
     """Return whether a finding holds, with the result of each comparison.
 
     A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1. It
@@ -108,7 +110,7 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: S
         outcome = FindingOutcome.UNDECIDED
     else:
         outcome = FindingOutcome.HOLDS
-    return Checked(finding, outcome, compared)
+    return CheckedFinding(finding, outcome, compared)
 
 
 def comparisons_of(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparison, ...]:
@@ -118,12 +120,12 @@ def comparisons_of(finding: Finding, rows: Sequence[RowResults]) -> tuple[Compar
 
 def _compared(
     finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None
-) -> Compared:
+) -> CheckedComparison:
     if zero_rounds := _zero_rounds(finding.metric, comparison, rows):
-        return Compared(comparison, None, FindingOutcome.UNDECIDED, zero_rounds)
+        return CheckedComparison(comparison, None, FindingOutcome.UNDECIDED, zero_rounds)
     ratio = _ratio(finding.metric, comparison, rows, level, scatter)
     if ratio is None:
-        return Compared(comparison, None, FindingOutcome.NOT_MEASURED)
+        return CheckedComparison(comparison, None, FindingOutcome.NOT_MEASURED)
     match finding.expect:
         case Expectation.GREATER:
             holds, fails = ratio.low > 1, ratio.high < 1
@@ -135,7 +137,7 @@ def _compared(
     outcome = FindingOutcome.HOLDS if holds else FindingOutcome.FAILS if fails else FindingOutcome.UNDECIDED
     names = _names(comparison, rows)
     limited = tuple(each.row.name for each in rows if each.row.name in names and each.says_nothing)
-    return Compared(comparison, ratio, FindingOutcome.UNDECIDED if limited else outcome, limited=limited)
+    return CheckedComparison(comparison, ratio, FindingOutcome.UNDECIDED if limited else outcome, limited=limited)
 
 
 def _ratio(

@@ -16,7 +16,7 @@ from tuner.model.experiment import ExperimentSpec
 from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, IDENTITY, LIMITS, NAME
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
-from tuner.results.experiments.checked_findings import Checked, check, comparisons_of, shared_scatters
+from tuner.results.experiments.checked_findings import CheckedFinding, check, comparisons_of, shared_scatters
 from tuner.results.experiments.row_results import OutageWindow, RowResults
 from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -51,7 +51,7 @@ class ExperimentResults:
         return next(each for each in self.rows if each.is_control)
 
     @cached_property
-    def findings(self) -> tuple[Checked, ...]:
+    def findings(self) -> tuple[CheckedFinding, ...]:
         """The result of checking each finding.
 
         The intervals are so wide that all statements of an experiment together are right with 95 % certainty.

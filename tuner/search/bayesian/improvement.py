@@ -18,7 +18,7 @@ from typing import Final, Self
 import numpy as np
 
 from tuner.regression.gaussian_process import GaussianProcess
-from tuner.regression.solving import Array, normal_below, root_of, solve, whiten
+from tuner.regression.solving import Array, cholesky_factor, normal_cdf, solve, whiten
 
 _JITTER_RATIO: Final = 1e-5
 """The variance that is added on the diagonal for numerical stability, as a share of the prior variance.
@@ -53,10 +53,10 @@ class Draws:
     def of(cls, process: GaussianProcess, support: Array, count: int, rng: np.random.Generator) -> Self:
         """Draw values of the objective at the configs in `support`, `count` times."""
         jitter = np.diag(_JITTER_RATIO * process.prior_variance(support))
-        mean, covariance = process.believed_together(support)
+        mean, covariance = process.joint_posterior(support)
         chance = rng.standard_normal((len(support), count))
-        values = mean[:, None] + root_of(covariance + jitter) @ chance
-        root = root_of(process.covariance(support, support) + jitter)
+        values = mean[:, None] + cholesky_factor(covariance + jitter) @ chance
+        root = cholesky_factor(process.covariance(support, support) + jitter)
         return cls(process, support, values, root, solve(root, values - process.expected(support)[:, None]))
 
     def elsewhere(self, points: Array) -> tuple[Array, Array]:
@@ -96,9 +96,9 @@ class Improvement:
         Args:
             points: The configs as points of the process of each objective, each of shape (configs, columns).
         """
-        believed = [each.elsewhere(at) for each, at in zip(self._draws, points, strict=True)]
-        means = np.stack([mean for mean, _ in believed], axis=2)
-        sds = np.stack([sd for _, sd in believed], axis=1)
+        predicted = [each.elsewhere(at) for each, at in zip(self._draws, points, strict=True)]
+        means = np.stack([mean for mean, _ in predicted], axis=2)
+        sds = np.stack([sd for _, sd in predicted], axis=1)
         added = np.zeros(len(points[0]))
         for draw, front in enumerate(self._fronts):
             if means.shape[2] <= 2:
@@ -177,4 +177,4 @@ def _surpassing(limit: Array, mean: Array, sd: Array) -> Array:
     """
     away = (mean - limit) / sd
     density = np.exp(-0.5 * away**2) / math.sqrt(2 * math.pi)
-    return np.asarray(sd * (density + away * normal_below(away)))
+    return np.asarray(sd * (density + away * normal_cdf(away)))

@@ -22,9 +22,9 @@ from threadpoolctl import ThreadpoolController
 from objectives.dominance import dominated_by
 from tuner.regression.solving import Array
 from tuner.search.bayesian.axes import Params, PlainSpace, Space
-from tuner.search.bayesian.belief import AMPLITUDE, Belief
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.bayesian.observations import Observations, key_of
+from tuner.search.bayesian.surrogate_model import AMPLITUDE, SurrogateModel
 
 UNMEASURED: Final = "unmeasured"
 """Name of the user attribute that lists what a trial did not measure: objectives by index, constraints by name."""
@@ -166,13 +166,13 @@ class BayesianSampler(BaseSampler):
         choices = [*self._candidates(observed, made)]
         if len(observations) >= self._startup:
             rng = np.random.default_rng([self._entropy, made])
-            worth = self._belief(observed, pending).worth(rng)
+            acquisition = self._model(observed, pending).acquisition(rng)
             parents, weights = _parents(observations)
             for candidates in choices:
-                rows = _refined(candidates, candidates.around(parents, weights, rng), worth, rng)
+                rows = _refined(candidates, candidates.around(parents, weights, rng), acquisition, rng)
                 found = _rounded(observed, rows, taken, _CONSIDERED)
                 if found:
-                    best = np.argmax(worth(np.stack([row for _, row in found])))
+                    best = np.argmax(acquisition(np.stack([row for _, row in found])))
                     return found[int(best)][0]
         # There are too few observations, or no candidate is new. So draw coarse values at random, and propose the first
         # config that was not measured yet. If there is no such config, a measured config is proposed again.
@@ -209,7 +209,7 @@ class BayesianSampler(BaseSampler):
             elif home is not None:
                 yield replace(every, held={index: float(home[index]) for index in waiting})
 
-    def _belief(self, observed: "_Observed", pending: Sequence[Array]) -> Belief:
+    def _model(self, observed: "_Observed", pending: Sequence[Array]) -> SurrogateModel:
         """Return what the sampler predicts about objectives and constraints after the trials so far."""
         seen = observed.observations
         wanted = self._reference() if self._reference is not None else [np.nan] * len(observed.signs)
@@ -222,7 +222,7 @@ class BayesianSampler(BaseSampler):
         sd = np.nanstd(seen.means(), axis=0) if self._value_sd is None else np.full(len(reference), self._value_sd)
         factors = AMPLITUDE / np.where(sd > 0, sd, AMPLITUDE)
         gains = None if self._expected is None else _signed(self._expected, np.array(observed.signs))
-        return Belief(observed.space, seen, pending, reference, factors, self._noise_sd, gains)
+        return SurrogateModel(observed.space, seen, pending, reference, factors, self._noise_sd, gains)
 
 
 class _Observed:
@@ -304,13 +304,15 @@ def _parents(observations: Observations) -> tuple[Array, Array]:
     return rows[usable], np.where(behind == 0, 2.0, 0.5 / (behind + 1))
 
 
-def _refined(candidates: Candidates, rows: Array, worth: Callable[[Array], Array], rng: np.random.Generator) -> Array:
+def _refined(
+    candidates: Candidates, rows: Array, acquisition: Callable[[Array], Array], rng: np.random.Generator
+) -> Array:
     """Return the given candidates and new candidates close to the best of them, sorted with the best first."""
-    scores = worth(rows)
+    scores = acquisition(rows)
     for near_sd in _REFINEMENTS:
         best = rows[np.argsort(-scores, kind="stable")[:_REFINED]]
         more = candidates.nearby(best, _COPIES, near_sd, rng)
-        rows, scores = np.concatenate([rows, more]), np.concatenate([scores, worth(more)])
+        rows, scores = np.concatenate([rows, more]), np.concatenate([scores, acquisition(more)])
     return rows[np.argsort(-scores, kind="stable")]
 
 

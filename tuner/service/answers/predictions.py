@@ -5,7 +5,7 @@ from typing import Any
 
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.problem_kinds import ProblemKind
-from tuner.prediction.changed_settings import Changes
+from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.retention import TYPED, Retention
 from tuner.service.answers.query import TEXT, Answer
 from tuner.service.answers.results_cache import ResultsCache
@@ -24,7 +24,7 @@ def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mappi
     typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
     try:
         retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
-        changes = Changes.of(settings)
+        changes = ChangedSettings.of(settings)
     except ValueError as error:
         raise Problem(ProblemKind.INVALID, str(error)) from None
     source = kept.source(study, store, changes.record_bytes)

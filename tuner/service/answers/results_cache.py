@@ -18,7 +18,7 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 if TYPE_CHECKING:
     from tuner.prediction.calibration import Calibration
-    from tuner.prediction.prediction_source import Source
+    from tuner.prediction.prediction_source import PredictionSource
 
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
@@ -69,7 +69,7 @@ class ResultsCache:
             self._kept[study] = (stamp, results)
         return results
 
-    def source(self, study: str, store: ResultsStore, record_bytes: str | None) -> "Source":
+    def source(self, study: str, store: ResultsStore, record_bytes: str | None) -> "PredictionSource":
         """Return the data of a study or an experiment from which predictions are computed.
 
         Args:
@@ -89,7 +89,7 @@ class ResultsCache:
             return source_of_experiment(experiment_results(store, self._root / study))
         return source_of_study(self.results(study, store), record_bytes)
 
-    def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
+    def calibration(self, study: str, store: ResultsStore, source: "PredictionSource") -> "Calibration":
         """Return the constants of the performance model, fitted to the present results of the study."""
         stamp = self.stamp(study, store)
         kept_stamp, calibration = self._calibrations.get(study, (None, None))

@@ -38,8 +38,3 @@ class BriefCache(Generic[Read]):
     def forget(self, study: str) -> None:
         """Remove the value for a study from the cache."""
         self._kept.pop(study, None)
-
-    @property
-    def kept(self) -> list[str]:
-        """The names of the studies whose values are in the cache."""
-        return list(self._kept)

@@ -150,7 +150,7 @@ class AccessControl:
         if not guarded or scope["path"] in OPEN_PATHS:
             return None
         presented = _presented(headers, method)
-        token = self._tokens.who(presented)
+        token = self._tokens.find(presented)
         if token is None:
             wrong = "the token that was sent is not known here" if presented else "the service needs a token"
             ways = f"Bearer {_REALM}, Basic {_REALM}" if method in _SAFE else f"Bearer {_REALM}"
@@ -169,7 +169,7 @@ class AccessControl:
         return token
 
     def _keep(self, scope: Scope) -> None:
-        """Let the client keep its connection, unless its path is open to strangers.
+        """Let the client keep its connection, unless its path needs no token.
 
         Raises:
             Problem: Too many clients keep a connection.

@@ -15,7 +15,7 @@ from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.properties.catalogue import Value
 from tuner.execution.budgets.least_limits import check_limits
-from tuner.execution.studies.forking import TakenOver, begin_fork
+from tuner.execution.studies.forking import ForkedTrials, begin_fork
 from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
@@ -26,7 +26,7 @@ from tuner.model.study_files import SERVICE_FILES
 from tuner.model.study_names import numbered_name, verification_stem
 from tuner.present.console import text_of
 from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
-from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
+from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, VerificationTerms, verification_rounds
 from tuner.service.answers.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
@@ -80,7 +80,7 @@ class VerificationAsked(BaseModel):
     allow_weaker: bool = False
     """Whether a guarantee that is weaker than the baseline's is accepted."""
 
-    def terms(self, client: Client) -> Terms:
+    def terms(self, client: Client) -> VerificationTerms:
         """Return the conditions under which the config passes, if this client is measured.
 
         Raises:
@@ -91,7 +91,7 @@ class VerificationAsked(BaseModel):
         fewest, most = verification_rounds(
             self.rounds if "rounds" in given else None, self.max_rounds if "max_rounds" in given else None
         )
-        return Terms(
+        return VerificationTerms(
             config=ProducerConfig.parse(self.config, client),
             rounds=fewest,
             max_rounds=most,
@@ -198,7 +198,7 @@ class StudyActions:
             )
         spec, _ = self._spec(text)
         with closing(self._stored(source)) as store:
-            taken = TakenOver.of(spec, source, store)
+            taken = ForkedTrials.of(spec, source, store)
             queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
             try:
                 if not begin_fork(storage, folder, spec, text, store, taken.trials, silent):

@@ -11,7 +11,7 @@ from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.actions import StudyActions, VerificationAsked, confirm_options
 from tuner.service.http.request_parameters import JsonOrText, Study, client_name, study_text
-from tuner.service.http.responses import json_response
+from tuner.service.http.responses import json_response, response_of
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
 
@@ -136,7 +136,7 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
     ) -> Response:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
         found = await studies.responses.fresh(ResultQuery.of(study, "verification", form=form))
-        return Response(found.body, found.status, None, found.media_type)
+        return response_of(found)
 
 
 def _add_plan(api: APIRouter, actions: StudyActions) -> None:

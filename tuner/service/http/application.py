@@ -33,7 +33,7 @@ from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.prediction_api import prediction_query
 from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
 from tuner.service.http.request_parameters import RecordSize, Study, each_parameter_once, only_known_parameters
-from tuner.service.http.responses import answered
+from tuner.service.http.responses import answered, response_of
 from tuner.service.http.results_api import results_router
 from tuner.service.http.studies import Studies
 from tuner.service.http.studies_api import studies_router
@@ -137,7 +137,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
         changes = dict(request.query_params)
         found = await studies.responses.get(prediction_query(study, changes, "page"))
         if found.status != 200:
-            return Response(found.body, found.status, media_type=found.media_type)
+            return response_of(found)
         page = pages.what_if_page(study, json.loads(found.body))
         return Response(page, headers=headers, media_type=HTML)
 

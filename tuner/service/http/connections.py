@@ -16,21 +16,22 @@ SLOT: Final = "slot"
 _FEWEST: Final = 10
 _GRACE_S: Final = 1.0
 _PACE_S: Final = 0.005
-"""Seconds between two connections that are closed, so that strangers who reconnect cost little CPU time."""
+"""Seconds between two connections that are closed, so that clients who only reconnect cost little CPU time."""
 
 
 class Connections:
     """The connections that are open, each with a slot. Use it in one event loop.
 
-    A client is a stranger until the service has accepted one of its requests. When all slots are taken, the oldest
-    stranger of the address with the most strangers is disconnected, but only after it had time to send a request.
-    Clients for whom there is no slot yet wait in the kernel's queue, where they need no file descriptor. Clients with
-    an accepted request keep their connections. They get at most four fifths of the slots, so that strangers always
-    get a slot. There is no limit for a single address, because behind a proxy all clients have the proxy's address.
+    A client is accepted when the service has accepted one of its requests. When all slots are taken, the service closes
+    the oldest unaccepted connection of the address that has the most of them, but only after the client had time to
+    send a request. Clients for whom there is no slot yet wait in the kernel's queue, where they need no file
+    descriptor. Accepted clients keep their connections. They get at most four fifths of the slots, so that new clients
+    always get a slot. There is no limit for a single address, because behind a proxy all clients have the proxy's
+    address.
 
     Args:
         most: The number of slots.
-        grace_s: How long a stranger keeps its slot at least, in seconds.
+        grace_s: How long an unaccepted client keeps its slot at least, in seconds.
 
     Attributes:
         open: The number of slots that are taken.
@@ -40,18 +41,18 @@ class Connections:
     def __init__(self, most: int, grace_s: float = _GRACE_S) -> None:
         self._most = most
         self._grace_s = grace_s
-        self._strangers: dict[str, dict[Slot, None]] = {}
-        """The strangers by address, the oldest first."""
+        self._unaccepted: dict[str, dict[Slot, None]] = {}
+        """The slots of unaccepted clients by address, the oldest first."""
         self._changed = asyncio.Event()
         self.open = 0
         self.accepted = 0
 
     async def wait_for_room(self) -> None:
-        """Wait until a slot is free, and close a stranger's connection if need be."""
+        """Wait until a slot is free, and close an unaccepted connection if need be."""
         loop = asyncio.get_running_loop()
         while self.open >= self._most:
             self._changed.clear()
-            most = max(self._strangers.values(), key=len, default={})
+            most = max(self._unaccepted.values(), key=len, default={})
             oldest = next(iter(most), None)
             wait_s = self._grace_s if oldest is None else oldest.since_s + self._grace_s - loop.time()
             if oldest is not None and wait_s <= 0:
@@ -63,20 +64,20 @@ class Connections:
                 await asyncio.wait_for(self._changed.wait(), wait_s)
 
     def take_slot(self, host: str, abort: Callable[[], object]) -> "Slot":
-        """Return the slot of a new connection, which belongs to a stranger.
+        """Return the slot of a new connection, whose client is not accepted yet.
 
         Args:
             host: The client's address.
             abort: Closes the connection immediately.
         """
         slot = Slot(self, host, abort)
-        self._strangers.setdefault(host, {})[slot] = None
+        self._unaccepted.setdefault(host, {})[slot] = None
         self.open += 1
         return slot
 
     def accept(self, slot: "Slot") -> bool:
         """Accept a client. Return False if the accepted clients have all the slots that they may have."""
-        if slot in self._strangers.get(slot.host, ()):
+        if slot in self._unaccepted.get(slot.host, ()):
             if self.accepted >= self._most * 4 // 5:
                 return False
             self._forget(slot)
@@ -89,7 +90,7 @@ class Connections:
         if slot.accepted:
             self.accepted -= 1
             slot.accepted = False
-        elif slot in self._strangers.get(slot.host, ()):
+        elif slot in self._unaccepted.get(slot.host, ()):
             self._forget(slot)
         else:
             return
@@ -97,10 +98,10 @@ class Connections:
         self._changed.set()
 
     def _forget(self, slot: "Slot") -> None:
-        others = self._strangers[slot.host]
+        others = self._unaccepted[slot.host]
         del others[slot]
         if not others:
-            del self._strangers[slot.host]
+            del self._unaccepted[slot.host]
 
 
 class Slot:

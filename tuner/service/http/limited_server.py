@@ -237,7 +237,7 @@ def listen_at(host: str, port: int) -> socket.socket:
     # option only on sockets that it creates itself.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # A connection takes a slot only when its client has sent something, or after about this many seconds. Clients that
-    # do send something do not wait behind strangers that only connect.
+    # do send something do not wait behind clients that only connect.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_S)
     listening.setblocking(False)
     return listening

@@ -1,4 +1,4 @@
-"""Starts and stops the service, and refuses a configuration with which strangers could use the service."""
+"""Starts and stops the service, and refuses a configuration with which anybody could use the service."""
 
 import asyncio
 import logging.config
@@ -10,7 +10,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from runners.host_processes.places import file_lock
+from runners.host_processes.locks import file_lock
 from runners.reporting import Say, one_line, printable
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError

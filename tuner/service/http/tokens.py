@@ -2,7 +2,7 @@
 
 A token is 256 random bits, so one round of SHA-256 protects it as well as a slow hash would. Slow hashes protect
 passwords that people choose, because those can be guessed; nobody guesses 256 random bits. A slow hash would only let
-strangers keep the service busy.
+clients without a token keep the service busy.
 Source: OWASP, Password Storage Cheat Sheet (passwords that users choose); RFC 6819, section 5.1.4.1.3 (hashed handles).
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from runners.host_processes.places import write_atomically
+from runners.host_processes.folders import write_atomically
 from tuner.service.errors import ServiceConfigError, TokenNameRefused, TokensBusy
 
 SCHEMA_VERSION: Final = 1
@@ -102,7 +102,7 @@ class TokenFile:
             self._seen = stamp
         return self._tokens
 
-    def who(self, presented: str) -> Token | None:
+    def find(self, presented: str) -> Token | None:
         """Return the stored token that a client presented, or None if there is no such token.
 
         The hash is compared with all stored hashes, each in constant time, so that a client can't learn anything about

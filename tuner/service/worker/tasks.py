@@ -14,7 +14,7 @@ from tuner.model.spec import StudySpec
 from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.report import write_all_artifacts
 from tuner.present.studies.study_view import StudyView
-from tuner.results.comparisons.verification import Judgement, Terms
+from tuner.results.comparisons.verification import Judgement, VerificationTerms
 from tuner.results.recommendations.reasons import none_keeps_constraints
 from tuner.results.recommendations.recommend import recommendations
 from tuner.service.config import ServiceConfig
@@ -76,7 +76,7 @@ def _confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
 
 def _verify(spec: StudySpec, text: str, folder: Path, given: dict[str, Any], view: StudyView) -> None:
     """Measure a config alternating with the baseline, and keep the judgement with the results."""
-    terms = Terms.from_json(given["terms"])
+    terms = VerificationTerms.from_json(given["terms"])
     spec = replace(terms.study(spec), rates_records_per_s=given["rates"])
     results = measure_study(spec, text, folder, view)
     judgement = Judgement.before(spec, terms, given["file"]).after(results, spec, terms)

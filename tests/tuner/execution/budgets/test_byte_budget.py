@@ -17,7 +17,7 @@ from runners.errors import ByteBudgetExceeded
 from runners.measurements.measurement import Window
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, on_record, real_study
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
@@ -87,15 +87,15 @@ class KillsTheLoad(Told):
         super().__init__()
         self.broker, self.killed, self.held = broker, False, 0
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         if not self.killed:
             self.killed = True
             for child in psutil.Process().children():
                 if "spawn_main" in " ".join(child.cmdline()):
                     os.kill(child.pid, signal.SIGKILL)
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        super().trial(standing, trial)
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
+        super().trial(progress, trial)
         names = [name for name in TopicAdmin(self.broker.connection).names() if name.startswith("tuner-")]
         self.held = max(self.held, sent_to(self.broker, *names))
 
@@ -118,7 +118,7 @@ def test_the_limit_of_a_trial_covers_a_lost_attempt(broker: RunningCluster, tmp_
 class Stops(Told):
     """A reporter that raises in the first window what Ctrl-C raises."""
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         raise KeyboardInterrupt
 
 

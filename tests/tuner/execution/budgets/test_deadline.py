@@ -13,7 +13,7 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Steady, Told, on_record, simulated_study, state_told
 from tuner.execution.budgets.budget import WallClock
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState
@@ -59,8 +59,8 @@ class Night:
 class Killed(Told):
     """A `Reporter` that interrupts the study after its third trial."""
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        super().trial(standing, trial)
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
+        super().trial(progress, trial)
         if len(self.trials) == 3:
             raise KeyboardInterrupt
 

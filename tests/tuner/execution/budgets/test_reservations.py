@@ -18,7 +18,7 @@ from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Told, simulated_study
 from tuner.execution.budgets.budget import Budget
-from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import StudySpec
@@ -64,7 +64,7 @@ class EndsTheServer(Told):
         super().__init__()
         self.server, self.has_ended = server, False
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         self.server.end()
         raise KeyboardInterrupt
 
@@ -72,7 +72,7 @@ class EndsTheServer(Told):
 class StopsTheWaiting(EndsTheServer):
     """A reporter that ends the server in the first window, and raises what Ctrl-C raises when the storing waits."""
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         if not self.has_ended:
             self.has_ended = True
             self.server.end()

@@ -15,7 +15,7 @@ from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import Goal
@@ -50,7 +50,7 @@ class Stopped(SilentReporter):
     def __init__(self, after: int) -> None:
         self.left = after
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         """Count the confirming trials, and interrupt the study at the last one."""
         self.left -= trial.kind in CONFIRMING_KINDS
         if not self.left:
@@ -63,7 +63,7 @@ class StoppedAt(SilentReporter):
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         """Interrupt the study at the first trial of the kind."""
         if trial.kind is self.kind:
             raise KeyboardInterrupt
@@ -236,8 +236,8 @@ def test_a_finished_study_measures_nothing_more_after_a_confirmation(tmp_path: P
 
 def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -> None:
     class Searched(SilentReporter):
-        def trial(self, standing: Standing, trial: Trial) -> None:
-            if standing.search.counted == 6:
+        def trial(self, progress: SizeProgress, trial: Trial) -> None:
+            if progress.search.counted == 6:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

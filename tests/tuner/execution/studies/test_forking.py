@@ -15,7 +15,7 @@ from search_spaces.configs.guarantee import DURABILITY, Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import BASELINE, Told, of_kind, on_record, simulated_study
-from tuner.execution.studies.forking import TakenOver, begin_fork, fork, trials_for
+from tuner.execution.studies.forking import ForkedTrials, begin_fork, fork, trials_for
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import RecordDamaged, RequestRefused, StudyChanged
 from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
@@ -207,7 +207,7 @@ def test_a_fork_of_a_damaged_study_leaves_nothing(old: Path, tmp_path: Path) -> 
 
 def test_a_fork_needs_trials_that_fit(old: Path) -> None:
     with closing(SqliteStore(old, create=False)) as source:
-        found = TakenOver.of(changed(), "small", source)
+        found = ForkedTrials.of(changed(), "small", source)
         assert found.as_json("new") == {
             "schema_version": 1,
             "kind": "fork",
@@ -217,4 +217,4 @@ def test_a_fork_needs_trials_that_fit(old: Path) -> None:
             "trials_taken_over": len(taken(old, changed())),
         }
         with pytest.raises(RequestRefused, match="a fork needs trials that fit the new study, but none of the"):
-            TakenOver.of(replace(changed(), workload=replace(OLD.workload, record_sizes=())), "small", source)
+            ForkedTrials.of(replace(changed(), workload=replace(OLD.workload, record_sizes=())), "small", source)

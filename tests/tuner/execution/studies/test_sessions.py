@@ -75,7 +75,7 @@ class Timed(Told):
     night: Night = field(default_factory=Night)
     rounds: dict[tuple[str, int], datetime.datetime] = field(default_factory=dict)
 
-    def trial(self, standing: object, trial: Trial) -> None:
+    def trial(self, progress: object, trial: Trial) -> None:
         self.trials.append(trial)
         if trial.kind is Kind.CONFIRM and trial.round is not None:
             self.rounds.setdefault((trial.record_bytes, trial.round), self.night.at)

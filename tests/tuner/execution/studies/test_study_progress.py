@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tests.helpers.studies import simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
-from tuner.execution.studies.reporter import SilentReporter, Standing
+from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
@@ -96,7 +96,7 @@ class _Wrapped(SilentReporter):
     """Raises what Python makes of Ctrl-C while code written in C runs, after the first trial."""
 
     @override
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
 

@@ -11,7 +11,7 @@ from tests.helpers.studies import simulated_study
 from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import ExitCode, RequestRefused, exit_code_of
 from tuner.model.facts import RATES, RECORD_SIZES
-from tuner.results.comparisons.verification import Terms
+from tuner.results.comparisons.verification import VerificationTerms
 from tuner.study_file import parse_study
 
 _TEXT = "study: old\nworkload: {record_bytes: [100, '100:70,1000:30'], partitions: 5}\nsearch: {trials: 40}\n"
@@ -62,7 +62,7 @@ def test_a_size_that_is_named_twice_is_refused() -> None:
 def test_a_config_that_does_the_same_as_the_baseline_is_refused() -> None:
     spec = simulated_study()
     with pytest.raises(RequestRefused, match=r"^x.properties must differ from the old config to be compared"):
-        judgement_before(spec, Terms(config=spec.baseline), "x.properties", "the old config")
+        judgement_before(spec, VerificationTerms(config=spec.baseline), "x.properties", "the old config")
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_a_config_that_does_the_same_as_the_baseline_is_refused() -> None:
 )
 def test_one_number_says_how_much_better_or_worse_a_config_may_be(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(RequestRefused, match=said):
-        Terms(config=simulated_study().baseline, **asked)
+        VerificationTerms(config=simulated_study().baseline, **asked)
 
 
 def test_a_weaker_config_is_rejected_before_any_measurement() -> None:
     spec = simulated_study()
     weaker = ProducerConfig.parse({**spec.baseline.values, "acks": "0", "enable.idempotence": "false"})
-    assert judgement_before(spec, Terms(config=weaker), "x.properties", "the baseline").refused
+    assert judgement_before(spec, VerificationTerms(config=weaker), "x.properties", "the baseline").refused

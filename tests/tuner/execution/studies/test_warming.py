@@ -13,7 +13,7 @@ from runners.simulated import Expected, SimulatedNoise, SimulatedRun, generator_
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Told
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
@@ -94,7 +94,7 @@ class Stopped(Told):
         super().__init__()
         self.left = after
 
-    def trial(self, standing: Standing, trial: Trial) -> None:
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
         """Interrupt the study after the given number of trials."""
         self.left -= 1
         if not self.left:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from runners.errors import JarsUnavailable
-from runners.host_processes.places import cache_root
+from runners.host_processes.folders import cache_root
 from runners.java_client.compiled import compiled
 from runners.java_client.resolving import needed_at_run_time, pinned_once
 from runners.java_runtime.jars import JarFolder

@@ -7,9 +7,9 @@ from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.prediction.changed_settings import Changes
+from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.observations import Observation
-from tuner.prediction.prediction_source import Source
+from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
@@ -22,17 +22,17 @@ OLD = "orders was measured by an older release"
 LOAD = Workload(RecordSizes.fixed(1_000), rate_records_per_s=20_000.0)
 
 
-def source_of(load: Workload = LOAD, **more: Any) -> Source:
+def source_of(load: Workload = LOAD, **more: Any) -> PredictionSource:
     saturating = replace(load, rate_records_per_s=None)
     truth = performance(EMBEDDED, CONFIG, saturating)
     seen = Observation(CONFIG, saturating, {"records_per_s": truth.records_per_s})
-    return Source("orders", (seen,), EMBEDDED, CONFIG, "recommended", load, 1, **more)
+    return PredictionSource("orders", (seen,), EMBEDDED, CONFIG, "recommended", load, 1, **more)
 
 
 def test_the_rate_ends_at_the_throughput_of_the_asked_record_size() -> None:
     source, ends = source_of(), {}
     for record_bytes in ("500", "1000", "3000"):
-        asked = Question.of(source).changed(Changes(record_bytes=record_bytes))
+        asked = Question.of(source).changed(ChangedSettings(record_bytes=record_bytes))
         record = what_if_json(source, source.calibrated(), asked, None, {})
         (rate,) = (each for each in record["fields"] if each["name"] == "rate")
         ends[record_bytes] = float(rate["high"])
@@ -44,7 +44,7 @@ def test_a_low_rate_lies_in_the_range_of_its_slider() -> None:
     record = what_if_json(source, source.calibrated(), Question.of(source))
     (rate,) = (each for each in record["fields"] if each["name"] == "rate")
     assert (rate["value"], rate["low"]) == ("500", "500")
-    higher = what_if_json(source, source.calibrated(), Question.of(source).changed(Changes(rate=9000)))
+    higher = what_if_json(source, source.calibrated(), Question.of(source).changed(ChangedSettings(rate=9000)))
     (rate,) = (each for each in higher["fields"] if each["name"] == "rate")
     assert (rate["value"], rate["low"]) == ("9000", "500"), "the slider can go back"
 
@@ -72,7 +72,7 @@ def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records
 def test_a_disk_that_never_fills_differs_from_an_unknown_disk() -> None:
     """The study has no rate, so only the requested rate has a prediction of the disk."""
     source = source_of(replace(LOAD, rate_records_per_s=None))
-    calibration, asked = source.calibrated(), Question.of(source).changed(Changes(rate=1_000.0))
+    calibration, asked = source.calibrated(), Question.of(source).changed(ChangedSettings(rate=1_000.0))
     retention = Retention(retention_s=3_600.0, disk_bytes=10**13)
     told = side_by_side(source, asked, calibration)
     unknown, never = prediction_json(source, calibration, told, retention)["predictions"].values()

@@ -10,7 +10,7 @@ import pytest
 from objectives.scoring import Objective
 from tests.helpers.studies import simulated_study
 from tests.helpers.trials import SIZE, confirming, failed, trial
-from tuner.execution.studies.reporter import Standing
+from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.goals import Goal
 from tuner.model.trial import Kind, Trial
@@ -36,7 +36,7 @@ def shown(said: StringIO, *trials: Trial, total: int | None = 12, first_round: i
     search.first_round = first_round
     for each in trials:
         search.add(each)
-        view.trial(Standing(each.kind, each.number, total, None, search), each)
+        view.trial(SizeProgress(each.kind, each.number, total, None, search), each)
     return [line.rstrip() for line in said.getvalue().splitlines()]
 
 

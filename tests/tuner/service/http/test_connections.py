@@ -1,4 +1,4 @@
-"""Connections have slots: strangers cannot take them all, and accepted clients keep theirs."""
+"""Connections have slots: unaccepted clients cannot take them all, and accepted clients keep theirs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
             await send({"type": f"lifespan.{word}.complete"})
         return
     accepted = scope["path"] == "/accepted" and scope["state"][SLOT].accept()
-    body = b"accepted" if accepted else b"x" * LARGE if scope["path"] == "/large" else b"stranger"
+    body = b"accepted" if accepted else b"x" * LARGE if scope["path"] == "/large" else b"unaccepted"
     length = str(len(body)).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
     await send({"type": "http.response.body", "body": body})
@@ -72,14 +72,14 @@ async def asked(client: Client, path: bytes) -> bytes:
     return b""
 
 
-def test_strangers_make_room_for_a_new_client() -> None:
+def test_unaccepted_clients_make_room_for_a_new_client() -> None:
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
-        strangers = [await connect() for _ in range(3 * MOST)]
-        for _, writer in strangers:
+        waiting = [await connect() for _ in range(3 * MOST)]
+        for _, writer in waiting:
             writer.write(b"GET")
         assert await asked(await connect(), b"accepted") == b"accepted"
         assert connections.open <= MOST
-        assert await strangers[0][0].read() == b""
+        assert await waiting[0][0].read() == b""
 
     served(check)
 
@@ -89,7 +89,7 @@ def test_an_accepted_client_keeps_its_slot() -> None:
         first = await connect()
         assert await asked(first, b"accepted") == b"accepted"
         for _ in range(2 * MOST):
-            assert await asked(await connect(), b"") == b"stranger"
+            assert await asked(await connect(), b"") == b"unaccepted"
         assert await asked(first, b"accepted") == b"accepted"
         assert connections.accepted == 1
 
@@ -100,7 +100,7 @@ def test_accepted_clients_leave_slots_for_others() -> None:
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
         clients = [await connect() for _ in range(MOST)]
         told = [await asked(client, b"accepted") for client in clients]
-        assert told == [b"accepted"] * 8 + [b"stranger"] * 2
+        assert told == [b"accepted"] * 8 + [b"unaccepted"] * 2
         clients[0][1].close()
         while connections.accepted == 8:
             await asyncio.sleep(0.01)
@@ -109,15 +109,15 @@ def test_accepted_clients_leave_slots_for_others() -> None:
     served(check)
 
 
-def test_strangers_keep_their_slots_while_some_are_free() -> None:
+def test_unaccepted_clients_keep_their_slots_while_some_are_free() -> None:
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
         clients = [await connect() for _ in range(MOST)]
-        assert [await asked(client, b"") for client in clients] == [b"stranger"] * MOST
+        assert [await asked(client, b"") for client in clients] == [b"unaccepted"] * MOST
 
     served(check, grace_s=0.0)
 
 
-def test_the_address_with_the_most_strangers_loses_one() -> None:
+def test_the_address_with_the_most_unaccepted_clients_loses_one() -> None:
     async def check(_: object, connections: Connections) -> None:
         gone: list[str] = []
         for number, host in enumerate(["b", "a", "a", "c", "a", "c", "d", "e", "f", "g"]):
@@ -126,7 +126,7 @@ def test_the_address_with_the_most_strangers_loses_one() -> None:
             await connections.wait_for_room()
             connections.take_slot("new", lambda: None)
         assert gone == ["a1", "a2", "c3"]
-        for slots in list(connections._strangers.values()):
+        for slots in list(connections._unaccepted.values()):
             for slot in list(slots):
                 slot.free()
 

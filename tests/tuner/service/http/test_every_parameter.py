@@ -163,7 +163,7 @@ def test_a_damaged_trial_is_named_on_every_page_because_the_values_depend_on_all
     eventually(lambda: "row 3 of the trials in" in served.said())
 
 
-def test_an_unreachable_database_is_not_described_to_strangers(tmp_path: Path) -> None:
+def test_an_unreachable_database_is_not_described_to_clients_without_a_token(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     with serving(root) as served:
         (root / "tokens.json").write_text("{}")

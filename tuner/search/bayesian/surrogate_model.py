@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.regression.gaussian_process import GaussianProcess, Prior
-from tuner.regression.solving import Array, normal_below
+from tuner.regression.solving import Array, normal_cdf
 from tuner.search.bayesian.axes import Space, features_of
 from tuner.search.bayesian.improvement import Draws, Improvement
 from tuner.search.bayesian.observations import Observations
@@ -50,7 +50,7 @@ The more configs are measured repeatedly, the more the noise estimated from them
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class SurrogateModel:
     """Predicts objectives and constraints for all configs of a space, given the configs that were measured.
 
     Attributes:
@@ -76,7 +76,7 @@ class Belief:
     noise_sd: float
     gains: Callable[[Array], Array] | None = None
 
-    def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
+    def acquisition(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
 
         Expected gains may be wrong, so each objective is predicted both with and without them. The two predictions are
@@ -86,21 +86,21 @@ class Belief:
         Args:
             rng: The source of randomness.
         """
-        beliefs = [self] if self.gains is None else [self, replace(self, gains=None)]
-        choices = [_weighted([each._predictor(index) for each in beliefs]) for index in range(len(self.reference))]
+        models = [self] if self.gains is None else [self, replace(self, gains=None)]
+        choices = [_weighted([each._predictor(index) for each in models]) for index in range(len(self.reference))]
         counted = [
-            (math.prod(weight for weight, _ in chosen), self._worth_of([each for _, each in chosen], rng))
+            (math.prod(weight for weight, _ in chosen), self._acquisition_of([each for _, each in chosen], rng))
             for chosen in product(*choices)
         ]
-        return lambda wanted: np.asarray(sum(weight * worth(wanted) for weight, worth in counted))
+        return lambda wanted: np.asarray(sum(weight * acquisition(wanted) for weight, acquisition in counted))
 
     def _predictor(self, index: int) -> "_Predictor":
         return _Predictor(self._objective(index), self._points)
 
-    def _worth_of(self, predictors: Sequence["_Predictor"], rng: np.random.Generator) -> Callable[[Array], Array]:
+    def _acquisition_of(self, predictors: Sequence["_Predictor"], rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
 
-        The worth of a config is the expected improvement of the Pareto front, times the probability that the config
+        The acquisition function is the expected improvement of the Pareto front, times the probability that the config
         meets all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one
         number per config.
 
@@ -116,15 +116,15 @@ class Belief:
         improvement = Improvement(draws, usable, self.reference * self.factors, rng)
         constraints = [self._constraint(name) for name in seen.missed_constraints()]
 
-        def worth(wanted: Array) -> Array:
+        def acquisition(wanted: Array) -> Array:
             expected = improvement.of([each.points(wanted) for each in predictors])
             points = self._points(wanted) if constraints else wanted
             for process in constraints:
-                mean, sd = process.believed(points)
-                expected = expected * normal_below(-mean / sd)
+                mean, sd = process.posterior(points)
+                expected = expected * normal_cdf(-mean / sd)
             return expected
 
-        return worth
+        return acquisition
 
     def _objective(self, index: int) -> GaussianProcess:
         """Return a Gaussian process, fitted to the observations, that predicts one objective."""

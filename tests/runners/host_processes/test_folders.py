@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.host_processes.places import cache_root, state_root
+from runners.host_processes.folders import cache_root, state_root
 
 
 @pytest.fixture(autouse=True)

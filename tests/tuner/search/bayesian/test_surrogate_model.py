@@ -1,12 +1,12 @@
-"""What a config is worth, from what was measured and from what is expected."""
+"""The acquisition function: what it is worth to measure a config, from what was measured and what is expected."""
 
 import numpy as np
 from optuna.distributions import FloatDistribution
 
 from tuner.regression.solving import Array
 from tuner.search.bayesian.axes import PlainSpace
-from tuner.search.bayesian.belief import Belief
 from tuner.search.bayesian.observations import Observations
+from tuner.search.bayesian.surrogate_model import SurrogateModel
 
 
 def test_what_is_expected_counts_less_if_measurements_contradict_it() -> None:
@@ -21,8 +21,8 @@ def test_what_is_expected_counts_less_if_measurements_contradict_it() -> None:
         def gains(rows: Array) -> Array:
             return np.where(rows == promised, 2.0, elsewhere * rows)[None]
 
-        belief = Belief(space, seen, [], np.zeros(1), np.ones(1), 0.02, gains)
-        return float(belief.worth(np.random.default_rng(0))(promised)[0])
+        model = SurrogateModel(space, seen, [], np.zeros(1), np.ones(1), 0.02, gains)
+        return float(model.acquisition(np.random.default_rng(0))(promised)[0])
 
     assert worth_of_the_promise(-0.5) < 0.5 * worth_of_the_promise(0.5)
 
@@ -39,8 +39,8 @@ def test_what_is_expected_of_one_objective_counts_although_that_of_another_is_wr
         def gains(rows: Array) -> Array:
             return np.hstack([np.where(rows == promised, 2.0, first * rows), -2.0 * rows])[None]
 
-        belief = Belief(space, seen, [], np.zeros(2), np.ones(2), 0.02, gains)
-        return float(belief.worth(np.random.default_rng(0))(promised)[0])
+        model = SurrogateModel(space, seen, [], np.zeros(2), np.ones(2), 0.02, gains)
+        return float(model.acquisition(np.random.default_rng(0))(promised)[0])
 
     right, wrong = worth_of_the_promise(0.5), worth_of_the_promise(-2.0)
     assert right > 2 * wrong
@@ -56,6 +56,6 @@ def test_a_config_whose_expected_gain_may_be_wrong_is_worth_more() -> None:
         likeliest = np.where((rows < 0.25) | (rows > 0.75), -0.05, 0.0)
         return np.stack([likeliest, np.where(rows > 0.75, 0.5, likeliest)])
 
-    belief = Belief(space, seen, [], np.zeros(1), np.ones(1), 0.02, gains)
-    known, uncertain = belief.worth(np.random.default_rng(0))(np.array([[0.05], [0.95]]))
+    model = SurrogateModel(space, seen, [], np.zeros(1), np.ones(1), 0.02, gains)
+    known, uncertain = model.acquisition(np.random.default_rng(0))(np.array([[0.05], [0.95]]))
     assert uncertain > 10 * known

@@ -1,6 +1,6 @@
 """Holds connections to a service without ever sending a whole request, as a careless or hostile client does.
 
-python -m benchmarks.strangers PORT COUNT
+python -m benchmarks.idle_connections PORT COUNT
 
 Half of the connections stay silent, the others send the beginning of a request. A connection that the service closes
 is opened again a second later. The program writes one line when all have been opened, and ends when its standard input
@@ -38,7 +38,7 @@ async def _hold(port: int, held: int) -> None:
             with suppress(OSError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 if first and next(opened) == held:
-                    print(f"{held} connections of strangers", flush=True)
+                    print(f"{held} idle connections", flush=True)
                 first = False
                 try:
                     if number % 2:

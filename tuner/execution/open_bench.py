@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.clusters.topics.topic_for_run import DELETION_S
-from runners.host_processes.places import target_lock
+from runners.host_processes.locks import target_lock
 from runners.pools.local_pool import LocalPool
 from runners.pools.placement import Placement
 from runners.pools.pool import Pool
@@ -30,7 +30,7 @@ from tuner.storage.protocols import ResultsStore
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class BenchSpec:
     """The clusters, clients and workers with which a study or an experiment measures.
 
     Attributes:
@@ -63,14 +63,14 @@ class Equipment:
 
 @contextmanager
 def open_bench(
-    equipment: Equipment, store: ResultsStore, say: Say, mirror: Mirror | None, *, mix_environments: bool
+    spec: BenchSpec, store: ResultsStore, say: Say, mirror: Mirror | None, *, mix_environments: bool
 ) -> Iterator[Bench]:
     """Open the clusters and the workers of a study or an experiment, and yield the bench that measures its trials.
 
     The facts about the environment are stored, and the results are copied to the mirror.
 
     Args:
-        equipment: What to open.
+        spec: What to open.
         store: The results store.
         say: Called with a sentence for the user about each step.
         mirror: Copies the results to another place; None for no copy.
@@ -83,71 +83,71 @@ def open_bench(
     with ExitStack() as stack:
         if mirror is not None:
             mirror.start(store.set_fact)
-            stack.push(partial(finish_mirror, mirror, equipment.name, say))
-        is_real, elsewhere = equipment.simulated is None, equipment.ray is not None
-        keys = sorted({lock_key(target) for target in equipment.targets}) if is_real else []
+            stack.push(partial(finish_mirror, mirror, spec.name, say))
+        is_real, elsewhere = spec.simulated is None, spec.ray is not None
+        keys = sorted({lock_key(target) for target in spec.targets}) if is_real else []
         # Connect to an existing Ray cluster before the targets are opened, because it may lack the nodes that the study
         # needs. Ray on this host is started after the targets, because its start takes seconds.
-        existing_pool = stack.enter_context(closing(_pool(equipment, keys, say))) if elsewhere else None
-        targets, facts = _targets(equipment, stack, keys, say)
-        check_environment(equipment.name, store, facts, loads_here=not elsewhere, mix=mix_environments)
+        existing_pool = stack.enter_context(closing(_pool(spec, keys, say))) if elsewhere else None
+        targets, facts = _targets(spec, stack, keys, say)
+        check_environment(spec.name, store, facts, loads_here=not elsewhere, mix=mix_environments)
         for name, value in facts.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
         # them again for a load that still sends.
         topics = stack.enter_context(ExitStack())
         # A pool that was opened above is entered a second time, so that it too is closed before `bench`.
-        pool = stack.enter_context(closing(existing_pool or _pool(equipment, keys, say)))
+        pool = stack.enter_context(closing(existing_pool or _pool(spec, keys, say)))
         bench = Bench(targets, pool, store.lost_leases, store.await_lease)
         topics.callback(bench.close)
         yield bench
 
 
 def _targets(
-    equipment: Equipment, stack: ExitStack, keys: Sequence[str], say: Say
+    spec: BenchSpec, stack: ExitStack, keys: Sequence[str], say: Say
 ) -> tuple[list[TrialTarget], dict[str, Any]]:
     """Lock the clusters (targets) and open them; `keys` are the names of their locks.
 
     Returns:
         The targets, and the facts about the environment and the topics.
     """
-    if equipment.simulated is not None:
-        nowhere: TrialTarget = SimulatedTarget(equipment.simulated)
-        return [nowhere] * len(equipment.targets), {**environment_facts(()), **equipment.topic_facts(None)}
+    if spec.simulated is not None:
+        nowhere: TrialTarget = SimulatedTarget(spec.simulated)
+        return [nowhere] * len(spec.targets), {**environment_facts(()), **spec.topic_facts(None)}
     for key in keys:
-        stack.enter_context(target_lock(key, equipment.name, partial(tell_waiting, say)))
+        stack.enter_context(target_lock(key, spec.name, partial(tell_waiting, say)))
     targets: list[ClusterTarget] = []
-    for target in equipment.targets:
+    for target in spec.targets:
         trial_target = ClusterTarget(
-            partial(open_target, target, say, equipment.clients[0], equipment.clients[1:]),
-            equipment.broker_wait_s,
+            partial(open_target, target, say, spec.clients[0], spec.clients[1:]),
+            spec.broker_wait_s,
             say,
             time.sleep,
-            overlapping=equipment.least_warmup_s >= DELETION_S,
+            overlapping=spec.least_warmup_s >= DELETION_S,
         )
         stack.callback(trial_target.close)
         targets.append(trial_target)
-    of_topics = equipment.topic_facts(targets[0].opened)
-    facts = environment_facts([each.opened for each in targets], on_ray=equipment.ray is not None)
+    of_topics = spec.topic_facts(targets[0].opened)
+    facts = environment_facts([each.opened for each in targets], on_ray=spec.ray is not None)
     return list(targets), {**facts, **of_topics}
 
 
-def _pool(equipment: Equipment, keys: Sequence[str], say: Say) -> Pool:
+def _pool(spec: BenchSpec, keys: Sequence[str], say: Say) -> Pool:
     """Return the pool of workers that measures the trials: processes on this host, or Ray.
 
     Raises:
         RayUnfit: The Ray cluster lacks nodes for a trial.
     """
-    if not equipment.on_ray:
-        return LocalPool(len(equipment.targets))
-    if equipment.ray is None:
+    if not spec.on_ray:
+        return LocalPool(len(spec.targets))
+    if spec.ray is None:
         say("starting Ray on this host")
     return RayPool(
-        equipment.folder / RAY_FOLDER,
-        slots=len(equipment.targets),
-        cluster=equipment.ray,
+        spec.folder / RAY_FOLDER,
+        slots=len(spec.targets),
+        cluster=spec.ray,
         target=",".join(keys) or None,
-        jobs=equipment.ray_jobs,
+        jobs=spec.ray_jobs,
         job_modules=(TrialTarget.__module__, PhaseRule.__module__),  # a job holds runners and the rule of its phase
         on_wait=partial(tell_waiting, say),
         tell=say,
