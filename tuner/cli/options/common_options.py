@@ -111,7 +111,7 @@ def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["Siz
     try:
         return results.asked_sizes(record_bytes)
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(str(error), param_hint="--record-bytes") from None
 
 
 @contextmanager
