@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost
 from search_spaces.client import librdkafka
 from search_spaces.errors import RuleBroken
@@ -163,6 +164,8 @@ def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest
          "database (sqlite://, postgresql://, mysql://, mssql://), but got 'foo://me:***@bar'"),
         ({}, ("sync", "a", "--tracking-uri", "me:secret@bar"), "mssql://), but got '***@bar'"),
         ({}, ("ui", "--tracking-uri", ""), "mssql://), but got ''"),
+        ({}, ("broker", "run", "--listen", "9092"), "Invalid value for --listen: an address is HOST:PORT, such as"),
+        ({}, ("broker", "run", "--advertise", "0.0.0.0:9"), "Invalid value for --advertise: clients connect to the"),
         ({}, ("init", "-"), "the name of a file must not begin with -, but got -"),
         ({}, ("init", "--", "-x.yaml"), "the name of a file must not begin with -, but got -x.yaml"),
         ({}, ("serve", "token", "add", "a b"), "a token's name has letters, digits and - _ . @"),
@@ -235,6 +238,19 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
     ended = tuner("run", str(tmp_path / "mine.yaml"), "--no-mlflow")
     assert ended.code == 3, ended.err
     assert folder.exists()
+
+
+@pytest.mark.broker
+def test_a_topic_that_is_missing_leaves_no_study_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "100")
+    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, "--like", "no-such-topic")
+    assert ended.code == 2
+    assert "has no topic 'no-such-topic'" in ended.err
+    assert "is not kept, because its cluster could not be used" in ended.err
+    assert list((tmp_path / "studies").iterdir()) == []
 
 
 @pytest.mark.parametrize("kept", [False, True])
