@@ -123,7 +123,7 @@ class PropertiesFileError(ConfigError):
     """Raised when a properties file, one of its lines, or a `key=value` pair cannot be read.
 
     Attributes:
-        source: The file's name, or "-X" for pairs.
+        source: The file's name, or for pairs their option, such as "-X".
         line: The number of the line or pair, from 1; 0 if the error concerns the whole file. For an entry that runs
             over several lines, the number of the first line.
         key: The entry's key; "" if it could not be read.
@@ -135,7 +135,7 @@ class PropertiesFileError(ConfigError):
         self.line = line
         self.key = key
         self.rule = rule
-        where = f"{source}, {'pair' if source == '-X' else 'line'} {line}" if line else source
+        where = f"{source}, {'pair' if source.startswith('-') else 'line'} {line}" if line else source
         what = f"{key}: " if key else ""
         super().__init__(f"{where}: {what}{rule}" + (f", not {value!r}" if value else ""))
 

@@ -67,11 +67,29 @@ def clean_up_lists(kind: str) -> Iterator[CleanUpList]:
     Args:
         kind: `broker`, `java`, `mlflow`, `persistent`, `ray` or `topics`.
     """
-    for path in sorted((state_root() / "live" / kind).glob("*.json")):
-        try:
-            text = json.loads(path.read_text(encoding="utf-8"))
-            pid, started = text["owner"]
-            owner = ProcessIdentity.parse(pid, started)
-            yield CleanUpList(kind, path.stem, owner, dict(text["facts"]), str(text["host"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
+    for path in _paths(kind):
+        if found := _read(kind, path):
+            yield found
+
+
+def damaged_lists(kind: str) -> list[Path]:
+    """Return the files of one kind that can't be read, although they are there.
+
+    Args:
+        kind: As for `clean_up_lists`.
+    """
+    return [path for path in _paths(kind) if _read(kind, path) is None and path.exists()]
+
+
+def _paths(kind: str) -> list[Path]:
+    return sorted((state_root() / "live" / kind).glob("*.json"))
+
+
+def _read(kind: str, path: Path) -> CleanUpList | None:
+    try:
+        text = json.loads(path.read_text(encoding="utf-8"))
+        pid, started = text["owner"]
+        owner = ProcessIdentity.parse(pid, started)
+        return CleanUpList(kind, path.stem, owner, dict(text["facts"]), str(text["host"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -78,7 +78,7 @@ class TopicSample:
 
         Up to five different sizes are listed without change. More sizes are sorted and divided into five groups with
         the same number of records. Each group is listed with its mean size, and neighbouring groups whose sizes differ
-        by less than 10 % are merged. The weights are percentages.
+        by less than 10 % are merged. The weights are percentages that add up to 100.
         """
         sizes, counts = np.array(list(self.sizes)), np.array(list(self.sizes.values()))
         groups: list[tuple[float, int]] = list(zip(sizes.tolist(), counts.tolist(), strict=True))
@@ -93,6 +93,7 @@ class TopicSample:
         weights: Counter[int] = Counter()
         for mean, many in groups:
             weights[max(1, round(mean))] += max(1, round(100 * many / counts.sum()))
+        weights[max(weights, key=weights.__getitem__)] += 100 - weights.total()
         return ",".join(f"{size}:{weight}" for size, weight in weights.items()) if len(weights) > 1 else str(*weights)
 
 

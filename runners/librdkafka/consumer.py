@@ -210,5 +210,5 @@ def check_properties(properties: Mapping[str, str]) -> None:
         name = next(each for each in properties if find(each) is find(ignored[0]))
         raise WorkloadRefused(
             f"a property must be one of a consumer, but {name} is a producer property, which librdkafka's consumer "
-            "ignores; leave it out"
+            "ignores; leave it out (-X)"
         )

@@ -11,7 +11,7 @@ from search_spaces.client_facts.effective import Effective
 from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import in_force_within
-from search_spaces.errors import UnknownClient
+from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.files.producer_file import FileClient, client_shown_by, read_producer_file
 from search_spaces.files.properties_file import named_file, read_properties
 from search_spaces.librdkafka.knobs import LEVEL
@@ -88,15 +88,15 @@ def translate_file(
         version: The release of the Java client, such as "3.6.2" or "3.6"; None for the newest one that is known.
 
     Raises:
-        UnknownClient: Nothing shows which client the file is for, both clients are the same, or the version is not
-            known.
+        UnknownClient: Nothing shows which client the file is for, or the version is not known.
+        ConfigError: The file is for the client `target` already.
         PropertiesFileError: The file or a line of it can't be read.
         ConfigProblems: Properties are unknown, have a wrong value or contradict each other; the message has all
             problems.
     """
     kind = _kind_of(path, written_for, target)
     if target not in (None, _other(kind)):
-        raise UnknownClient(f"a translation must be for the other client, but {path.name} is for {kind} already")
+        raise ConfigError(f"a translation must be for the other client, but {path.name} is for {kind} already")
     java = client_in_version(ClientKind.JAVA, version)
     with named_file(path):
         client = java if kind is ClientKind.JAVA else librdkafka()

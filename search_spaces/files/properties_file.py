@@ -9,7 +9,7 @@ Source: the documentation of `java.util.Properties.load(Reader)` and `store`, Ja
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -80,19 +80,27 @@ def _filled(key: str, written: str, environ: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def named_file(path: Path) -> Iterator[None]:
-    """Run the block, which checks properties from a file, and put the file's name in front of its error messages.
+def named_source(source: str) -> Iterator[None]:
+    """Run the block, which checks properties, and put the place that they are from in front of its error messages.
+
+    Args:
+        source: The name of a file, or the option that gives the properties.
 
     Raises:
         ConfigError: The error from the block.
     """
     try:
         yield
-    except PropertiesFileError:  # its message names the file already
+    except PropertiesFileError:  # its message names the source already
         raise
     except ConfigError as error:
-        error.args = (f"{path.name}: {error}", *error.args[1:])
+        error.args = (f"{source}: {error}", *error.args[1:])
         raise
+
+
+def named_file(path: Path) -> AbstractContextManager[None]:
+    """Return a context like that of `named_source` for a file."""
+    return named_source(path.name)
 
 
 def parse_properties(
@@ -137,10 +145,14 @@ def parse_properties(
     return entries
 
 
-def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
-    """Return the entries of `key=value` pairs, as repeated `-X` options give them.
+def parse_pairs(pairs: Iterable[str], option: str = "-X") -> dict[str, str]:
+    """Return the entries of `key=value` pairs, as a repeated option gives them.
 
     A pair is split at its first `=`, so values may contain `=`. There are no escapes.
+
+    Args:
+        pairs: The values of the option.
+        option: The option, for error messages.
 
     Raises:
         PropertiesFileError: A pair has no `=` or no key, or a key is repeated. The error's `line` is the number of the
@@ -154,10 +166,10 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
         if not equals or not key:
             # The text may be a secret value whose key was forgotten, so only the name of a known property is shown.
             rule = "a pair must be written as key=value, such as linger.ms=5"
-            raise PropertiesFileError("-X", position, "", rule, pair if is_known(pair) else "")
+            raise PropertiesFileError(option, position, "", rule, pair if is_known(pair) else "")
         if key in positions:
             raise PropertiesFileError(
-                "-X", position, key, f"a key must not be repeated, but pair {positions[key]} already has it"
+                option, position, key, f"a key must not be repeated, but pair {positions[key]} already has it"
             )
         positions[key] = position
         entries[key] = value

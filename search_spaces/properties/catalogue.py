@@ -167,5 +167,10 @@ def shown_value(name: str, value: str) -> str:
     return "all" if name == "acks" and value == "-1" else value
 
 
+def shown_values(values: Mapping[str, str]) -> str:
+    """Return properties in one line, as people write them: `linger.ms=5 acks=all`; empty if there are none."""
+    return " ".join(f"{name}={shown_value(name, value)}" for name, value in values.items())
+
+
 # The value of a property as a user may write it: text from a file, or a plain YAML value.
 Value = str | int | float | bool

@@ -75,6 +75,7 @@ class _Commands(TyperGroup):
             if error.__cause__ is not None and hasattr(error.__cause__, "errors"):  # pydantic's error
                 wrong = str(error.__cause__.errors()[0]["input"])
                 rule = error.message.removeprefix("Value error, ").replace("Input should", "must").rstrip(".")
+                rule = rule.partition(", unable to parse")[0]
                 error.message = rule if wrong in rule else f"{rule}, but got {wrong}"
             raise
         except typer.TyperException as error:

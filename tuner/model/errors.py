@@ -108,7 +108,16 @@ class LimitTooLow(StudyError):
 
 
 class RequestRefused(StudyError):
-    """What was asked for does not fit the study that it is about; the message says what to change."""
+    """What was asked for does not fit the study that it is about; the message says what to change.
+
+    Attributes:
+        setting: The setting that the message is about, by its name in the REST API, such as `disk_bytes`; "" if the
+            message names its setting.
+    """
+
+    def __init__(self, message: str, setting: str = "") -> None:
+        self.setting = setting
+        super().__init__(message)
 
 
 class ExitCode(IntEnum):

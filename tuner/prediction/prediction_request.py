@@ -57,10 +57,10 @@ class PredictionRequest:
         question = (question if begin is None else replace(question, config=begin)).changed(changes)
         try:
             swept = None if sweep is None else Sweep.of(question, sweep, changes)
-            if retention is not None:
-                retention.check(question.workload)
         except ValueError as error:
-            raise RequestRefused(str(error)) from None
+            raise RequestRefused(str(error), "sweep") from None
+        if retention is not None:
+            retention.check(question.workload)
         return cls(source, question, swept, retention)
 
     @property

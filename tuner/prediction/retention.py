@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from runners.quantities import SECONDS_PER_DAY
 from runners.workload import Workload
+from tuner.model.errors import RequestRefused
 
 if TYPE_CHECKING:  # it imports scipy, which the options of a command must not wait for
     from tuner.prediction.predicting import Prediction
@@ -62,23 +63,23 @@ class Retention:
             swept: Whether a setting is swept.
 
         Raises:
-            ValueError: A value is too small. Or the number of brokers is given without a disk and without a limit. Or
-                a setting is swept: a sweep does not show retention.
+            RequestRefused: A value is too small. Or the number of brokers is given without a disk and without a limit.
+                Or a setting is swept: a sweep does not show retention.
         """
-        for name, value, unit in (
-            ("the retention time", retention_s, " s"),
-            ("the retention limit in bytes", retention_bytes, " B"),
-            ("the size of a disk", disk_bytes, " B"),
-            ("the number of brokers", brokers, ""),
+        for setting, name, value, unit in (
+            ("retention_s", "the retention time", retention_s, " s"),
+            ("retention_bytes", "the retention limit in bytes", retention_bytes, " B"),
+            ("disk_bytes", "the size of a disk", disk_bytes, " B"),
+            (BROKERS, "the number of brokers", brokers, ""),
         ):
             if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1{unit}, but got {value:g}{unit}")
+                raise RequestRefused(f"{name} must be at least 1{unit}, but got {value:g}{unit}", setting)
         if retention_s is retention_bytes is disk_bytes is None:
             if brokers is not None:
-                raise ValueError("the number of brokers needs the size of a disk or a retention limit")
+                raise RequestRefused("the number of brokers needs the size of a disk or a retention limit", BROKERS)
             return None
         if swept:
-            raise ValueError("a disk or a retention limit and a sweep exclude each other")
+            raise RequestRefused("a disk or a retention limit and a sweep exclude each other", "sweep")
         return cls(retention_s, retention_bytes, disk_bytes, brokers)
 
     @classmethod
@@ -90,7 +91,7 @@ class Retention:
                 type it first.
 
         Raises:
-            ValueError: A text is not a number, or its value is too small.
+            RequestRefused: A text is not a number, or its value is too small.
         """
         numbers: dict[str, float | None] = {}
         for name in TYPED:
@@ -101,10 +102,10 @@ class Retention:
                 numbers[name] = inf
             found = numbers[name]
             if found is not None and not abs(found) < _MOST_TYPED:
-                raise ValueError(f"{name} must be a number below {_MOST_TYPED:g}, but got {text!r}")
+                raise RequestRefused(f"{name} must be a number below {_MOST_TYPED:g}, but got {text!r}")
         days, disk_gb, brokers = numbers.values()
         if brokers is not None and not brokers.is_integer():
-            raise ValueError(f"brokers must be a whole number, but got {brokers:g}")
+            raise RequestRefused(f"brokers must be a whole number, but got {brokers:g}")
         if days is None and disk_gb is None and (brokers is None or brokers >= 1):
             return None
         return cls.asked(
@@ -159,14 +160,15 @@ class Retention:
         """Check that retention can be computed for a load.
 
         Raises:
-            ValueError: The load has no rate, or more replicas than there are brokers.
+            RequestRefused: The load has no rate, or more replicas than there are brokers.
         """
         if load.rate_records_per_s is None:
-            raise ValueError("a disk and a retention limit need a rate at which records are stored")
+            raise RequestRefused("a disk and a retention limit need a rate at which records are stored", "rate")
         if self.brokers is not None and self.brokers < load.replication:
-            raise ValueError(
+            raise RequestRefused(
                 f"each replica of a partition needs a broker of its own, but there are {load.replication} replicas, "
-                f"and the number of brokers is {self.brokers}"
+                f"and the number of brokers is {self.brokers}",
+                BROKERS,
             )
 
     def _replicas(self, load: Workload) -> int:

@@ -5,11 +5,12 @@ commands and for the texts of the service.
 """
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from typing_extensions import override
 
 from runners.reporting import printable
@@ -32,10 +33,27 @@ class Unwrapped(Console):
     def size(self, size: tuple[int, int]) -> None:
         self._width, self._height = size
 
+    @override
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        segments = super().render(renderable, options)
+        if isinstance(renderable, Table) and not self.file.isatty():
+            return _without_blanks_at_ends(segments)
+        return segments
+
     def show(self, *lines: str, style: str | None = None, end: str = "\n") -> None:
         """Print lines unchanged: markup is not interpreted, and lines are not broken, so that they can be copied."""
         for line in lines:
             self.out(line, style=style, end=end)
+
+
+def _without_blanks_at_ends(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """Yield the lines of a table without the blanks that fill its last column."""
+    for line in Segment.split_lines(segments):
+        while line and not line[-1].text.rstrip(" "):
+            line.pop()
+        if line:
+            line[-1] = line[-1]._replace(text=line[-1].text.rstrip(" "))
+        yield from (*line, Segment.line())
 
 
 def text_of(show: Callable[[Unwrapped], None]) -> str:

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,6 +80,7 @@ class SqliteFile:
         if may_write:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
+        _check_no_folder(path)
         self.path = path
         self._lock = threading.RLock()
         opened = str(path) if may_write else _to_read(path)
@@ -279,6 +281,7 @@ class FolderStorage(Storage):
         for folder in (Path(name), root / name):
             if self.has(folder):
                 return folder.absolute()
+            _check_no_folder(folder / RESULTS_FILE)
         return None
 
     @override
@@ -293,7 +296,9 @@ class FolderStorage(Storage):
         written: dict[str, float] = {}
         for folder in root.iterdir() if root.exists() else ():
             try:
-                written[folder.name] = (folder / RESULTS_FILE).stat().st_mtime
+                found = (folder / RESULTS_FILE).stat()
+                if not stat.S_ISDIR(found.st_mode):
+                    written[folder.name] = found.st_mtime
             except PermissionError:
                 if folder.name != "lost+found":  # a folder of the disk
                     written[folder.name] = 0.0
@@ -345,6 +350,16 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
         with writing(folder):
             stack.enter_context(file_lock(folder / LOCK_FILE, name, on_wait=refuse))
         yield
+
+
+def _check_no_folder(path: Path) -> None:
+    """Check that a path is not that of a folder.
+
+    Raises:
+        RecordDamaged: It is.
+    """
+    if path.is_dir():
+        raise RecordDamaged(f"{path.absolute()} must be a SQLite file of kafka-tuner, but is a folder; move it away")
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

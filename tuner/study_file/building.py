@@ -170,7 +170,7 @@ class Builder:
         for position, sizes in enumerate(workload.record_bytes):
             place = ("workload", "record_bytes", position)
             if sizes.shares in seen:
-                self.problems.add(place, "this record size is listed twice; leave it out here")
+                self.problems.add(place, f"this record size is listed twice: {sizes}; leave it out here")
             seen.add(sizes.shares)
             try:
                 check_record(baseline, sizes.largest_bytes, workload.key_bytes or None)

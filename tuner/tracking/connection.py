@@ -16,6 +16,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
@@ -25,6 +26,7 @@ from tuner.model.facts import TRACKING
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
 from tuner.model.spec import TrackingSpec
 from tuner.model.study_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
+from tuner.model.target import without_login
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -46,6 +48,11 @@ class ReportFailed(TrackingError):
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
 _DATABASES: Final = ("sqlite", "postgresql", "mysql", "mssql")
 _SQLITE: Final = "sqlite:///"
+_SCHEMES: Final = ("http", "https", "file", "", "databricks", "databricks-uc", "uc", *_DATABASES)
+"""The schemes of tracking URIs that MLflow itself supports; a path has none. Plugins add others.
+
+Source: mlflow/tracking/_tracking_service/utils.py of 3.17.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,21 @@ class TrackingLocation:
         return masked(text, secrets_in(self.uri))
 
 
+def check_uri(uri: str) -> None:
+    """Check that MLflow supports the scheme of a tracking URI.
+
+    Raises:
+        TrackingError: It does not. The message does not show a password.
+    """
+    plain = "" if uri in _SCHEMES else urlsplit(uri).scheme.partition("+")[0]
+    if not uri or (plain not in _SCHEMES and not entry_points(group="mlflow.tracking_store", name=plain)):
+        shown = masked_url(uri) if "://" in uri else without_login(uri)
+        raise TrackingError(
+            "MLflow's address must begin with http://, https:// or the scheme of a database "
+            f"({', '.join(f'{name}://' for name in _DATABASES)}), but got {shown!r}"
+        )
+
+
 def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpec:
     """Return the settings for MLflow that are stored with a study.
 
@@ -140,7 +162,11 @@ def connect(location: TrackingLocation) -> "MlflowClient":
     """Return an MLflow client for the given location.
 
     If the location is a SQLite file that does not exist, MLflow creates it, which takes some seconds.
+
+    Raises:
+        TrackingError: MLflow does not support the scheme of the URI.
     """
+    check_uri(location.uri)
     for name, value in (QUIET | _IMPATIENT).items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient

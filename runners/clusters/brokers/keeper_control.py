@@ -161,6 +161,22 @@ def remove_dead_brokers() -> None:
             record.remove()
 
 
+def keeper_of(record: Path) -> int | None:
+    """Return the id of the keeper process that will remove a record; None if there is none on this host.
+
+    Args:
+        record: The file that lists what has to be cleaned up. It is not read, because it may be damaged.
+    """
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError, ValueError):
+            *_, program, spec = ["", "", *process.cmdline()]
+            if program == keeper.__file__ and json.loads(Path(spec).read_text(encoding="utf-8"))["record"] == str(
+                record
+            ):
+                return process.pid
+    return None
+
+
 def _end_of_log(log: Path) -> str:
     """Return the lines of a broker's log file that explain why the broker failed, indented."""
     try:

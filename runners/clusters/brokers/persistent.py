@@ -14,11 +14,11 @@ from typing import Final
 import psutil
 
 from runners.clusters.brokers.embedded import EmbeddedCluster, bring_down, bring_up
-from runners.clusters.brokers.keeper_control import remove_dead_brokers
+from runners.clusters.brokers.keeper_control import keeper_of, remove_dead_brokers
 from runners.clusters.brokers.ports import free_ports, require_free
 from runners.clusters.cluster import RunningCluster
 from runners.errors import EmbeddedBrokerError
-from runners.host_processes.clean_up import CleanUpList, clean_up_lists
+from runners.host_processes.clean_up import CleanUpList, clean_up_lists, damaged_lists
 from runners.host_processes.folders import state_root
 from runners.host_processes.locks import locked
 from runners.reporting import Say, silent
@@ -82,7 +82,11 @@ def start_persistent(
 
 
 def persistent_status() -> PersistentBroker | None:
-    """Return the persistent broker, or None if none is running."""
+    """Return the persistent broker, or None if none is running.
+
+    Raises:
+        EmbeddedBrokerError: The file that says where the broker runs is damaged.
+    """
     record = _live()
     return _broker(record) if record else None
 
@@ -92,6 +96,9 @@ def stop_persistent() -> PersistentBroker | None:
 
     Returns:
         The broker that was stopped, or None if none was running.
+
+    Raises:
+        EmbeddedBrokerError: The file that says where the broker runs is damaged.
     """
     with locked(state_root() / "persistent.lock", _LOCK_TIMEOUT_S):
         record = _live()
@@ -102,6 +109,16 @@ def stop_persistent() -> PersistentBroker | None:
 
 
 def _live() -> CleanUpList | None:
+    for path in damaged_lists(_KIND):
+        keeper = keeper_of(path)
+        advice = (
+            f"the broker still runs, so end it with `kill {keeper}`, which also removes the file"
+            if keeper
+            else "no such broker runs on this host any more, so remove the file"
+        )
+        raise EmbeddedBrokerError(
+            f"{path} must say where the broker of `tuner broker start` runs, but it is damaged; {advice}"
+        )
     return next((record for record in clean_up_lists(_KIND) if record.state == "live"), None)
 
 

@@ -84,3 +84,4 @@ def test_empty_values_are_sent_as_one_byte() -> None:
 
 def test_few_sizes_are_named_as_they_are() -> None:
     assert counted([record(200)] * 670 + [record(1_000)] * 330).mix() == "200:67,1000:33"
+    assert counted([record(200)] * 3 + [record(500)] * 5 + [record(1_000)] * 992).mix() == "200:1,500:1,1000:98"

@@ -409,7 +409,7 @@ def test_too_short_a_time_is_refused_with_the_least(given: dict[str, Any]) -> No
     with pytest.raises(typer.BadParameter) as refused:
         asked.check_limits(asked.study()[0])
     said = str(refused.value)
-    assert f"at least {time_of(least_s)}, but may take 0.03 hours, which are 0:01:48; give at least --hours " in said
+    assert f"at least {time_of(least_s)}, but may take only 0:01:48 (0.03 h); give at least --hours " in said
     quick_s = estimate.least_s(described(**{**given, "record_bytes": "500", "quick": True}))
     assert (f"With --quick, the study takes at least {time_of(quick_s)}. Fewer rounds" in said) is not asked.quick
     hours = float(said.partition("give at least --hours ")[2].partition(". ")[0])

@@ -9,18 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost
+from search_spaces.client import librdkafka
+from search_spaces.errors import RuleBroken
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
 from tests.helpers.repository import ROOT
 from tests.helpers.stored_studies import write_study
 from tuner.cli.app import start
+from tuner.cli.options.common_options import producer_config
 from tuner.cli.running.own_study import new_study
 from tuner.storage.locations import ROOT_VARIABLE, storage_at
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
     (["-X", "linger.msec=1"], "linger.ms"),
+    (["-X", "foo=1"], "error: -X: librdkafka has no property 'foo'"),
     (["-X", "acks=2"], "acks"),
     (["-X", "compression.type=zip"], "zip"),
     (["-X", "compression.type=gzip", "-X", "compression.level=12"], "compression.level"),
@@ -52,6 +57,7 @@ WRONG = [
     (["--max-bytes", "5 parsecs"], "size"),
     (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),
     (["--container", "apache/kafka:4.1.0", "--brokers", "3"], "a container runs one broker"),
+    (["--container", ""], "--container must name an image without blanks, such as apache/kafka:4.1.0, but got ''"),
     (["--zone-delay", "2 moments"], "--zone-delay: a duration must read like"),
     (["--zone-delay", "1h"], "--zone-delay: A link's delay must be 0 to 1,000 ms, but got 3,600,000 ms"),
     (["--zone-bandwidth", "fast"], "--zone-bandwidth: a size must read like"),
@@ -145,8 +151,21 @@ def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest
         ({}, ("--storage", "foo", "studies"), "it has no scheme; --storage or KAFKA_TUNER_STORAGE gives the address"),
         ({"KAFKA_TUNER_STORAGE": "foo"}, ("studies",), "; --storage or KAFKA_TUNER_STORAGE gives the address"),
         ({}, ("plan", "--hours", "nan"), "--hours: must be a number above 0 to 10,000, but got 'nan'"),
+        ({}, ("plan", "--hours", "1d"), "Invalid value for '--hours': must be a valid number, but got 1d"),
         ({}, ("run", "--rate", "1e400"), "--rate: must be a number above 0 to 100,000,000, but got 'inf'"),
         ({}, ("--server", "http://127.0.0.1:9", "compare", "a", "a"), "A and B must be two studies"),
+        ({}, ("consume", "-X", "foo=1"), "error: -X: librdkafka has no property 'foo'"),
+        ({}, ("consume", "-X", "acks=1"), "librdkafka's consumer ignores; leave it out (-X)"),
+        ({}, ("consume", "--producer", "foo=1"), "error: --producer: librdkafka has no property 'foo'"),
+        ({}, ("consume", "--producer", "foo"), "error: --producer, pair 1: a pair must be written as key=value"),
+        ({}, ("compare-tools", "-X", "foo=1"), "error: -X: librdkafka has no property 'foo'"),
+        ({}, ("recommend", "a", "--record-bytes", "1", "--tracking-uri", "foo://me:secret@bar"),
+         "Invalid value for '--tracking-uri': MLflow's address must begin with http://, https:// or the scheme of a "
+         "database (sqlite://, postgresql://, mysql://, mssql://), but got 'foo://me:***@bar'"),
+        ({}, ("sync", "a", "--tracking-uri", "me:secret@bar"), "mssql://), but got '***@bar'"),
+        ({}, ("ui", "--tracking-uri", ""), "mssql://), but got ''"),
+        ({}, ("broker", "run", "--listen", "9092"), "Invalid value for --listen: an address is HOST:PORT, such as"),
+        ({}, ("broker", "run", "--advertise", "0.0.0.0:9"), "Invalid value for --advertise: clients connect to the"),
         ({}, ("init", "-"), "the name of a file must not begin with -, but got -"),
         ({}, ("init", "--", "-x.yaml"), "the name of a file must not begin with -, but got -x.yaml"),
         ({}, ("serve", "token", "add", "a b"), "a token's name has letters, digits and - _ . @"),
@@ -176,6 +195,16 @@ def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
     ended = tuner("bench", "--config", str(file))
     assert ended.code == 2
     assert "linger.ms" in ended.err
+
+
+def test_a_property_of_the_command_line_wins_over_the_file_under_any_of_its_names(tmp_path: Path) -> None:
+    file = tmp_path / "producer.properties"
+    file.write_text("linger.ms=5\ncompression.type=none\n")
+    client = librdkafka()
+    found = producer_config(file, ["queue.buffering.max.ms=20"], client)
+    assert found.values == {"linger.ms": "20", "compression.type": "none"}
+    with pytest.raises(RuleBroken, match=r"^producer\.properties with -X: "):
+        producer_config(file, ["compression.level=3"], client)
 
 
 def test_a_secret_is_not_echoed(tmp_path: Path) -> None:
@@ -209,6 +238,19 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
     ended = tuner("run", str(tmp_path / "mine.yaml"), "--no-mlflow")
     assert ended.code == 3, ended.err
     assert folder.exists()
+
+
+@pytest.mark.broker
+def test_a_topic_that_is_missing_leaves_no_study_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "100")
+    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, "--like", "no-such-topic")
+    assert ended.code == 2
+    assert "has no topic 'no-such-topic'" in ended.err
+    assert "is not kept, because its cluster could not be used" in ended.err
+    assert list((tmp_path / "studies").iterdir()) == []
 
 
 @pytest.mark.parametrize("kept", [False, True])

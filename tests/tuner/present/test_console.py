@@ -2,6 +2,8 @@
 
 from io import StringIO
 
+from rich.table import Table
+
 from tuner.present.console import Unwrapped
 
 
@@ -21,3 +23,15 @@ def test_a_line_can_be_left_open() -> None:
     out = StringIO()
     Unwrapped(file=out).show("as a ", "whole", end="")
     assert out.getvalue() == "as a whole"
+
+
+def test_the_lines_of_a_table_end_without_blanks_unless_a_terminal_shows_them() -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_row("client", "librdkafka")
+    table.add_row("throughput", "12 MB/s")
+    table.add_row("notes", "")
+    pipe, terminal = StringIO(), Terminal()
+    for out in (pipe, terminal):
+        Unwrapped(file=out, width=40, no_color=True).print(table)
+    assert pipe.getvalue() == "client      librdkafka\nthroughput  12 MB/s\nnotes\n"
+    assert terminal.getvalue().splitlines()[0] == "client      librdkafka  "

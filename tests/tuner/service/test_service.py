@@ -202,9 +202,14 @@ def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> N
 @pytest.mark.parametrize(
     ("method", "path", "detail"),
     [
-        ("GET", "/v1/studies?limit=abc", "query.limit: must be a valid integer, unable to parse .*, but got 'abc'$"),
+        ("GET", "/v1/studies?limit=abc", "query.limit: must be a valid integer, but got 'abc'$"),
         ("GET", "/v1/recommendation", "query.study: must be given$"),
-        ("GET", "/v1/studies/.hidden/trials", "path.study: must match pattern .*, but got '.hidden'$"),
+        ("GET", "/v1/studies/.hidden/trials", "path.study: must consist of letters, .*, but got '.hidden'$"),
+        (
+            "GET",
+            "/v1/studies/overnight/prediction?set=acks",
+            "query.set.0: must read NAME=VALUE, such as linger.ms=20, but got 'acks'$",
+        ),
         ("GET", "/v1/studies?limit=" + "9" * 5000 + "x", "but got '9{99}$"),
         ("DELETE", "/v1/studies", "the method must be GET or POST here, but got DELETE$"),
         ("GET", "/v1/nothing", "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),

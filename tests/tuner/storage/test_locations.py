@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.model.errors import StudyNotFound
+from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.study_files import RESULTS_FILE
 from tuner.storage.locations import ROOT_VARIABLE, find_study, studies_root, study_folder
 from tuner.storage.sqlite import FolderStorage, SqliteStore
@@ -128,6 +128,19 @@ def test_the_error_for_an_unknown_study_names_the_others(root: Path) -> None:
         find_study("third")
     with pytest.raises(StudyNotFound, match=r"; did you mean first\? there are: second, first"):
         find_study("frist")
+
+
+def test_a_folder_in_place_of_the_results_is_named(root: Path) -> None:
+    (root / "first" / RESULTS_FILE).mkdir(parents=True)
+    make(root / "second")
+    said = f"{root / 'first' / RESULTS_FILE} must be a SQLite file of kafka-tuner, but is a folder; move it away"
+    for given in ("first", "studies/first"):
+        with pytest.raises(RecordDamaged, match=said):
+            find_study(given)
+    with pytest.raises(RecordDamaged, match=said):
+        SqliteStore(root / "first")
+    with pytest.raises(StudyNotFound, match=r"there are: second$"):
+        find_study("third")
 
 
 def test_the_error_names_only_the_newest_of_many_studies(root: Path) -> None:

@@ -58,7 +58,7 @@ def compare_tools(
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
     check_one_form(json=as_json, csv=as_csv)
-    config = ProducerConfig.parse(options.config_values(None, pairs or [], librdkafka()))
+    config = options.producer_config(None, pairs or [], librdkafka())
     with workload_options.named_by_option():
         workload = Workload(
             RecordSizes.fixed(record_bytes),

@@ -7,13 +7,13 @@ from typing import Annotated, Final
 
 import typer
 
-from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.options.predict_options import PredictOptions
+from tuner.cli.options.predict_options import PredictOptions, refused_by_option
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.printing import print_json
-from tuner.model.errors import NotPredictable, RequestRefused
+from tuner.model.errors import NotPredictable
 from tuner.prediction.prediction_request import PredictionRequest
 from tuner.prediction.prediction_source import read_source
 from tuner.present.console import OUT, say, warn
@@ -62,16 +62,15 @@ def predict(
     if png is not None and asked.sweep is None:
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
+    changes = asked.changes()
     source = read_source(find_study(study), asked.record_bytes)
-    begin = None
+    begin = source.config
     if asked.config is not None:
-        client = source.config.client
-        begin = ProducerConfig.parse(options.config_values(asked.config, [], client), client)
-    try:
-        request = PredictionRequest.of(source, asked.changes(), begin, asked.sweep, limits)
-    except RequestRefused as error:
-        message = f"{error} (--rate, --brokers)" if asked.sweep is None else f"--sweep: {error}"
-        raise typer.BadParameter(message) from None
+        begin = options.producer_config(asked.config, [], begin.client)
+    with named_source("-X"):
+        begin.updated(changes.properties)
+    with refused_by_option():
+        request = PredictionRequest.of(source, changes, begin, asked.sweep, limits)
     if as_json:  # the text output begins with these warnings
         for caveat in caveats(source):
             warn(caveat)

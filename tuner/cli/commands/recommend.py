@@ -26,6 +26,7 @@ def recommend(
         str | None,
         typer.Option(
             metavar="URI",
+            parser=options.parse_tracking_uri,
             help="Read the recommendation from this MLflow server instead of from the study's results, such as "
             "http://mlflow:5000.",
         ),

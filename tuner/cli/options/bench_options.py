@@ -57,8 +57,7 @@ class ConfigOptions:
         Raises:
             ConfigError: The client is unknown, or the config is wrong.
         """
-        client = client_of(self.client)
-        return ProducerConfig.parse(options.config_values(self.config, self.pairs or [], client), client)
+        return options.producer_config(self.config, self.pairs or [], client_of(self.client))
 
 
 @dataclass(frozen=True, kw_only=True)

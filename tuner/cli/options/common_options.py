@@ -14,9 +14,12 @@ from runners.quantities import clock_time, duration_s, size_bytes
 from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import UnknownClient
 from search_spaces.files.producer_file import read_producer_file
-from search_spaces.files.properties_file import named_file, parse_pairs
+from search_spaces.files.properties_file import named_file, named_source, parse_pairs
+from search_spaces.properties.roles import Role
+from search_spaces.properties.values import canonical_values
 from tuner.model import spec
 from tuner.model.errors import RequestRefused
 from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE, Target, check_addresses, without_login
@@ -81,6 +84,24 @@ def parse_duration(text: str) -> float:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
+def parse_tracking_uri(text: str) -> str:
+    """Return the address of MLflow, if MLflow supports its scheme.
+
+    Raises:
+        typer.BadParameter: It does not.
+    """
+    from tuner.tracking.connection import (
+        TrackingError,
+        check_uri,
+    )  # imports much, which other commands must not wait for
+
+    try:
+        check_uri(text)
+    except TrackingError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
 def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["SizeResults", ...]:
     """Return the results of one record size; of all record sizes if `record_bytes` is None.
 
@@ -90,7 +111,7 @@ def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["Siz
     try:
         return results.asked_sizes(record_bytes)
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(str(error), param_hint="--record-bytes") from None
 
 
 @contextmanager
@@ -220,6 +241,7 @@ TrackingUri = Annotated[
     str | None,
     typer.Option(
         metavar="URI",
+        parser=parse_tracking_uri,
         help="Address of the MLflow server, such as http://mlflow:5000.",
         show_default="the study's tracking.uri, else MLFLOW_TRACKING_URI, else studies/mlflow.db",
     ),
@@ -303,7 +325,7 @@ def target_of(
 
     Raises:
         typer.BadParameter: An option needs `--bootstrap` and it is missing, two options exclude each other,
-            `--bootstrap` has no port, or a topic can't have the given name.
+            `--bootstrap` has no port, or no image or topic can have the given name.
         ConfigError: The connection file is wrong; the message names file, line and key.
     """
     if topic is not None and like is not None:
@@ -321,6 +343,10 @@ def target_of(
                 raise typer.BadParameter(
                     f"{option} needs --bootstrap: the option is about your cluster, so give the cluster's address"
                 )
+        if container is not None and container.split() != [container]:
+            raise typer.BadParameter(
+                f"--container must name an image without blanks, such as apache/kafka:4.1.0, but got {container!r}"
+            )
         if container is not None and brokers is not None:
             raise typer.BadParameter("a container runs one broker; leave --brokers or --container out")
         return Target(container=container, brokers=brokers or 1, link=link)
@@ -397,11 +423,18 @@ def _value_of(option: str) -> Iterator[None]:
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
-def config_values(file: Path | None, pairs: list[str], client: Client) -> dict[str, str]:
-    """Return the producer properties of `--config` and `-X` for a client. A value given with `-X` overrides the file.
+def producer_config(file: Path | None, pairs: list[str], client: Client, option: str = "-X") -> ProducerConfig:
+    """Return the producer config of `--config` and `-X` for a client. A value given with `-X` overrides the file.
+
+    Args:
+        file: The file; None if there is none.
+        pairs: The values of the option, as `KEY=VALUE`.
+        client: The client.
+        option: The option that gives the pairs, which an error names.
 
     Raises:
-        ConfigError: The file or one of its entries can't be used, or an argument of `-X` is not of the form KEY=VALUE.
+        ConfigError: The file or one of its entries can't be used, a pair is not of the form KEY=VALUE, or properties
+            break a rule together.
     """
     values: dict[str, str] = {}
     if file:
@@ -410,4 +443,8 @@ def config_values(file: Path | None, pairs: list[str], client: Client) -> dict[s
         values = dict(found.values)
         for note in found.notes:
             say(note)
-    return {**values, **parse_pairs(pairs)}
+    with named_source(option):
+        given = canonical_values(client.catalogue, parse_pairs(pairs, option), Role.PRODUCER)
+    sources = ([file.name] if file else []) + ([option] if given else [])
+    with named_source(" with ".join(sources)):
+        return ProducerConfig.parse({**values, **given}, client)

@@ -14,7 +14,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of, librdkafka
 from search_spaces.configs.consumer_config import consumer_values
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.files.properties_file import parse_pairs
+from search_spaces.files.properties_file import named_source, parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 
@@ -67,7 +67,8 @@ class ConsumerOptions:
             ConfigError: The client is unknown, or refuses a property.
         """
         with workload_options.named_by_option():
-            properties = _checked_properties(client_of(self.client), self.pairs or [], tell)
+            with named_source("-X"):
+                properties = _checked_properties(client_of(self.client), self.pairs or [], tell)
             return Reading(self.start, self.consumers, self.warmup, self.seconds, properties)
 
 
@@ -124,7 +125,7 @@ class OwnTopicOptions:
         Raises:
             ConfigError: A property of the producer is wrong.
         """
-        return ProducerConfig.parse(options.config_values(None, self.producer_pairs or [], librdkafka()))
+        return options.producer_config(None, self.producer_pairs or [], librdkafka(), "--producer")
 
     def workload(self) -> Workload:
         """Return the records that are written, the partitions of the topic, and the rate.

@@ -1,8 +1,10 @@
 """The options that `tuner predict` has with and without a service."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,6 +13,7 @@ from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS,
 from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
+from tuner.model.errors import RequestRefused
 from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings
 from tuner.prediction.retention import Retention
 
@@ -29,6 +32,30 @@ def _retention_s(text: str) -> float:
     except ValueError:
         pass
     raise typer.BadParameter(f"a retention time must read like 7d, 12h or 604800s, with its unit, but got {text!r}")
+
+
+_OPTIONS: Final = {
+    "sweep": "--sweep",
+    "rate": "--rate",
+    "disk_bytes": "--disk",
+    "brokers": "--brokers",
+    "retention_s": "--retention",
+    "retention_bytes": "--retention-bytes",
+}
+"""The option for each setting that an error may be about."""
+
+
+@contextmanager
+def refused_by_option() -> Iterator[None]:
+    """Run the block, and raise its `RequestRefused` as an error about the option for the refused setting.
+
+    Raises:
+        typer.BadParameter: The block raised a `RequestRefused`.
+    """
+    try:
+        yield
+    except RequestRefused as error:
+        raise typer.BadParameter(str(error), param_hint=_OPTIONS[error.setting]) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,10 +166,8 @@ class PredictOptions:
             typer.BadParameter: A value is too small, or options need or exclude each other.
         """
         swept = self.sweep is not None
-        try:
+        with refused_by_option():
             return Retention.asked(self.retention, self.retention_bytes, self.disk, self.brokers, swept=swept)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
 
     def changes(self) -> ChangedSettings:
         """Return the settings that differ from those of the study.

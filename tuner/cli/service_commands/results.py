@@ -15,7 +15,7 @@ import typer
 
 from runners.reporting import printable
 from search_spaces.client import client_of
-from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
@@ -298,9 +298,10 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
         properties = asked.changes().properties
         if asked.config is not None:
             kind = client_of(json.loads(client.text(study, "prediction", form="json"))["client"])
-            begin = ProducerConfig.parse(options.config_values(asked.config, [], kind), kind)
+            begin = options.producer_config(asked.config, [], kind)
             swept = canonical_setting((asked.sweep or "").partition("=")[0], kind)
-            found = begin.updated(properties).values
+            with named_source("-X"):
+                found = begin.updated(properties).values
             properties = {name: value for name, value in found.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **request))

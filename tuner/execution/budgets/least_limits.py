@@ -34,7 +34,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
     search, least_s, now = spec.search, estimate.least_s(spec), now or datetime.datetime.now()
     needs = f"{_RULE}: this one takes at least {clock_text(least_s)}"
     if search.hours is not None and search.hours * 3600 < least_s:
-        allowed = f"may take {search.hours:g} hours, which are {clock_text(search.hours * 3600)}"
+        allowed = f"may take only {clock_text(search.hours * 3600)} ({search.hours:g} h)"
         raise LimitTooLow("search.hours", f"{needs}, but {allowed}", f"{math.ceil(least_s / 36) / 100:g}")
     if search.until is not None:
         left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from runners.errors import TargetError
+from runners.errors import TargetError, WorkloadRefused
 from runners.host_processes.temporary import remove_folders_of_dead
 from runners.reporting import Say, counted
 from runners.runner import Runner
@@ -149,9 +149,9 @@ def measure_study(
 
 @contextmanager
 def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
-    """Run the block, which creates a study, and remove the study if its cluster was never reached.
+    """Run the block, which creates a study, and remove the study if its cluster can't be used before anything is sent.
 
-    The usual cause is a mistyped address.
+    The usual cause is a mistyped address or a mistyped topic.
 
     Args:
         storage: Where the study is kept.
@@ -161,10 +161,11 @@ def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -
 
     Raises:
         TargetError: The error from the block.
+        WorkloadRefused: The error from the block.
     """
     try:
         yield
-    except TargetError:
+    except (TargetError, WorkloadRefused):
         with suppress(StudyError):  # the error from the block tells the user more than this one
             with closing(storage.read(folder)) as store:
                 unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from runners.reporting import counted, percent
 from runners.workload import Workload
+from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.row import Row
@@ -45,7 +46,8 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
         f"{spec.name}: {spec.about}",
         *([f"source: {spec.source}"] if spec.source else []),
         *(f"differs from the paper: {each}" for each in spec.differences),
-        f"{len(spec.rows)} rows in {spec.rounds} rounds: {spec.measurements} measurements, about {taken}",
+        f"{counted(len(spec.rows), 'row')} in {counted(spec.rounds, 'round')}: "
+        f"{counted(spec.measurements, 'measurement')}, about {taken}",
         f"at most {spec.most_bytes / 1e9:,.0f} GB are sent, and at most "
         f"{spec.safety.max_bytes_per_trial / 1e9:,.3g} GB in one measurement",
     ]
@@ -64,7 +66,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
     lines += [
         f"cluster: {_cluster(spec.target)}",
-        f"client: {spec.client.label}; {properties_text(usual) or 'the defaults'}, unless the table says otherwise",
+        f"client: {spec.client.label}; {shown_values(usual) or 'the defaults'}, unless the table says otherwise",
         *(
             [f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items() if shown != '-')}"]
             if same
@@ -109,12 +111,7 @@ def _config(row: Row, usual: Mapping[str, str]) -> str:
     """Return the config of a row as text; if a search has not found the config yet, the name of the search."""
     if row.best_of is not None:
         return f"best for {row.best_of.goal} by {row.best_of.search}"
-    return properties_text(_unusual(row.config.values, usual)) or "-"
-
-
-def properties_text(values: Mapping[str, str]) -> str:
-    """Return producer properties as `linger.ms=5 acks=1`."""
-    return " ".join(f"{name}={value}" for name, value in values.items())
+    return shown_values(_unusual(row.config.values, usual)) or "-"
 
 
 def planned_json(spec: ExperimentSpec) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.reporting import counted
+from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.model.row import RowValue, setting_text
 from tuner.present.csv_text import csv_of
-from tuner.present.experiments.experiment_plan_view import properties_text
 from tuner.present.number_text import aligned, number
 from tuner.results.experiments.checked_findings import CheckedComparison, CheckedFinding, FindingOutcome
 from tuner.results.experiments.experiment_results import ExperimentResults
@@ -140,7 +140,7 @@ def _own_notes(results: ExperimentResults) -> list[str]:
         )
     notes += [
         f"{row.name}: the config is what the study {spec.name}-{row.best_of.search} recommends: "
-        f"{properties_text(row.config.values)}."
+        f"{shown_values(row.config.values)}."
         for row in spec.rows
         if row.best_of is not None
     ]

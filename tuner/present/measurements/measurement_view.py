@@ -18,6 +18,7 @@ from runners.measurements.measurement import Measurement, Window
 from runners.reporting import counted, percent
 from runners.runner import Watch
 from search_spaces.client import ClientKind
+from search_spaces.properties.catalogue import shown_values
 from tuner.present.console import OUT, warn
 from tuner.present.measurements.live_windows import live_windows
 from tuner.present.measurements.resource_words import broker_lines, cluster_text, cost_text
@@ -52,7 +53,7 @@ def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | 
 
 
 def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
-    given = " ".join(f"{name}={value}" for name, value in seen.config.pairs) or "the client's defaults"
+    given = shown_values(seen.config.values) or "the client's defaults"
     load = seen.workload
     offered = f"paced at {load.rate_records_per_s:,.0f} records/s" if load.rate_records_per_s else "saturating"
     offered += "" if load.peak_ratio == 1 else f" with bursts of {load.peak_ratio:g} times that"

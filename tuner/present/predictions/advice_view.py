@@ -28,13 +28,13 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         topic: Name of the topic.
         calibrated_by: Name of the study that calibrates the model; None if no study does.
     """
-    load = advice.load
+    load, each = advice.load, "" if advice.producers == 1 else " each"
     heads = ["linger.ms", "batch.size", "compression.type", "records per batch", "batches/s", "MB/s sent"]
     rows = [["", *heads, "broker CPU, cores", "p50, ms", "p99, ms"], _row("today", advice.today)]
-    rows += [_row("", each) for each in advice.others]
+    rows += [_row("", other) for other in advice.others]
     return [
         f"what other settings would do: {ESTIMATE}",
-        f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s each, "
+        f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s{each}, "
         f"{load.record_sizes} B a record, {percent(load.compressibility_ratio)} of it compressible"
         f"{', with keys' if load.key_bytes else ''}",
         *aligned(rows),

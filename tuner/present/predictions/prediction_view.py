@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
 from runners.reporting import counted, percent
+from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.intervals import Interval
@@ -217,4 +218,4 @@ def _load(each: Prediction) -> str:
 
 def config_text(each: Prediction | Question) -> str:
     """Return the properties of a config in one line, such as `linger.ms=20 batch.size=65536`."""
-    return " ".join(f"{name}={value}" for name, value in each.config.values.items()) or "the client's defaults"
+    return shown_values(each.config.values) or "the client's defaults"

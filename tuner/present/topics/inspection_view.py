@@ -7,6 +7,7 @@ from typing import Any, Final
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import CODECS_BY_COST
 from runners.inspection.topic_traffic import Spread
+from runners.reporting import counted
 from tuner.inspection.batch_ending import BatchEnding
 from tuner.inspection.topic_savings import Inspection, RankedTopic
 from tuner.model.document import document
@@ -167,7 +168,7 @@ def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) ->
         OUT.show(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)")
     rule = f"Ranked by what would be saved in the last 24 hours {IF_THEY_WAITED}, compressed with the codec."
     OUT.show(f"\n{rule}", f"saved: {_RANKING_RULE}.")
-    OUT.show(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.")
+    OUT.show(f"{counted(len(rows), 'topic')} ranked; {received_bytes / 1e6:.1f} MB read.")
 
 
 def _spread(spread: Spread) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 
 from runners.inspection.topic_sample import GZIP, TopicSample
-from runners.reporting import percent
+from runners.reporting import counted, percent
 from runners.workload import MOST_COMPRESSIBLE, MOST_KEYS, MOST_PEAK_RATIO
 from tuner.model.document import document
 from tuner.present.console import OUT
@@ -74,7 +74,7 @@ def _keys(sample: TopicSample) -> str:
         return "none"
     return (
         f"{percent(sample.keyed / sample.records)} of the records have one, mean {sample.key_bytes:.0f} bytes; "
-        f"{sample.different_keys:,} different keys; the most frequent one is that of "
+        f"{counted(sample.different_keys, 'different key')}; the most frequent one is that of "
         f"{percent(sample.most_frequent_key_ratio, decimals=1)} of the records"
     )
 

@@ -22,8 +22,8 @@ def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mappi
     form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
     limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
     typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
+    retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
     try:
-        retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
         changes = ChangedSettings.of(settings)
     except ValueError as error:
         raise Problem(ProblemKind.INVALID, str(error)) from None

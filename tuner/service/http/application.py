@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import psutil
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
@@ -30,12 +30,12 @@ from tuner.service.http.access import AccessControl, problem_response
 from tuner.service.http.actions_api import actions_router
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
-from tuner.service.http.prediction_api import prediction_query
+from tuner.service.http.prediction_api import SETTING_PATTERN, prediction_query
 from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
 from tuner.service.http.request_parameters import RecordSize, Study, each_parameter_once, only_known_parameters
 from tuner.service.http.responses import answered, response_of
 from tuner.service.http.results_api import results_router
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.http.studies_api import studies_router
 from tuner.service.http.tokens import TokenFile
 from tuner.service.problems import Problem, problem_of
@@ -47,6 +47,12 @@ _ALIVE_S = 15.0
 _WARM_S = 60.0
 _SHOWN_CHARACTERS = 100
 """How many characters of a wrong value or address a message shows."""
+_PATTERNS: Final = {
+    NAME_PATTERN: "must consist of letters, digits, -, _ and ., begin with a letter or digit, and have at most 100 "
+    "characters",
+    SETTING_PATTERN: "must read NAME=VALUE, such as linger.ms=20",
+}
+"""What messages say instead of a regular expression that a value must match."""
 
 
 def application(
@@ -278,8 +284,11 @@ def _rule_and_value(error: Mapping[str, Any]) -> str:
         error: The framework's description of the error, with its message in `msg` and the value in `input`.
     """
     rule = re.sub(r"^(Input|String|Value) should", "must", str(error["msg"])).removeprefix("Value error, ")
+    rule = rule.partition(", unable to parse")[0]
     if error["type"] == "missing":
         return "must be given"
+    if error["type"] == "string_pattern_mismatch":
+        rule = _PATTERNS.get(error["ctx"]["pattern"], rule)
     wrong = error["input"]
     if not isinstance(wrong, str | int | float) or str(wrong) in rule:
         return rule

@@ -1,7 +1,7 @@
 """The REST resource that predicts what another config or load would do, as a FastAPI route."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -17,7 +17,9 @@ from tuner.service.http.responses import answered
 from tuner.service.http.studies import Studies
 from tuner.service.problems import Problem
 
-_Setting = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$")]
+SETTING_PATTERN: Final = r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$"
+"""A property and its value, as the parameter `set` takes them."""
+_Setting = Annotated[str, StringConstraints(pattern=SETTING_PATTERN)]
 
 
 class PredictionAsked(BaseModel):

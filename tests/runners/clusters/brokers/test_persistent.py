@@ -65,6 +65,23 @@ def test_a_persistent_broker_stops_if_its_keeper_is_killed_and_can_be_started_ag
     assert persistent_status() is None
 
 
+@pytest.mark.broker
+def test_a_damaged_record_is_named_with_what_to_do() -> None:
+    running = start_persistent()
+    (record,) = clean_up_lists("persistent")
+    whole = record.path.read_text()
+    record.path.write_text("{")
+    said = f"{record.path} must say where the broker of `tuner broker start` runs, but it is damaged; "
+    for asked in (persistent_status, stop_persistent, start_persistent):
+        with pytest.raises(EmbeddedBrokerError, match=f"{said}.* `kill {record.owner.pid}`"):
+            asked()
+    record.path.write_text(whole)
+    assert stop_persistent() == running
+    record.path.write_text("{")
+    with pytest.raises(EmbeddedBrokerError, match=f"{said}no such broker runs on this host any more, so remove"):
+        persistent_status()
+
+
 def test_a_record_with_a_reused_process_id_is_removed() -> None:
     me = ProcessIdentity.of()
     CleanUpList("persistent", "broker", ProcessIdentity(me.pid, f"{me.started}0"), {"folders": ["x"]}).save()

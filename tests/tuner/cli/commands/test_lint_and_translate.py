@@ -136,6 +136,7 @@ WRONG = [
     (["lint", "producer.properties", "--record-bytes", "1", "--rate", "-5"], "Invalid value for '--rate'"),
     (["translate", "missing.properties"], "missing.properties: a properties file must be readable"),
     (["translate", "."], "must be readable: Is a directory"),
+    (["translate", "producer.properties", "--to", "java"], "a translation must be for the other client, but producer"),
     (["translate", "producer.properties", "--to", "java"], "is for java already"),
     (["translate", "producer.properties", "--to", "kafka-python"], "kafka-python"),
     (["translate", "producer.properties", "--client-version", "x"], "must be a release of kafka-clients"),

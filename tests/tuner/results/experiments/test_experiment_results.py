@@ -9,6 +9,7 @@ import pytest
 
 import tuner
 from runners.simulated import SimulatedRunner
+from search_spaces.properties.catalogue import shown_values
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.trials import trial
 from tuner.execution.experiments.experiment import measure_experiment
@@ -191,6 +192,8 @@ def test_the_plan_says_time_and_bytes() -> None:
     text = "\n".join(planned_lines(small()))
     assert "4 rows in 4 rounds: 20 measurements" in text
     assert "GB are sent" in text
+    assert "acks=all" in text
+    assert "acks=-1" not in text
 
 
 def test_a_command_for_studies_names_the_right_command(results: ExperimentResults) -> None:
@@ -247,7 +250,7 @@ def test_rows_are_measured_with_what_a_search_recommends(tmp_path: Path, monkeyp
     results = tuner.load_experiment("small")
     assert results.spec.row("found").config.values == best.values
     assert all(trial.values == best.values for trial in results.rows[1].trials)
-    said = f"found: the config is what the study small-random recommends: acks={best.values['acks']} "
+    said = f"found: the config is what the study small-random recommends: {shown_values(best.values)}."
     assert said in "\n".join(experiment_lines(results))
     # Once rows are being measured, a longer search does not change them.
     again = tuner.api.run_searches(small(SEARCHES.replace("trials: 10", "trials: 16")), mlflow=False)
