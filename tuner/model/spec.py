@@ -145,8 +145,9 @@ class SearchSpec:
         until: Local time after which no trial is started, as `HH:MM` or as `2026-11-25 07:00`; None for no limit.
         max_bytes: Bytes of values and keys that the whole study may send; None for no limit.
         seed: Seed of the sampler.
-        startup_trials: Number of trials before the sampler uses a model. They measure the starting points, and then
-            random configs. The method `bayesian` needs at most 3.
+        startup_trials: Number of trials before the sampler uses what it has learnt. They measure the starting points,
+            and then random configs. The method `bayesian` needs at most 3, and with the performance model only the
+            baseline.
         baseline_every: Number of trials after which the baseline is measured again.
         burn_in_max: Maximum number of runs of the baseline in one burn-in (measurements whose values are not used). The
             first run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the

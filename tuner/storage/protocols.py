@@ -127,6 +127,9 @@ class Storage(Protocol):
         Args:
             name: The study's name or its folder, as a user gave it.
             root: The folder of all studies on this host.
+
+        Raises:
+            RecordDamaged: A folder has taken the place of the study's results.
         """
 
     def names(self, root: Path) -> list[str]:

@@ -250,7 +250,10 @@ class SearchSection(Section):
     seed: Seed = _SEARCH.seed
     """Seed of the method that proposes configs."""
     startup_trials: Annotated[int, fields.whole(0, 1_000_000)] = _SEARCH.startup_trials
-    """Trials before the method uses a model. They are random after the starting points. bayesian takes at most 3."""
+    """Trials before the method uses what it has learnt. They are random after the starting points.
+
+    The method bayesian takes at most 3, and with the performance model only the baseline.
+    """
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
     """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max

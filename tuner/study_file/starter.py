@@ -88,7 +88,7 @@ search:
 #  until: "07:00"                # local time by which the study normally ends
 #  max_bytes: 2TB                # record values and keys that the whole study may send
   seed: 0
-  startup_trials: 10            # trials before the method uses a model (bayesian: at most 3)
+  startup_trials: 10            # trials before the method uses what it has learnt (bayesian: at most 3)
   baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster
   burn_in_max: 4                # limit on the baseline runs in one burn-in, which ends earlier if they show no trend
   grid_steps: 3                 # values per knob of a grid
