@@ -121,6 +121,7 @@ ENTRIES: Final = {
     "bayesian, no model": _product(Method.BAYESIAN, performance_model=False),
     "bayesian, wrong model": _product(Method.BAYESIAN, off=3.0),
     "bayesian, no starting points": Entry(_product(Method.BAYESIAN).make),
+    "bayesian, wrong model, no starting points": Entry(_product(Method.BAYESIAN, off=3.0).make),
     "bayesian, cold": replace(_product(Method.BAYESIAN), transfer=False),
 }
 """Search methods by name. The methods "no starting points" and "cold" learn nothing from another record size."""

@@ -55,7 +55,7 @@ def refused_by_option() -> Iterator[None]:
     try:
         yield
     except RequestRefused as error:
-        raise typer.BadParameter(str(error), param_hint=_OPTIONS[error.setting]) from None
+        raise typer.BadParameter(str(error), param_hint=_OPTIONS.get(error.setting)) from None
 
 
 @dataclass(frozen=True, kw_only=True)
