@@ -82,7 +82,6 @@ def open_bench(
     """
     with ExitStack() as stack:
         if mirror is not None:
-            mirror.start(store.set_fact)
             stack.push(partial(finish_mirror, mirror, spec.name, say))
         is_real, elsewhere = spec.simulated is None, spec.ray is not None
         keys = sorted({lock_key(target) for target in spec.targets}) if is_real else []
@@ -100,6 +99,9 @@ def open_bench(
         pool = stack.enter_context(closing(existing_pool or _pool(spec, keys, say)))
         bench = Bench(targets, pool, store.lost_leases, store.await_lease)
         topics.callback(bench.close)
+        # MLflow is not touched before the clusters can be used, because most errors come before this.
+        if mirror is not None:
+            mirror.start(store.set_fact)
         yield bench
 
 

@@ -100,6 +100,7 @@ class MlflowMirror:
         self._on_warning = on_warning
         self._location = TrackingLocation.of(tracking, folder.parent)
         self._news, self._ending, self._given_up = threading.Event(), threading.Event(), threading.Event()
+        self._imported = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-mirror", daemon=True)
         self._runs_written = self._shown = 0
         self._error: str | None = None
@@ -143,6 +144,8 @@ class MlflowMirror:
         self._state = state
         self._ending.set()
         self._news.set()
+        # If Python ends while a thread imports a library in C++, the process aborts ("exception not rethrown").
+        self._imported.wait()
         self._thread.join(timeout_s)
         self._given_up.set()
         late = f"MLflow was not brought up to date within {timeout_s:g} s" if self._thread.is_alive() else None
@@ -155,6 +158,9 @@ class MlflowMirror:
 
     def _run(self) -> None:
         _give_way()
+        with suppress(Exception):  # if MLflow can't be imported, the first attempt to write says so
+            import mlflow  # noqa: F401 - this takes seconds, and `finish` waits for it
+        self._imported.set()
         try:
             store = self._storage.read(self._folder)
         except StudyError as error:

@@ -142,18 +142,23 @@ def test_a_batch_fits_in_the_buffer_of_a_small_queue(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "written_for", "target", "version", "words"),
+    ("written_for", "target", "version", "error", "words"),
     [
-        ("acks=all\n", FileClient.AUTO, None, None, "must show which client"),
-        ("acks=all\n", FileClient.JAVA, ClientKind.JAVA, None, "for java already"),
-        ("acks=all\n", FileClient.JAVA, None, "abc", "must be a release of kafka-clients"),
+        (FileClient.AUTO, None, None, UnknownClient, "must show which client"),
+        (FileClient.JAVA, ClientKind.JAVA, None, ConfigError, "for java already"),
+        (FileClient.JAVA, None, "abc", UnknownClient, "must be a release of kafka-clients"),
     ],
 )
 def test_clients_that_do_not_fit_are_refused(
-    path: Path, text: str, written_for: FileClient, target: ClientKind | None, version: str | None, words: str
+    path: Path,
+    written_for: FileClient,
+    target: ClientKind | None,
+    version: str | None,
+    error: type[ConfigError],
+    words: str,
 ) -> None:
-    path.write_text(text)
-    with pytest.raises(UnknownClient, match=words):
+    path.write_text("acks=all\n")
+    with pytest.raises(error, match=words):
         translate_file(path, written_for, target, version)
 
 

@@ -262,6 +262,7 @@ def test_rows_that_need_a_link_are_left_out_on_a_users_cluster(tmp_path: Path, m
     ran = tuner("experiment", "run", "linkedin-producers", "--quick", "--bootstrap", "127.0.0.1:1")
     assert ran.code == 3
     assert "only the network of brokers that it starts: no replication, network card of 1 Gbit/s" in ran.err
+    assert not (tmp_path / "studies" / "mlflow.db").exists()
     file = tmp_path / "client.properties"
     file.write_text("client.id=me\n")
     lone = tuner("experiment", "run", "linkedin-producers", "--quick", "--command-config", str(file))
