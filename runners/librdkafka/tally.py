@@ -183,14 +183,14 @@ class Tally:
         return window.histogram()
 
     def latency(self) -> Histogram:
-        """Return the latencies of all sampled records that were meant to leave in the measured phase.
+        """Return the latencies of all sampled records whose intended send time is in the measured phase.
 
         The measured phase begins after the warm-up.
         """
         return self._total.histogram()
 
     def deliveries(self, start_ns: int, end_ns: int) -> SampledDeliveries | None:
-        """Return the sampled records that were meant to leave in the measured phase; None if offsets are not kept.
+        """Return the sampled records with an intended send time in the measured phase; None if offsets are not kept.
 
         Args:
             start_ns: Start of the measured phase.

@@ -317,10 +317,10 @@ class Measurement:
         records: Number of records acknowledged in the measured phase.
         value_bytes: Size of the values of these records; keys and framing are not counted.
         latency: Latencies of a sample of records, in microseconds from the intended send time to the acknowledgement.
-            In a paced phase (records sent at a fixed rate) the records are those meant to leave in the measured phase,
-            however late they were. In a saturating phase (records sent as fast as the client accepts them) they are
-            those acknowledged in the measured phase, because a full queue may accept no record for seconds. With acks=0
-            the latency ends at the local hand-off (see `latency_is_local`).
+            In a paced phase (records sent at a fixed rate), these records have their intended send time in the measured
+            phase, however late they were sent. In a saturating phase (records sent as fast as the client accepts them),
+            they were acknowledged in the measured phase, because a full queue may accept no record for seconds. With
+            acks=0, the latency ends at the local hand-off (see `latency_is_local`).
         send_delay: Microseconds from the intended send time until the client accepted the record, for all records;
             empty for a saturating phase.
         sample_ratio: Share of the deliveries whose latency was recorded.

@@ -121,8 +121,8 @@ def read_producer_file(
 def client_shown_by(entries: Mapping[str, str]) -> FileClient | None:
     """Return the client that a file is for; None if no property shows it.
 
-    Only Java has serializers. A consumer property does not show the client, because producers may share the file with
-    consumers.
+    Only Java has serializers. Properties of consumers show nothing, because a producer may share its file with a
+    consumer.
     """
     if any(name in entries for name in _SERIALIZERS):
         return FileClient.JAVA

@@ -1,4 +1,4 @@
-"""Tests of `tuner doctor`'s checks of this host. Those of a cluster need a broker: see `test_on_a_real_broker`."""
+"""The checks of `tuner doctor` that need no broker. Its checks of a cluster are tested in `test_on_a_real_broker`."""
 
 import pytest
 
