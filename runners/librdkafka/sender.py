@@ -144,7 +144,7 @@ class Sender:
             self._recorder.record(np.concatenate(delays) // NS_PER_US)
 
     def send_delay(self) -> Histogram:
-        """Return how late the records of the measured phase (after the warm-up) were sent, by their intended send times.
+        """Return how late the records of the measured phase, which follows the warm-up, were sent.
 
         The histogram is empty if records are sent as fast as possible.
         """
