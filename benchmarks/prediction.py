@@ -10,7 +10,7 @@ noise is part of the error. A second table has latencies by rate (`benchmarks.pr
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 from statistics import fmean, geometric_mean, stdev
 from typing import Final
@@ -40,7 +40,7 @@ from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, v
 from tuner.prediction.correction import damp_outliers
 from tuner.prediction.intervals import Modelled
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
+from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import estimate, predict
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
@@ -106,6 +106,9 @@ def main() -> None:
                 print(f"| {name} | {count}, by the paper's model | {' | '.join(map(paper.cell, GOAL_RATIO))} |")
             if count == PROBES[1]:
                 medians[name] = errors
+                smoothed = _smoothed(start, seen)
+                cells = map(_errors(start, chosen, smoothed, {each: smoothed[each] for each in rest}).cell, GOAL_RATIO)
+                print(f"| {name} | {count}, smoothed | {' | '.join(cells)} |")
             inside[count] += errors.inside
             missed[count] += errors.missed
         print(f"| {name} | all others | {' | '.join(map(_leave_one_out(start, seen).cell, GOAL_RATIO))} |")
@@ -213,6 +216,20 @@ def _errors(
         intervals = {name: here[name] for name in fitted} | {BATCHES: batches}
         errors.inside += [each.low <= values[name] <= each.high for name, each in intervals.items() if name in values]
     return errors
+
+
+def _smoothed(
+    start: ClusterConstants, seen: Mapping[ProducerConfig, Sequence[Observation]]
+) -> dict[ProducerConfig, list[Observation]]:
+    """Return measurements with less noise: their values come from the model, fitted to all of them and corrected."""
+    calibration = calibrate([each for found in seen.values() for each in found], start)
+    smoothed = defaultdict(list)
+    for config, each in ((config, each) for config, found in seen.items() for each in found):
+        [modelled] = Modelled.of(calibration, each.settings, each.workload)
+        fitted = modelled.intervals([name for name in FITTED if name in each.values])
+        values = {name: interval.value for name, interval in fitted.items()}
+        smoothed[config].append(replace(each, values={**each.values, **values}))
+    return smoothed
 
 
 def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Errors:

@@ -42,9 +42,9 @@ def _observation(table: MeasuredTable, rows: Sequence[Row]) -> Observation:
         "records_per_s": geometric_mean(row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes for row in rows)
     }
     if first.rate_records_per_s is not None:
-        held = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
-        values = {name: geometric_mean(row.metrics[name] for row in held) for name in LATENCIES} if held else {}
-    return Observation(first.config, table.load_of(first), values, first.producers)
+        rows = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
+        values = {name: geometric_mean(row.metrics[name] for row in rows) for name in LATENCIES} if rows else {}
+    return Observation(first.config, table.load_of(first), values, first.producers, len(rows))
 
 
 def _cell(errors: Sequence[float]) -> str:

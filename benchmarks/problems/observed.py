@@ -38,13 +38,14 @@ def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observat
     load = replace(table.load_of(first), rate_records_per_s=None)
     records_per_s = geometric_mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
     values = {"records_per_s": records_per_s, **_known(repeats, (FULL_SPEED_METRICS[1], *CPU, BATCHES))}
-    found = [Observation(first.config, load, values)]
+    found = [Observation(first.config, load, values, measurements=len(repeats))]
     held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
     if held:
         values = _known(held, (*LATENCIES, "paced_batch_records", "stored_bytes_per_record"))
         if "paced_batch_records" in values:
             values[BATCHES] = values.pop("paced_batch_records")
-        found.append(Observation(first.config, replace(load, rate_records_per_s=first.rate_records_per_s), values))
+        paced = replace(load, rate_records_per_s=first.rate_records_per_s)
+        found.append(Observation(first.config, paced, values, measurements=len(held)))
     return found
 
 

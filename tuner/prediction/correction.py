@@ -67,7 +67,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
     found = {}
     for metric, fitted in FITTED.items():
-        noise = fitted.repeat_sd_log
+        noise = fitted.noise_sd_log
         indices = [index for index, each in enumerate(observations) if metric in each.values]
         if not indices:
             continue
@@ -78,7 +78,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             np.stack([points[index] for index in indices]),
             _GROUPS,
             damp_outliers(metric, logs),
-            np.full(len(logs), noise),
+            noise / np.sqrt([observations[index].measurements if fitted.averages_out else 1 for index in indices]),
             Prior(0.0, noise, fitted.error_sd_log, _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
         )
         found[metric] = Correction(process, noise * process.noise_ratio)
@@ -91,7 +91,7 @@ def damp_outliers(metric: str, logs: Array) -> Array:
     Bytes on the wire stay as they are, because no stall changes them.
     """
     fitted = FITTED[metric]
-    return without_outliers(logs, fitted.repeat_sd_log) if fitted.stalls else logs
+    return without_outliers(logs, fitted.noise_sd_log) if fitted.stalls else logs
 
 
 def distances(points: Array, others: Array) -> Array:

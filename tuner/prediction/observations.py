@@ -35,6 +35,7 @@ class Observation:
         config: The config.
         workload: The load.
         producers: Number of producers that shared the load.
+        measurements: How many measurements the values are means of. The more there are, the less noise the values have.
         values: The measured values by metric, all above 0; for a config that was measured several times, the geometric
             means.
     """
@@ -43,6 +44,7 @@ class Observation:
     workload: Workload
     values: Mapping[str, float]
     producers: int = 1
+    measurements: int = 1
 
     @property
     def settings(self) -> Settings:
@@ -88,10 +90,10 @@ def observations_from_trials(trials: Iterable[Trial], load: Workload, producers:
     for repeats in by_config.values():
         config = repeats[0].config()
         if values := _means(repeats, (*FULL_SPEED_METRICS, BATCHES, *CPU)):
-            found.append(Observation(config, saturating, values, producers))
+            found.append(Observation(config, saturating, values, producers, len(repeats)))
         held = list(filter(_held, repeats))
         if load.rate_records_per_s and (values := _means(held, (*LATENCIES, *CONSUMERS))):
-            found.append(Observation(config, load, values, producers))
+            found.append(Observation(config, load, values, producers, len(held)))
     return found
 
 
@@ -115,7 +117,7 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
             complete = [trial for trial in complete if _held(trial)]
         if is_described(row.row, experiment) and (values := _means(complete, metrics)):
             load = replace(row.row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
-            found.append(Observation(row.row.config, load, values, row.row.setup.producers))
+            found.append(Observation(row.row.config, load, values, row.row.setup.producers, len(complete)))
     if not any(trial.state is State.COMPLETE for row in experiment.rows for trial in row.trials):
         raise NothingToFit(f"a prediction needs measured rows, but {experiment.spec.name} has none yet")
     if not _has_fitted_metric(found):

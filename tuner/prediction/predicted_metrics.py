@@ -39,22 +39,25 @@ class FittedMetric:
     Attributes:
         model_sd_log: How far measurements lie from a model with the best constants. It is larger for latencies: a
             latency that the model can't describe must hardly change the costs, which determine the throughput.
-        repeat_sd_log: How far repeated measurements of a config differ. `correction` adapts it to the measurements.
+        noise_sd_log: How far measurements lie from what `correction` can learn. It adapts this to the measurements.
         error_sd_log: How much the model's errors differ between configs.
         stalls: Whether a stall can spoil a measurement.
+        averages_out: Whether a mean of several measurements has less of this noise. If repeated measurements hardly
+            differ, it has not: then most of the noise is an error of the model.
     """
 
     model_sd_log: float
-    repeat_sd_log: float
+    noise_sd_log: float
     error_sd_log: float
     stalls: bool = True
+    averages_out: bool = True
 
 
 FITTED: Final[Mapping[str, FittedMetric]] = MappingProxyType(
     {
         "records_per_s": FittedMetric(0.06, 0.08, 0.12),
-        WIRE: FittedMetric(0.02, 0.005, 0.015, stalls=False),
-        BATCHES: FittedMetric(0.10, 0.06, 0.1),
+        WIRE: FittedMetric(0.02, 0.005, 0.015, stalls=False, averages_out=False),
+        BATCHES: FittedMetric(0.10, 0.06, 0.1, averages_out=False),
         "latency_p50_ms": FittedMetric(0.3, 0.2, 0.15),
         "latency_p99_ms": FittedMetric(0.8, 0.5, 0.3),
     }

@@ -51,6 +51,15 @@ def test_configs_similar_to_measured_ones_get_the_same_correction(batch_bytes: i
     assert sd < 0.2
 
 
+def test_a_mean_of_many_measurements_counts_more_than_a_single_one() -> None:
+    def missing(measurements: int) -> float:
+        faster = {"records_per_s": 1.2 * SEEN[1].values["records_per_s"]}
+        seen = replace(SEEN[1], values=faster, measurements=measurements)
+        return corrections([SEEN[0], seen], EMBEDDED)["records_per_s"].at(seen.settings, seen.workload)[0]
+
+    assert missing(1) < missing(4) < missing(100) < log(1.2)
+
+
 def test_far_from_all_measurements_nothing_is_known() -> None:
     found = corrections(SEEN, EMBEDDED)["records_per_s"]
     near, far = LOAD, replace(LOAD, record_sizes=RecordSizes.fixed(60_000_000), partitions=10_000)
