@@ -240,6 +240,18 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
     assert folder.exists()
 
 
+def test_a_broker_that_can_not_be_started_leaves_no_study_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+    ended = tuner("run", "--quick", "--no-mlflow", "--record-bytes", "100", "--container", "apache/kafka:4.1.0")
+    assert ended.code == 1
+    assert "needs a Docker engine" in ended.complaint
+    assert "is not kept, because its cluster could not be used" in ended.err
+    assert list((tmp_path / "studies").iterdir()) == []
+
+
 @pytest.mark.broker
 def test_a_topic_that_is_missing_leaves_no_study_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
