@@ -143,7 +143,7 @@ def run_study(
 
     reporter = reporter or SilentReporter()
     spec, text = _spec_of(study, text)
-    drop_used_secrets(text, os.environ)
+    drop_used_secrets(text, spec.targets, os.environ)
     place = folder or study_folder(spec.name)
     if searching and not storage_at().has(place):
         check_limits(spec)
@@ -220,6 +220,7 @@ def run_experiment(
     from tuner.present.report.bundle import write_experiment
     from tuner.results.experiments.experiment_results import load_experiment
     from tuner.storage.locations import study_folder
+    from tuner.study_file import drop_used_secrets
     from tuner.tracking import MlflowMirror
 
     reporter = reporter or SilentExperimentReporter()
@@ -228,6 +229,7 @@ def run_experiment(
         spec, text = read_experiment(str(spec), quick=quick)
     elif not text:
         raise ValueError("an ExperimentSpec needs the text of its file, which is kept with the results")
+    drop_used_secrets(text, [spec.target], os.environ)
     spec = run_searches(
         spec, reporter=study_reporter, warn=warn or reporter.say, mlflow=mlflow, mix_environments=mix_environments
     )

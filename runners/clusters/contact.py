@@ -150,13 +150,13 @@ class Contact:
         if code == KafkaError.POLICY_VIOLATION:
             return TargetRefused(
                 f"the policies of the cluster must allow us to {action}, but the cluster answers: {answer}; change the "
-                "workload so that it follows the policy, or name an existing topic (`target.topic`)"
+                "workload so that it follows the policy, or name an existing topic (`target.topic`, `--topic`)"
             )
         if code == KafkaError.INVALID_REPLICATION_FACTOR:
             brokers = len(self.metadata(REQUEST_TIMEOUT_S).brokers)
             return WorkloadRefused(
                 f"replication must be at most the number of brokers, but the cluster has {brokers}, so it can't "
-                f"{action}; lower `replication`"
+                f"{action}; lower it (`replication`, `--replication`)"
             )
         if code == KafkaError.TOPIC_EXCEPTION:
             return WorkloadRefused(

@@ -15,6 +15,7 @@ from search_spaces.client import java
 from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import InvalidValue
 from search_spaces.files.properties_file import read_properties
+from search_spaces.files.variables import names_in
 from search_spaces.properties.catalogue import Value
 from search_spaces.properties.roles import is_secret
 
@@ -48,6 +49,15 @@ def read_connection(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
         raise InvalidValue(error.name, error.rule, shown, secret=shown is None) from None
     values.pop("bootstrap.servers", None)
     return values
+
+
+def secret_variables(path: Path) -> tuple[str, ...]:
+    """Return the names of the environment variables from which a connection file takes secrets, such as passwords.
+
+    Raises:
+        PropertiesFileError: The file can't be read.
+    """
+    return tuple(name for key, text in read_properties(path).items() if is_secret(key) for name in names_in(text))
 
 
 def with_java_stores_read(properties: Mapping[str, Value]) -> dict[str, Value]:

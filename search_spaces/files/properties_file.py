@@ -19,6 +19,8 @@ from search_spaces.files.variables import VariableError, filled_in
 from search_spaces.properties.roles import is_secret
 
 MAX_BYTES: Final = 1_000_000
+_FRAMEWORKS: Final = {"spring.": "a Spring application", "mp.messaging.": "a Quarkus application"}
+"""The beginnings of keys that only the config of a framework has, and not that of a client."""
 _BLANK: Final = " \t\f"
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -45,9 +47,9 @@ def read_properties(
         is_filled: Returns whether variables are replaced in the value of this property; by default in all values.
 
     Raises:
-        PropertiesFileError: The file or an entry cannot be read, the file is not UTF-8, a key is repeated, a variable
-            is not set, or a line does not begin with a property's name. The message does not show such a line, which
-            may be a secret.
+        PropertiesFileError: The file or an entry cannot be read, the file is of another kind, such as JSON, or is not
+            UTF-8, a key is repeated, a variable is not set, or a line does not begin with a property's name. The
+            message does not show such a line, which may be a secret.
     """
     try:
         with path.open("rb") as file:
@@ -65,7 +67,39 @@ def read_properties(
     def value_of(key: str, written: str) -> str:
         return written if environ is None or not is_filled(key) else _filled(key, written, environ)
 
+    _check_kind(path, text)
     return parse_properties(text, source=path.name, is_name=may_show, value_of=value_of)
+
+
+def _check_kind(path: Path, text: str) -> None:
+    """Refuse a file that is obviously no properties file.
+
+    Raises:
+        PropertiesFileError: The file is JSON, XML or nested YAML, or the config of a framework.
+    """
+    lines = [line.strip() for line in text.split("\n")]
+    first = next(filter(None, lines), "")
+    if first.startswith("{"):
+        raise _other_kind(path, "JSON")
+    if first.startswith("<"):
+        raise _other_kind(path, "XML")
+    # Simple YAML, such as `linger.ms: 5`, can be read as properties.
+    if path.suffix in (".yml", ".yaml") and any(line.endswith(":") or line.startswith("-") for line in lines):
+        raise _other_kind(path, "YAML")
+    keys = [_split(entry)[0] for _, entry in _logical_lines(text)]
+    framework = next((name for key in keys for prefix, name in _FRAMEWORKS.items() if key.startswith(prefix)), None)
+    if framework and not any(map(is_known, keys)):
+        raise _other_kind(path, f"the config of {framework}")
+
+
+def _other_kind(path: Path, kind: str) -> PropertiesFileError:
+    return PropertiesFileError(
+        path.name,
+        0,
+        "",
+        "a properties file has one property of the Kafka client in each line, such as linger.ms=5, but this looks "
+        f"like {kind}; write its properties into a properties file, with the names that the client gives them",
+    )
 
 
 def _filled(key: str, written: str, environ: Mapping[str, str]) -> str:

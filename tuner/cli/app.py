@@ -6,12 +6,13 @@ import io
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
 from tuner.cli.interruption import (
@@ -43,8 +44,47 @@ def _commands() -> Mapping[str, tuple[str, str]]:
     return {**COMMANDS, **SERVICE_COMMANDS} if os.environ.get(_SERVER) else COMMANDS
 
 
+class _Command(TyperCommand):
+    """A command that refuses an option that is given twice but takes one value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        given = list(args)  # reading them empties the list
+        rest = super().parse_args(ctx, args)
+        _check_given_once(self, ctx, given)
+        return rest
+
+
+def _check_given_once(command: Any, ctx: Any, words: list[str]) -> None:
+    """Check that no option is given twice whose last value alone would count.
+
+    Somebody who repeats such an option takes it for a list, and would measure only a part of what they want.
+
+    Args:
+        command: The command.
+        ctx: Its context.
+        words: The words after the command's name.
+
+    Raises:
+        typer.BadParameter: An option is given twice.
+    """
+    if ctx.resilient_parsing:  # a shell completes an unfinished line
+        return
+    given = Counter(command.make_parser(ctx).parse_args(args=list(words))[2])
+    for option, count in given.items():
+        if isinstance(option, TyperOption) and count > 1 and not (option.multiple or option.is_flag or option.count):
+            raise typer.BadParameter(f"it takes one value, but was given {count} times; give it once", ctx, option)
+
+
 class _Commands(TyperGroup):
     """The group of all commands. It imports the module of a command only when it is called, to keep `--help` quick."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        given = list(args)
+        rest = super().parse_args(ctx, args)
+        _check_given_once(self, ctx, given)
+        return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Replace the placeholder of the called command with the function that implements the command."""
@@ -96,9 +136,11 @@ def _command(name: str, place: str) -> Any:
     function = getattr(importlib.import_module(f"tuner.cli.{module}"), function_name)
     alone = typer.Typer(rich_markup_mode=app.rich_markup_mode)
     if isinstance(function, typer.Typer):
+        for inner in function.registered_commands:
+            inner.cls = _Command
         alone.add_typer(function, name=name)
     else:
-        alone.command(name)(function)
+        alone.command(name, cls=_Command)(function)
     return typer.main.get_group(alone).commands[name]
 
 

@@ -63,6 +63,7 @@ class Target:
         topic: An existing topic to write to, which is never deleted; None creates a topic for each trial.
         like: A topic whose partitions, replication factor and settings the created topics copy.
         link: A link with a delay or a bandwidth between the client and the brokers that are started; None for no link.
+        secret_variables: Environment variables from which the connection file took secrets, such as passwords.
     """
 
     bootstrap: str | None = None
@@ -72,6 +73,7 @@ class Target:
     topic: str | None = None
     like: str | None = None
     link: Link | None = None
+    secret_variables: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def of_this_host_only(self) -> bool:

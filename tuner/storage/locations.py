@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tuner.model.errors import StorageMisnamed, StudyNotFound
+from tuner.model.study_files import RESULTS_FILE
 from tuner.storage.postgres_url import PostgresUrl
 from tuner.storage.protocols import Storage
 from tuner.storage.sqlite import FolderStorage
@@ -75,7 +76,7 @@ def find_study(
     """Return the folder of an existing study.
 
     Args:
-        name: The study's name, its folder or its study file.
+        name: The study's name, its folder, the file of its results or its study file.
         root: The folder of all studies; by default that of `studies_root`.
         storage: The storage to look in; by default that of `storage_at`.
         by_study_file: Whether the name may be that of a study file.
@@ -86,16 +87,19 @@ def find_study(
         StorageUnreachable: The storage's server does not answer.
     """
     root, storage = root or studies_root(), storage or storage_at()
+    given = Path(name)
     folder = storage.find(name, root)
+    if folder is None and given.name == RESULTS_FILE:
+        folder = storage.find(str(given.absolute().parent), root)
     if folder is not None:
         return folder
-    named = _named_in(Path(name)) if by_study_file else None
+    named = _named_in(given) if by_study_file else None
     if named is not None and storage.has(root / named):
         return (root / named).absolute()
     names = storage.names(root)
     more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
     hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
-    by_file = named is not None and Path(name).is_file()
+    by_file = named is not None and given.is_file()
     near = [] if by_file else difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
     what = f"{named!r}, which {name} names," if by_file else repr(name)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from runners.java_client.key_stores import read_connection
+from runners.java_client.key_stores import read_connection, secret_variables
 from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError, UnknownClient
 from search_spaces.files.producer_file import FileClient, ProducerFile, read_producer_file
@@ -169,10 +169,10 @@ class Files:
     environ: Mapping[str, str]
     advice: str = BASELINE_CLIENT
 
-    def connection(self, path: str, place: KeyPath) -> dict[str, str]:
-        """Return the connection properties of a file, as `read_connection` does.
+    def connection(self, path: str, place: KeyPath) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Return the connection properties of a file, and the environment variables from which it takes secrets.
 
-        If no local file may be read, the method notes a problem and returns an empty mapping.
+        If no local file may be read, the method notes a problem and returns nothing.
 
         Args:
             path: The path as the study file writes it; `~` is the user's home folder.
@@ -183,7 +183,7 @@ class Files:
             RunnerError: A store of Java that the file names can't be read.
         """
         found = self._located(path, place)
-        return {} if found is None else read_connection(found, self.environ)
+        return ({}, ()) if found is None else (read_connection(found, self.environ), secret_variables(found))
 
     def producer(self, path: str, place: KeyPath, written_for: FileClient, client: Client) -> ProducerFile:
         """Return the contents of a producer's properties file for the client that is measured.

@@ -12,7 +12,7 @@ Source: the core schema in section 10.3 of YAML 1.2.2.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import takewhile
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ import yaml
 from search_spaces.files.variables import VariableError, filled_in, names_in, with_defaults
 from search_spaces.properties.roles import is_secret
 from tuner.model.secrets_in_urls import secrets_in
+from tuner.model.target import Target
 from tuner.study_file.errors import KeyPath, Problems
 
 MAX_BYTES: Final = 250_000
@@ -219,18 +220,20 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Ke
     return filled
 
 
-def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:
-    """Remove the environment variables from which a study file took secrets of its targets, such as passwords.
+def drop_used_secrets(text: str, targets: Iterable[Target], environ: MutableMapping[str, str]) -> None:
+    """Remove the environment variables from which a study took secrets of its targets, such as passwords.
 
-    The study that was read from the file already holds the values of these variables. All processes of a user can read
+    The study already holds the values of these variables. All processes of a user can read
     each other's environment, and Ray and MLflow start many processes, which inherit our environment. The environment
     that the shell gave to this process stays readable.
 
     Args:
-        text: The text of a study file that was read.
+        text: The text of the study file that was read.
+        targets: The targets of the study, whose connection files may name variables, too.
         environ: The environment variables of this process, which are changed in place.
     """
-    for name in secret_variables(read_yaml(text, Problems(""))):
+    in_files = [name for target in targets for name in target.secret_variables]
+    for name in (*secret_variables(read_yaml(text, Problems(""))), *in_files):
         environ.pop(name, None)
 
 

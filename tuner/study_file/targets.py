@@ -76,8 +76,14 @@ def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
         files.problems.add(
             (*place, "like"), "topic and like exclude each other, because topic is used as it is; leave one of them out"
         )
-    connection = {**_command_config(section, place, files), **_connection(section, place, files)}
-    return Target(bootstrap=section.bootstrap, connection=connection, topic=section.topic, like=section.like)
+    from_file, variables = _command_config(section, place, files)
+    return Target(
+        bootstrap=section.bootstrap,
+        connection={**from_file, **_connection(section, place, files)},
+        topic=section.topic,
+        like=section.like,
+        secret_variables=variables,
+    )
 
 
 def _link(section: TargetSection) -> Link | None:
@@ -88,9 +94,10 @@ def _link(section: TargetSection) -> Link | None:
     return Link.symmetric(1e3 * (section.zone_delay or 0.0), None if bandwidth is None else bandwidth / 1e6)
 
 
-def _command_config(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:
+def _command_config(section: TargetSection, place: KeyPath, files: Files) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the properties of the connection file, and the environment variables from which it takes secrets."""
     if section.command_config is None:
-        return {}
+        return {}, ()
     place = (*place, "command_config")
     try:
         return files.connection(section.command_config, place)
@@ -98,7 +105,7 @@ def _command_config(section: TargetSection, place: KeyPath, files: Files) -> dic
         files.problems.add(place, files.words(section.command_config, place, error))
     except RunnerError as error:
         files.problems.add(place, str(error))
-    return {}
+    return {}, ()
 
 
 def _connection(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:

@@ -87,8 +87,8 @@ def persistent_status() -> PersistentBroker | None:
     Raises:
         EmbeddedBrokerError: The file that says where the broker runs is damaged.
     """
-    record = _live()
-    return _broker(record) if record else None
+    live = _live()
+    return live[1] if live else None
 
 
 def stop_persistent() -> PersistentBroker | None:
@@ -101,25 +101,35 @@ def stop_persistent() -> PersistentBroker | None:
         EmbeddedBrokerError: The file that says where the broker runs is damaged.
     """
     with locked(state_root() / "persistent.lock", _LOCK_TIMEOUT_S):
-        record = _live()
-        if record:
-            bring_down(record)
+        live = _live()
+        if live:
+            bring_down(live[0])
         remove_dead_brokers()
-    return _broker(record) if record else None
+    return live[1] if live else None
 
 
-def _live() -> CleanUpList | None:
+def _live() -> tuple[CleanUpList, PersistentBroker] | None:
     for path in damaged_lists(_KIND):
-        keeper = keeper_of(path)
-        advice = (
-            f"the broker still runs, so end it with `kill {keeper}`, which also removes the file"
-            if keeper
-            else "no such broker runs on this host any more, so remove the file"
-        )
-        raise EmbeddedBrokerError(
-            f"{path} must say where the broker of `tuner broker start` runs, but it is damaged; {advice}"
-        )
-    return next((record for record in clean_up_lists(_KIND) if record.state == "live"), None)
+        raise _damaged(path)
+    for record in clean_up_lists(_KIND):
+        if record.state == "live":
+            try:
+                return record, _broker(record)
+            except (KeyError, TypeError, ValueError):  # the file is JSON, but does not say where the broker is
+                raise _damaged(record.path) from None
+    return None
+
+
+def _damaged(path: Path) -> EmbeddedBrokerError:
+    keeper = keeper_of(path)
+    advice = (
+        f"the broker still runs, so end it with `kill {keeper}`, which also removes the file"
+        if keeper
+        else "no such broker runs on this host any more, so remove the file"
+    )
+    return EmbeddedBrokerError(
+        f"{path} must say where the broker of `tuner broker start` runs, but it is damaged; {advice}"
+    )
 
 
 def _broker(record: CleanUpList) -> PersistentBroker:

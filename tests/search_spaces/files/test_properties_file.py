@@ -128,6 +128,46 @@ def test_a_line_that_may_be_a_secret_is_not_shown(tmp_path: Path, text: str) -> 
     assert "hunter2" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("producer.json", '{"linger.ms": 5}', "JSON"),
+        ("producer.json", '\n{\n  "linger.ms": 5\n}\n', "JSON"),
+        ("producer.xml", "<beans>\n</beans>\n", "XML"),
+        ("application.yml", "# ours\nspring:\n  kafka:\n    producer:\n      acks: all\n", "YAML"),
+        (
+            "application.properties",
+            "server.port=80\nspring.kafka.producer.batch-size=16384\nspring.kafka.ssl.key-password=hunter2\n",
+            "the config of a Spring application",
+        ),
+        (
+            "application.properties",
+            "mp.messaging.outgoing.orders.linger.ms=5\n",
+            "the config of a Quarkus application",
+        ),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_its_kind(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(PropertiesFileError, match=rf"^{name}: .* looks like {kind}; write its properties") as raised:
+        read_properties(path)
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("producer.yaml", "linger.ms: 5\n"),
+        ("application.properties", "spring.application.name=orders\nlinger.ms=5\n"),
+    ],
+)
+def test_a_file_that_has_properties_of_the_client_is_read(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert read_properties(path)["linger.ms"] == "5"
+
+
 @pytest.mark.parametrize("name", ["linger", "sasl.pasword", "no.such.name", "buffer.memory", "ssl.truststore.password"])
 def test_a_wrong_name_is_read_and_can_be_shown(tmp_path: Path, name: str) -> None:
     path = tmp_path / "client.properties"

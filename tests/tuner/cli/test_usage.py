@@ -57,7 +57,10 @@ WRONG = [
     (["--max-bytes", "5 parsecs"], "size"),
     (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),
     (["--container", "apache/kafka:4.1.0", "--brokers", "3"], "a container runs one broker"),
-    (["--container", ""], "--container must name an image without blanks, such as apache/kafka:4.1.0, but got ''"),
+    (
+        ["--container", ""],
+        "'--container': it must name an image without blanks, such as apache/kafka:4.1.0, but got ''",
+    ),
     (["--zone-delay", "2 moments"], "--zone-delay: a duration must read like"),
     (["--zone-delay", "1h"], "--zone-delay: A link's delay must be 0 to 1,000 ms, but got 3,600,000 ms"),
     (["--zone-bandwidth", "fast"], "--zone-bandwidth: a size must read like"),
@@ -240,6 +243,18 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
     assert folder.exists()
 
 
+def test_a_broker_that_can_not_be_started_leaves_no_study_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+    ended = tuner("run", "--quick", "--no-mlflow", "--record-bytes", "100", "--container", "apache/kafka:4.1.0")
+    assert ended.code == 1
+    assert "needs a Docker engine" in ended.complaint
+    assert "is not kept, because its cluster could not be used" in ended.err
+    assert list((tmp_path / "studies").iterdir()) == []
+
+
 @pytest.mark.broker
 def test_a_topic_that_is_missing_leaves_no_study_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
@@ -319,6 +334,25 @@ def test_a_bench_that_cannot_be_starts_no_broker(words: tuple[str, ...], complai
     assert refused.code == 2
     assert complaint in refused.complaint
     assert "starting Kafka" not in refused.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--record-bytes", "100", "--record-bytes", "1000"),
+        ("experiment", "report", "mine", "-o", "mine.md", "--output", "mine.html"),
+        ("--storage", "postgresql://a/b", "--storage", "postgresql://a/c", "studies"),
+    ],
+)
+def test_an_option_that_takes_one_value_can_not_be_given_twice(words: tuple[str, ...]) -> None:
+    refused = tuner(*words)
+    assert refused.code == 2
+    assert "it takes one value, but was given 2 times; give it once" in refused.complaint
+
+
+def test_options_that_take_several_values_can_be_repeated() -> None:
+    planned = tuner("plan", "--knob", "linger.ms=5", "--knob", "batch.size=10000", "--quick", "--quick")
+    assert planned.code == 0, planned.err
 
 
 def test_an_option_that_a_service_does_not_take_says_so() -> None:

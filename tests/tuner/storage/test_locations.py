@@ -49,7 +49,10 @@ def test_the_root_is_absolute_and_may_start_with_a_tilde(root: Path, monkeypatch
     assert studies_root() == root / "studies"
 
 
-@pytest.mark.parametrize("given", ["overnight", "studies/overnight", "files/overnight.yaml", "overnight.yaml"])
+@pytest.mark.parametrize(
+    "given",
+    ["overnight", "studies/overnight", "studies/overnight/results.db", "files/overnight.yaml", "overnight.yaml"],
+)
 def test_a_study_is_found_by_name_by_folder_and_by_study_file(root: Path, given: str) -> None:
     make(root / "overnight")
     assert find_study(given) == root / "overnight"

@@ -1,6 +1,5 @@
 """`tuner verify` finds out whether a config is worse than the baseline, for scripts and pipelines."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +26,6 @@ from tuner.present.console import say, warn
 from tuner.results.comparisons.verification import VerificationTerms
 from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import storage_at
-from tuner.study_file import drop_used_secrets
 
 
 @with_options()
@@ -143,5 +141,4 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
         text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
     spec = study_without_search(text, name, beside, f"the study file of {study}")
-    drop_used_secrets(text, os.environ)
     return replace(spec, rates_records_per_s=rates), text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from runners.java_client.key_stores import read_connection
+from runners.java_client.key_stores import read_connection, secret_variables
 from runners.quantities import clock_time, duration_s, size_bytes
 from runners.reporting import enumerated
 from runners.zones.link import Link
@@ -345,7 +345,8 @@ def target_of(
                 )
         if container is not None and container.split() != [container]:
             raise typer.BadParameter(
-                f"--container must name an image without blanks, such as apache/kafka:4.1.0, but got {container!r}"
+                f"it must name an image without blanks, such as apache/kafka:4.1.0, but got {container!r}",
+                param_hint="'--container'",
             )
         if container is not None and brokers is not None:
             raise typer.BadParameter("a container runs one broker; leave --brokers or --container out")
@@ -364,10 +365,11 @@ def target_of(
             "them out"
         )
     connection: dict[str, str] = {}
+    variables: tuple[str, ...] = ()
     if command_config:
         with named_file(command_config):
-            connection = read_connection(command_config, os.environ)
-    return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
+            connection, variables = read_connection(command_config, os.environ), secret_variables(command_config)
+    return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like, secret_variables=variables)
 
 
 def check_topic_options(topic: str | None, like: str | None, partitions: int | None, replication: int | None) -> None:

@@ -335,7 +335,8 @@ def option_of(key: str) -> str:
     if key == "target":  # at a service, the name of a cluster
         return "--target"
     if key.startswith("space."):
-        return f"--knob {key.removeprefix('space.')}"
+        knob = key.removeprefix("space.").partition(".choices[")[0]  # the message has the value, as it was typed
+        return f"--knob {knob.removesuffix('.low').removesuffix('.high')}"
     for option, keys in _KEYS.items():
         if any(key == each or key.startswith((f"{each}.", f"{each}[")) for each in keys):
             return f"--{'goal' if option == 'goals' else option.replace('_', '-')}"

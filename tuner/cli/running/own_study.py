@@ -18,7 +18,7 @@ from tuner.present.studies.study_view import StudyView
 from tuner.results.study_results import StudyResults
 from tuner.storage.locations import studies_root, study_folder
 from tuner.storage.protocols import Storage
-from tuner.study_file import BASELINE_CLIENT, measuring_text, parse_study, same_measurement
+from tuner.study_file import BASELINE_CLIENT, drop_used_secrets, measuring_text, parse_study, same_measurement
 
 
 def free_name(stem: str, storage: Storage) -> str:
@@ -158,5 +158,6 @@ def run_own_study(
         if name != spec.name:
             spec = replace(spec, name=name)
             text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
+        drop_used_secrets(text, spec.targets, os.environ)
         with StudyView(quiet=silent) as view:
             return measure_study(spec, text, study_folder(name), view, storage=storage)

@@ -32,6 +32,7 @@ from tuner.execution.trials.early_end import ToTheEnd, WhenSteady
 from tuner.execution.trials.scoring import trial_of
 from tuner.execution.trials.trial_job import StartedTrial, TrialJob
 from tuner.execution.trials.trial_target import ClusterTarget
+from tuner.execution.unreached import removed_if_unreached
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
 from tuner.model.experiment_identity import check_same_rows, experiment_identity
 from tuner.model.facts import (
@@ -91,7 +92,9 @@ def measure_experiment(
     spec.check_zones()
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
-        store = stack.enter_context(storage_at().drive(folder, spec.name, reporter.say))
+        storage = storage_at()
+        stack.enter_context(removed_if_unreached(storage, folder, spec.name, reporter.say))
+        store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         asked, spec = spec, with_stored_rounds(spec, store.trials())
         if spec.rounds > asked.rounds:
             reporter.say(

@@ -1,15 +1,14 @@
 """Runs a whole study: opens the storage and the clusters, measures, and closes everything, also after an error."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from runners.errors import TargetError, WorkloadRefused
 from runners.host_processes.temporary import remove_folders_of_dead
-from runners.reporting import Say, counted
+from runners.reporting import counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
@@ -32,7 +31,7 @@ from tuner.execution.studies.study_progress import StudyProgress
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trial_keeper import TrialKeeper, telling_end
 from tuner.execution.trials.bench import Bench
-from tuner.model.errors import StudyError
+from tuner.execution.unreached import removed_if_unreached
 from tuner.model.facts import (
     ALLOWED_LOSS,
     FORKED_FROM,
@@ -108,8 +107,7 @@ def measure_study(
         stack.callback(remove_folders_of_dead)
         if searching:
             check_new(spec, lambda: not storage.has(folder), clock)
-        if not folder.exists() and not storage.has(folder):
-            stack.enter_context(_removed_if_unreached(storage, folder, spec.name, reporter.say))
+        stack.enter_context(removed_if_unreached(storage, folder, spec.name, reporter.say))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
@@ -145,34 +143,6 @@ def measure_study(
             if not searching:
                 confirm_command_ended(store)
         return results()
-
-
-@contextmanager
-def _removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
-    """Run the block, which creates a study, and remove the study if its cluster can't be used before anything is sent.
-
-    The usual cause is a mistyped address or a mistyped topic.
-
-    Args:
-        storage: Where the study is kept.
-        folder: The folder of the study.
-        name: The name of the study.
-        say: Called with a sentence for the user.
-
-    Raises:
-        TargetError: The error from the block.
-        WorkloadRefused: The error from the block.
-    """
-    try:
-        yield
-    except (TargetError, WorkloadRefused):
-        with suppress(StudyError):  # the error from the block tells the user more than this one
-            with closing(storage.read(folder)) as store:
-                unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
-            if unreached:
-                storage.remove(folder, name, say)
-                say(f"{name} is not kept, because its cluster could not be used")
-        raise
 
 
 def _study_trials(

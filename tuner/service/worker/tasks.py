@@ -42,7 +42,8 @@ def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> Non
     searched = task.kind in (TaskKind.RUN, TaskKind.CONFIRM)
     spec, changes = spec_of(text, config, os.environ, searched=searched)
     # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
-    for name in config.secret_variables:
+    in_files = [name for target in spec.targets for name in target.secret_variables]
+    for name in (*config.secret_variables, *in_files):
         os.environ.pop(name, None)
     with StudyView() as view:
         for change in changes:

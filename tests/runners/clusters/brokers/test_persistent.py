@@ -1,5 +1,6 @@
 """A broker that outlives the command that started it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -70,11 +71,12 @@ def test_a_damaged_record_is_named_with_what_to_do() -> None:
     running = start_persistent()
     (record,) = clean_up_lists("persistent")
     whole = record.path.read_text()
-    record.path.write_text("{")
     said = f"{record.path} must say where the broker of `tuner broker start` runs, but it is damaged; "
-    for asked in (persistent_status, stop_persistent, start_persistent):
-        with pytest.raises(EmbeddedBrokerError, match=f"{said}.* `kill {record.owner.pid}`"):
-            asked()
+    for damaged in ("{", json.dumps({**json.loads(whole), "facts": {}})):
+        record.path.write_text(damaged)
+        for asked in (persistent_status, stop_persistent, start_persistent):
+            with pytest.raises(EmbeddedBrokerError, match=f"{said}.* `kill {record.owner.pid}`"):
+                asked()
     record.path.write_text(whole)
     assert stop_persistent() == running
     record.path.write_text("{")

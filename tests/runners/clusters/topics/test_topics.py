@@ -136,7 +136,7 @@ def test_a_topic_like_another_copies_what_affects_producers(broker: RunningClust
 @pytest.mark.broker
 def test_an_impossible_topic_is_refused_with_the_reason(broker: RunningCluster) -> None:
     with OwnedTopics(broker) as topics:
-        with pytest.raises(WorkloadRefused, match=r"replication must be at most.*has 1"):
+        with pytest.raises(WorkloadRefused, match=r"replication must be at most.*has 1.*`--replication`"):
             topics.create(1, 3)
         with pytest.raises(WorkloadRefused, match=r"Unknown topic config name: retention\.bites"):
             topics.create(1, 1, {"retention.bites": "1"})

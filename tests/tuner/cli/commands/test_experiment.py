@@ -269,6 +269,22 @@ def test_rows_that_need_a_link_are_left_out_on_a_users_cluster(tmp_path: Path, m
     assert (lone.code, "--command-config needs --bootstrap" in lone.complaint) == (2, True)
 
 
+def test_a_cluster_that_can_not_be_used_leaves_no_experiment_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studies = tmp_path / "studies"
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(studies))
+    words = ("experiment", "run", "thesis-default", "--quick", "--bootstrap", "127.0.0.1:1")
+    ended = tuner(*words)
+    assert ended.code == 3
+    assert "thesis-default-quick is not kept, because its cluster could not be used" in ended.err
+    assert list(studies.iterdir()) == []
+    (studies / "thesis-default-quick").mkdir()  # a folder that was there before
+    again = tuner(*words)
+    assert (again.code, "is not kept" in again.err) == (3, False)
+    assert (studies / "thesis-default-quick" / "results.db").exists()
+
+
 def test_a_picture_has_the_name_of_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
     refused = tuner("experiment", "report", "small", "--format", "png", "-o", str(tmp_path / "small.html"))
