@@ -68,7 +68,7 @@ def lint(entries: Mapping[str, str], client: Client, load: LintLoad | None = Non
     return LintReport(client, False, guarantee, tuple(ordered), tuple(found.set_aside))
 
 
-def _memory(found: Entries, load: LintLoad | None) -> LintFinding:
-    limits = found.client.limits
-    sentence = limits.memory(found.in_force, load.record_bytes if load else None)
-    return found.finding(LintLevel.HINT, About.MEMORY, limits.queue, sentence)
+def _memory(entries: Entries, load: LintLoad | None) -> LintFinding:
+    limits = entries.client.limits
+    sentence = limits.memory(entries.in_force, load.record_bytes if load else None)
+    return entries.finding(LintLevel.HINT, About.MEMORY, limits.queue, sentence)

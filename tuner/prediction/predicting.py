@@ -114,19 +114,21 @@ def estimate(calibration: Calibration, config: ProducerConfig, workload: Workloa
 
 
 def reasons_not_covered(
-    seen: Sequence[Observation], config: ProducerConfig, workload: Workload, producers: int = 1
+    observations: Sequence[Observation], config: ProducerConfig, workload: Workload, producers: int = 1
 ) -> tuple[str, ...]:
     """Return why some measurements do not cover a config and a load, in sentences; nothing if they do."""
     wanted = Settings.of(config, workload)
-    settings = [each.settings for each in seen]
+    settings = [each.settings for each in observations]
     found = []
-    clients = dict.fromkeys(each.config.client.kind.value for each in seen)
+    clients = dict.fromkeys(each.config.client.kind.value for each in observations)
     if config.client.kind.value not in clients:
         found.append(f"the client is {config.client.kind.value}, but {_only(clients)}")
-    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, [_size(each) for each in seen])
-    found += _beyond("number of partitions", "", workload.partitions, [each.workload.partitions for each in seen])
-    found += _beyond("number of producers", "", producers, [each.producers for each in seen])
-    replicas = dict.fromkeys(each.workload.replication for each in seen)
+    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, [_size(each) for each in observations])
+    found += _beyond(
+        "number of partitions", "", workload.partitions, [each.workload.partitions for each in observations]
+    )
+    found += _beyond("number of producers", "", producers, [each.producers for each in observations])
+    replicas = dict.fromkeys(each.workload.replication for each in observations)
     if workload.replication not in replicas:
         found.append(f"the replication factor is {workload.replication}, but {_only(replicas)}")
     codecs = dict.fromkeys(each.codec for each in settings)
@@ -136,12 +138,14 @@ def reasons_not_covered(
         found += _beyond_levels(wanted, settings)
     acks = dict.fromkeys(
         waits_for(each.settings.acks, workload.replication)
-        for each in seen
+        for each in observations
         if each.workload.replication == workload.replication
     )
     if acks and (waits := waits_for(wanted.acks, workload.replication)) not in acks:
         found.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
-    ratios = [each.workload.compressibility_ratio for each in seen if each.settings.codec == wanted.codec != "none"]
+    ratios = [
+        each.workload.compressibility_ratio for each in observations if each.settings.codec == wanted.codec != "none"
+    ]
     if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
         measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
         found.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
@@ -152,8 +156,8 @@ def _known(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
     return [name for name in metrics if name not in FACTORED or name in calibration.factors]
 
 
-def _size(each: Observation) -> float:
-    return each.workload.record_sizes.mean_bytes
+def _size(observation: Observation) -> float:
+    return observation.workload.record_sizes.mean_bytes
 
 
 def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:

@@ -226,13 +226,13 @@ class MirrorSession:
         except MlflowException as error:  # the user may read that experiment, but not change it
             _LOG.info("MLflow does not mark the runs in another experiment as old: %s", reason(error, self._location))
 
-    def _show_latency(self, runs: SizeRuns, known: ExistingRun, trial: Trial) -> None:
+    def _show_latency(self, runs: SizeRuns, existing: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in runs.size.front or trial.kind is Kind.BASELINE
-        if not wanted or tags.HISTOGRAMS in known.tags:
+        if not wanted or tags.HISTOGRAMS in existing.tags:
             return
         files = latency_file(self._store, trial)
         if files:
-            upload(self._client, known.run_id, files)
+            upload(self._client, existing.run_id, files)
             self._writer.mark(runs.trial_key(trial), {tags.HISTOGRAMS: "true"})
 
     def _picture(self, runs: SizeRuns) -> str | None:

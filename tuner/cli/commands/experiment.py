@@ -228,15 +228,15 @@ def report(
         say(f"wrote {output}")
 
 
-def _only(found: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
+def _only(experiments: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
     """Return the only experiment, for an output format that shows a single experiment."""
-    if len(found) > 1:
-        raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(found)}; name one of them")
-    return found[0]
+    if len(experiments) > 1:
+        raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(experiments)}; name one of them")
+    return experiments[0]
 
 
-def _json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
-    return experiment_json(found[0]) if len(found) == 1 else experiments_json(found)
+def _json(experiments: Sequence[ExperimentResults]) -> dict[str, Any]:
+    return experiment_json(experiments[0]) if len(experiments) == 1 else experiments_json(experiments)
 
 
 def _stored_results(name: str) -> list[ExperimentResults]:

@@ -72,19 +72,19 @@ def recommendation_json(recommendation: Recommendation) -> dict[str, Any]:
     }
 
 
-def study_json(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
+def study_json(name: str, folder: str | None, recommendations: Sequence[Recommendation]) -> dict[str, Any]:
     """Return the recommendations of a study as one JSON document.
 
     Args:
         name: The study's name.
         folder: The study's folder; None if it is on another host.
-        found: The recommendations, one per record size.
+        recommendations: The recommendations, one per record size.
     """
     return document(
         "study",
         name=name,
         folder=folder,
-        recommendations=[recommendation_json(each) for each in found],
+        recommendations=[recommendation_json(each) for each in recommendations],
     )
 
 

@@ -163,11 +163,11 @@ def closest_lines(why: Explanation) -> tuple[str, ...]:
     return (f"trial {closest.trial.number} ({differs}): {_falls_short(closest)}",)
 
 
-def bound_lines(found: Recommendation) -> tuple[str, ...]:
+def bound_lines(recommendation: Recommendation) -> tuple[str, ...]:
     """Return sentences about what limited the throughput of the baseline and of the recommended config."""
-    sides = [("the baseline", found.baseline)]
-    if not found.is_baseline:
-        sides.append((f"trial {found.trial.number}", found.trial))
+    sides = [("the baseline", recommendation.baseline)]
+    if not recommendation.is_baseline:
+        sides.append((f"trial {recommendation.trial.number}", recommendation.trial))
     return tuple(f"{name}: {trial.verdict}: {trial.because}" for name, trial in sides if trial.verdict)
 
 
@@ -239,8 +239,8 @@ def _unmeasured(why: Explanation) -> Iterable[str]:
             yield f"{effect_name(why, each)}: not measured alone ({reason})"
 
 
-def _why_not(found: Recommendation) -> str:
-    if not found.confirmed:
+def _why_not(recommendation: Recommendation) -> str:
+    if not recommendation.confirmed:
         return "because changes are measured one by one only for a config with a proven gain"
     return "because the study has no rounds for it (confirm.undo_rounds: 0) or had no time left for them"
 

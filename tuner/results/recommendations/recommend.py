@@ -128,7 +128,7 @@ def recommendations(
     return chosen
 
 
-def preferred(found: Sequence[Recommendation]) -> Recommendation:
+def preferred(candidates: Sequence[Recommendation]) -> Recommendation:
     """Return the recommendation to follow if the user gave no goal.
 
     1. If the recommendation for the first goal is proven, the result is this recommendation.
@@ -139,22 +139,22 @@ def preferred(found: Sequence[Recommendation]) -> Recommendation:
     4. If all recommend the baseline, the result is the first.
 
     Args:
-        found: At least one recommendation, in the order of the goals.
+        candidates: At least one recommendation, in the order of the goals.
     """
-    proven = [each for each in found if each.proven]
+    proven = [each for each in candidates if each.proven]
     if not proven:
-        return next((each for each in found if not each.is_baseline), found[0])
-    if proven[0] is found[0]:
-        return found[0]
+        return next((each for each in candidates if not each.is_baseline), candidates[0])
+    if proven[0] is candidates[0]:
+        return candidates[0]
     chosen = max(proven, key=_mean_gain)
     others = {each.goal: each for each in proven if each.trial.fingerprint != chosen.trial.fingerprint}
-    return replace(chosen, alternatives=others, unproven=tuple(each.goal for each in found if not each.proven))
+    return replace(chosen, alternatives=others, unproven=tuple(each.goal for each in candidates if not each.proven))
 
 
-def _mean_gain(found: Recommendation) -> float:
+def _mean_gain(recommendation: Recommendation) -> float:
     """Return the logarithm of the geometric mean of a config's gains in the study's objectives."""
-    gains = {**found.gains, **{metric: effect.ratio for metric, effect in found.side_effects.items()}}
-    return fmean([log(gains[metric].value) for metric in found.objectives if metric in gains] or [0.0])
+    gains = {**recommendation.gains, **{metric: effect.ratio for metric, effect in recommendation.side_effects.items()}}
+    return fmean([log(gains[metric].value) for metric in recommendation.objectives if metric in gains] or [0.0])
 
 
 def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -> Recommendation:

@@ -77,8 +77,8 @@ def _problem(query: ResultQuery, error: Exception) -> Answer:
     return Answer.of_problem(problem)
 
 
-def _stamp(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
-    return Answer.of(repr(kept.stamp(study, store)), TEXT)
+def _stamp(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+    return Answer.of(repr(cache.stamp(study, store)), TEXT)
 
 
 _Respond = Callable[[ResultsCache, str, ResultsStore, Mapping[str, Any]], Answer]

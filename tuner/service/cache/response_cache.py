@@ -138,8 +138,8 @@ class ResponseCache:
         return stamp.etag
 
 
-def _size_bytes(kept: tuple[object, Answer]) -> int:
-    return len(kept[1].body) + _OVERHEAD_BYTES
+def _size_bytes(entry: tuple[object, Answer]) -> int:
+    return len(entry[1].body) + _OVERHEAD_BYTES
 
 
 def _times(path: Path) -> tuple[int, int, int] | None:

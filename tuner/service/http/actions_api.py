@@ -114,14 +114,14 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
         openapi_extra=examples.VERIFIED,
         tags=["studies"],
     )
-    async def verify(request: Request, asked: VerificationAsked) -> Response:
+    async def verify(request: Request, body: VerificationAsked) -> Response:
         """Measure a producer config alternating with the baseline, as `tuner verify` does.
 
         The measurements are a new study in the queue (status 201). When it is complete,
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
         without any measurement, and its judgement is returned immediately (status 200).
         """
-        found, new = await actions.verify(asked, client_name(request))
+        found, new = await actions.verify(body, client_name(request))
         return json_response(found, status=201 if new else 200)
 
     @api.get(

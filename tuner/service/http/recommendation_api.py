@@ -102,9 +102,9 @@ def add_explanation(api: APIRouter, studies: Studies) -> None:
     @api.get(
         "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
     )
-    async def explanation(request: Request, study: Study, asked: Annotated[ExplanationAsked, Query()]) -> Response:
+    async def explanation(request: Request, study: Study, parameters: Annotated[ExplanationAsked, Query()]) -> Response:
         """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
-        return await answered(request, studies, asked.query(study, "explanation"))
+        return await answered(request, studies, parameters.query(study, "explanation"))
 
 
 def add_recommendation(api: APIRouter, studies: Studies) -> None:
@@ -116,10 +116,10 @@ def add_recommendation(api: APIRouter, studies: Studies) -> None:
     """
 
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
-    async def recommendation(request: Request, asked: Annotated[ConfigAsked, Query()]) -> Response:
+    async def recommendation(request: Request, parameters: Annotated[ConfigAsked, Query()]) -> Response:
         """Return the recommended config.
 
         To poll it, send the `ETag` of the last response as `If-None-Match`. The status is 304 while the response is
         still the same.
         """
-        return await answered(request, studies, asked.query(asked.study, "recommendation"))
+        return await answered(request, studies, parameters.query(parameters.study, "recommendation"))
