@@ -48,7 +48,7 @@ def full_buffer_ratio(measurement: Measurement) -> float | None:
     if check is None or load.rate_records_per_s is not None or config.compression != "none":
         return None
     record_bytes = round(load.record_sizes.mean_bytes)
-    held = min(config.client.limits.queue_holds(config.in_force, record_bytes).values())
+    held = min(config.client.limits.queue_holds(config.effective_values, record_bytes).values())
     return check.seen_us / 1e6 * measurement.records_per_s / (held * measurement.producers)
 
 

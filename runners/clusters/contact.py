@@ -169,7 +169,7 @@ class Contact:
             )
         return WorkloadRefused(f"the cluster must be able to {action}, but it answers: {answer}; change the workload")
 
-    def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
+    def missing_permissions(self, operations: Sequence[str], topic: str) -> TargetRefused:
         """Return the error that tells the user which permissions are missing and how to grant them.
 
         The caller raises this error if the cluster lists this user's permissions, and a permission that is needed later
@@ -211,7 +211,7 @@ def answer_to(future: "Future[Any]") -> Any:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
 
 
-def unlisted_rights(described: Any, needs: Iterable[str]) -> list[str]:
+def unlisted_permissions(described: Any, needs: Iterable[str]) -> list[str]:
     """Return the permissions in `needs`, named as in `kafka-acls`, that the description of a topic does not list."""
     # A user who gets a description has at least permission to describe the topic. So if no permissions are listed, the
     # cluster does not report permissions at all. Then only a request that needs a permission shows whether we have it.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from search_spaces.client import Client, InForce
+from search_spaces.client import Client, ClientValues
 from search_spaces.configs.transactions import transactions
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
 from search_spaces.files.java_file import LIKENESS
@@ -41,13 +41,13 @@ class Entries:
     findings: list[LintFinding] = field(default_factory=list)
 
     @property
-    def in_force(self) -> InForce:
+    def effective_values(self) -> ClientValues:
         """The effective values: those of the file, and the client's defaults for all others."""
-        return self.client.in_force({**self.transactions, **self.values})
+        return self.client.effective_values({**self.transactions, **self.values})
 
     def finding(self, level: LintLevel, about: About, name: str, sentence: str) -> LintFinding:
         """Return a finding about a producer property; `name` is its canonical name."""
-        value = shown_value(name, self.in_force.text(name))
+        value = shown_value(name, self.effective_values.text(name))
         return LintFinding(level, about, self.spellings.get(name, name), value, sentence, given=name in self.spellings)
 
     def without(self, name: str) -> "Entries":

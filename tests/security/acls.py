@@ -97,7 +97,7 @@ def grant_only(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
     admin = Contact(cluster.connection).admin  # keep the client alive until the answer is there
     for gone in admin.delete_acls([_EVERYTHING], request_timeout=_ANSWER_S).values():
         gone.result(timeout=_ANSWER_S)
-    eventually(lambda: not _in_force(admin))
+    eventually(lambda: not _effective_values(admin))
     grant(cluster, granted)
 
 
@@ -113,8 +113,8 @@ def grant(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
         for made in admin.create_acls(list(granted), request_timeout=_ANSWER_S).values():
             made.result(timeout=_ANSWER_S)
         # The controller has answered, but the broker gets the change a moment later.
-        eventually(lambda: set(granted) <= _in_force(admin))
+        eventually(lambda: set(granted) <= _effective_values(admin))
 
 
-def _in_force(admin: AdminClient) -> set[AclBinding]:
+def _effective_values(admin: AdminClient) -> set[AclBinding]:
     return set(admin.describe_acls(_EVERYTHING, request_timeout=_ANSWER_S).result(timeout=_ANSWER_S))

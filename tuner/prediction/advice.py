@@ -186,7 +186,7 @@ def _current_settings(inspection: Inspection, calibration: Calibration, load: Wo
     """
     traffic, ending = inspection.traffic, inspection.ending
     wanted = traffic.records_per_batch.mean
-    defaults = ProducerConfig.parse({}, java()).in_force
+    defaults = ProducerConfig.parse({}, java()).effective_values
     # A batch is taken from the buffer, which is assumed to have its default size.
     full_bytes = ending.full_bytes and min(ending.full_bytes, defaults.integer("buffer.memory"))
     # Batches of several records are at most as large as batch.size, so it can't be the default if many are larger.

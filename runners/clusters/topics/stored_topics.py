@@ -15,7 +15,7 @@ from runners.clusters.contact import (
     AdminRequest,
     Contact,
     answer_to,
-    unlisted_rights,
+    unlisted_permissions,
 )
 from runners.clusters.topics.topic_admin import patiently
 from runners.errors import WorkloadRefused
@@ -121,8 +121,8 @@ class StoredTopics:
                 if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
                 raise self._contact.refusal(described, AdminRequest(f"describe topic {name}", (READ,), name))
-            if missing := unlisted_rights(described, [READ]):
-                raise self._contact.missing_rights(missing, name)
+            if missing := unlisted_permissions(described, [READ]):
+                raise self._contact.missing_permissions(missing, name)
             try:
                 return self._stored([described], since_ms, strictly=True)[0]
             except KafkaException as error:
@@ -152,7 +152,7 @@ class StoredTopics:
         found = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
         described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
-        refused = [each.name for each in described if unlisted_rights(each, [READ])]
+        refused = [each.name for each in described if unlisted_permissions(each, [READ])]
         return self._stored([each for each in described if each.name not in refused], since_ms), refused
 
     def _described(self, names: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from runners.clusters.contact import (
     AdminRequest,
     Contact,
     answer_to,
-    unlisted_rights,
+    unlisted_permissions,
 )
 from runners.errors import BrokerLost, TargetRefused
 
@@ -166,8 +166,8 @@ class TopicAdmin:
         description = self._result(future, request, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
-        if missing := unlisted_rights(description, needs):
-            raise self._contact.missing_rights(missing, name)
+        if missing := unlisted_permissions(description, needs):
+            raise self._contact.missing_permissions(missing, name)
         partitions = description.partitions
         in_sync = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
         return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, in_sync)

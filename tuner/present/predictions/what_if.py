@@ -66,13 +66,21 @@ def what_if_json(
 
 
 def _knob_fields(source: PredictionSource, question: Question) -> Iterator[dict[str, Any]]:
-    in_force = question.config.in_force
-    yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
+    effective_values = question.config.effective_values
+    yield _slider(
+        "linger.ms",
+        effective_values.number("linger.ms"),
+        0,
+        max(_MOST_LINGER_MS, effective_values.number("linger.ms")),
+        1,
+    )
     sizes = [str(2**power) for power in _BATCH_POWERS]
-    yield _choice("batch.size", in_force.text("batch.size"), [size for size in sizes if _is_possible(question, size)])
+    yield _choice(
+        "batch.size", effective_values.text("batch.size"), [size for size in sizes if _is_possible(question, size)]
+    )
     codecs = dict.fromkeys(each.config.compression for each in source.observations)
     yield _choice("compression.type", question.config.compression, list(codecs))
-    yield _choice(IN_FLIGHT, in_force.text(IN_FLIGHT), ["1", "2", "3", "5"])
+    yield _choice(IN_FLIGHT, effective_values.text(IN_FLIGHT), ["1", "2", "3", "5"])
 
 
 def _is_possible(question: Question, batch_size: str) -> bool:

@@ -45,7 +45,7 @@ def verification_rounds(
     return min(FEWEST_ROUNDS, most) if rounds is None else rounds, most
 
 
-def check_gain_asked(
+def check_required_gain(
     min_gain: float | None, tolerance_ratio: float, names: tuple[str, str] = ("min_gain", "tolerance_ratio")
 ) -> None:
     """Check the numbers that say how much better a config must be, or how much worse it may be.
@@ -99,9 +99,9 @@ class VerificationTerms:
         """Check `min_gain` and `tolerance_ratio`.
 
         Raises:
-            RequestRefused: As `check_gain_asked` says.
+            RequestRefused: As `check_required_gain` says.
         """
-        check_gain_asked(self.min_gain, self.tolerance_ratio)
+        check_required_gain(self.min_gain, self.tolerance_ratio)
 
     def as_json(self) -> dict[str, Any]:
         """Return the terms as JSON values."""
@@ -114,7 +114,7 @@ class VerificationTerms:
 
         Raises:
             ConfigError: The client does not accept the config.
-            RequestRefused: As `check_gain_asked` says.
+            RequestRefused: As `check_required_gain` says.
         """
         terms = {name: value for name, value in record.items() if name != "client"}
         return cls(**{**terms, "config": ProducerConfig.parse(record["config"], client_of(record["client"]))})

@@ -16,7 +16,11 @@ from tuner.model.facts import CONSTRAINTS
 from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
-from tuner.results.recommendations.reasons import baseline_is_kept, nothing_fits, only_searched
+from tuner.results.recommendations.reasons import (
+    no_config_meets_conditions,
+    why_baseline_is_kept,
+    why_no_gain_is_claimed,
+)
 from tuner.results.recommendations.recommendation import (
     NO_CONDITIONS,
     Conditions,
@@ -278,7 +282,7 @@ class _Choice:
             return None
         others = {each: self._proven(each) for each in goals_of(study.objectives) if each is not self.goal}
         alternatives = {each: found for each, found in others.items() if found is not None}
-        how = baseline_is_kept(results, self.goal, self.conditions.allowed_loss)
+        how = why_baseline_is_kept(results, self.goal, self.conditions.allowed_loss)
         kept = self._recommendation(self.goal, results.baseline, None, how)
         return replace(kept, alternatives=alternatives)
 
@@ -296,7 +300,7 @@ class _Choice:
                 chosen = results.baseline
         if chosen is None:
             front = [deciding_metrics(results, trial) for trial in results.front_trials]
-            raise NoFeasibleConfig(nothing_fits(study, results, self.conditions, front))
+            raise NoFeasibleConfig(no_config_meets_conditions(study, results, self.conditions, front))
         confirmation = results.confirmation(chosen.fingerprint)
         if confirmation is not None:
             how = (
@@ -306,7 +310,7 @@ class _Choice:
         elif results.baseline is not None and chosen.fingerprint == results.baseline.fingerprint:
             how = "nothing measured was better than the baseline"
         else:
-            how = only_searched(study, results, chosen)
+            how = why_no_gain_is_claimed(study, results, chosen)
         return self._recommendation(goal, chosen, confirmation, how)
 
     def _recommendation(self, goal: Goal, chosen: Trial, confirmation: Confirmation | None, how: str) -> Recommendation:

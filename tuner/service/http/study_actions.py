@@ -44,7 +44,7 @@ Share = Annotated[float, Field(ge=0, le=0.99, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
-class VerificationAsked(BaseModel):
+class VerificationRequest(BaseModel):
     """A producer config that is measured alternating with a baseline."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
@@ -208,7 +208,7 @@ class StudyActions:
                 raise
         return {**taken.as_json(name), "limited": limited_json(changes)}
 
-    async def verify(self, body: VerificationAsked, submitted_by: str) -> tuple[dict[str, Any], bool]:
+    async def verify(self, body: VerificationRequest, submitted_by: str) -> tuple[dict[str, Any], bool]:
         """Put the verification of a config into the queue.
 
         Returns:
@@ -231,7 +231,7 @@ class StudyActions:
         return found, False
 
     def _verify(
-        self, body: VerificationAsked, submitted_by: str
+        self, body: VerificationRequest, submitted_by: str
     ) -> tuple[str, tuple[LimitedValue, ...]] | dict[str, Any]:
         """Put a study that verifies a config into the queue.
 
@@ -255,7 +255,7 @@ class StudyActions:
                 self.studies.queue.submit(replace(submission, task=Task(TaskKind.VERIFY, options)), must_be_new=True)
                 return name, changes
 
-    def _like(self, body: VerificationAsked, name: str) -> tuple[str, dict[str, float]]:
+    def _like(self, body: VerificationRequest, name: str) -> tuple[str, dict[str, float]]:
         """Return a study file with the load of another study, and the fixed rate of each record size."""
         fixed = {"target": body.target, "baseline": body.baseline, "seconds": body.seconds, "warmup": body.warmup}
         if given := [key for key, value in fixed.items() if value is not None]:
@@ -344,7 +344,7 @@ def confirm_options(
     }
 
 
-def _measuring(body: VerificationAsked, name: str) -> str:
+def _measuring(body: VerificationRequest, name: str) -> str:
     """Return the study file of a study that measures a config in turn with the baseline."""
     return measuring_text(
         name,
