@@ -12,7 +12,7 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import waits_for
-from tuner.prediction.intervals import Interval, Modelled
+from tuner.prediction.intervals import Interval, ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE
 
@@ -74,7 +74,7 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     """
     rate, settings = workload.rate_records_per_s, Settings.of(config, workload, producers)
     full_load = replace(workload, rate_records_per_s=None)
-    full, *at_rate = Modelled.of(calibration, settings, full_load, *([] if rate is None else [workload]))
+    full, *at_rate = ModelledLoad.of(calibration, settings, full_load, *([] if rate is None else [workload]))
     values = full.intervals(_known(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
@@ -88,7 +88,7 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
 
 
-def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
+def _no_latency(paced: ModelledLoad, *, falls_behind: bool) -> str:
     """Return why no latency can be predicted at the rate of a load, in words; empty if it can.
 
     Without any measurement, latencies are predicted from the constants of a similar host.
@@ -109,7 +109,7 @@ def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
     """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
     metrics = (BATCHES, WIRE, "broker_cpu_cores", *LATENCIES)
-    [modelled] = Modelled.of(calibration, Settings.of(config, workload), workload)
+    [modelled] = ModelledLoad.of(calibration, Settings.of(config, workload), workload)
     return modelled.intervals(metrics)
 
 

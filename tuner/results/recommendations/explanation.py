@@ -67,7 +67,7 @@ class Explanation:
     """Why a config is recommended.
 
     Attributes:
-        found: The recommendation.
+        recommendation: The recommendation.
         metrics: The metrics in which the effects are reported; the metrics of the goal come first.
         goal_metrics: The metrics that the goal is about.
         effects: The effect of each change, the strongest first.
@@ -77,7 +77,7 @@ class Explanation:
         searched: Number of trials of the search.
     """
 
-    found: Recommendation
+    recommendation: Recommendation
     metrics: tuple[str, ...]
     goal_metrics: tuple[str, ...]
     effects: Effects
@@ -117,7 +117,7 @@ def explain(study: StudyResults, recommendation: Recommendation, importance: Imp
     effects = effects_of(size.trials, recommendation.config, recommendation.baseline.config(), metrics, plan)
     strongest = sorted(effects.each, key=lambda each: _strength(each, asked), reverse=True)
     return Explanation(
-        found=recommendation,
+        recommendation=recommendation,
         metrics=metrics,
         goal_metrics=asked,
         effects=Effects(tuple(strongest), effects.product, effects.rounds),

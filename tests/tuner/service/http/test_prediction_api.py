@@ -11,7 +11,7 @@ from tuner.service.http.prediction_api import PredictionParameters
 def test_each_setting_of_a_load_changes_the_question(name: str) -> None:
     value = "0.5" if name == "compressibility" else "7"
     query = PredictionParameters.model_validate({name: value}).query("overnight")
-    ((changed, text),) = dict(query.given)["changes"]
+    ((changed, text),) = dict(query.parameters)["changes"]
     assert (changed, float(text)) == (name, float(value))
 
 
