@@ -13,7 +13,7 @@ from typing import Final
 
 from runners.clock import NS_PER_S, Clock, SystemClock
 from runners.clusters.cluster import RunningCluster
-from runners.consumers.consumption import Consumption, FetchActivity, ReadOrigin, ReadWindow
+from runners.consumers.consumption import Consumption, ReadOrigin, ReadWindow
 from runners.consumers.fetch_account import FetchAccount
 from runners.consumers.reader import Reader, ReadWatch
 from runners.consumers.reading import OffsetRange, Reading
@@ -228,14 +228,11 @@ class ReadingLoad:
             series=tuple(self._series),
             counts=source.counts(received),
             resources=usage(before, after),
-            activity=self._activity(),
+            activity=self._account.activity(self._receiving.ratio()),
             ended_s=(previous.at_ns - start_ns) / NS_PER_S if previous.ended else None,
             stopped_early=stopped and not previous.ended,
             arrivals=source.arrivals(),
         )
-
-    def _activity(self) -> FetchActivity | None:
-        return self._account.activity(self._receiving.ratio())
 
     def _next_snapshot(self) -> ReadSnapshot:
         while True:

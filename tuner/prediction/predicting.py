@@ -123,7 +123,8 @@ def reasons_not_covered(
     clients = dict.fromkeys(each.config.client.kind.value for each in observations)
     if config.client.kind.value not in clients:
         found.append(f"the client is {config.client.kind.value}, but {_only(clients)}")
-    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, [_size(each) for each in observations])
+    sizes = [each.workload.record_sizes.mean_bytes for each in observations]
+    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, sizes)
     found += _beyond(
         "number of partitions", "", workload.partitions, [each.workload.partitions for each in observations]
     )
@@ -154,10 +155,6 @@ def reasons_not_covered(
 
 def _known(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
     return [name for name in metrics if name not in FACTORED or name in calibration.factors]
-
-
-def _size(observation: Observation) -> float:
-    return observation.workload.record_sizes.mean_bytes
 
 
 def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:

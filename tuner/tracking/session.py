@@ -155,7 +155,7 @@ class MirrorSession:
             # Some numbers in the files change with every trial. While the study runs, the files are only written again
             # if the front or a recommendation has changed.
             if settle or self._written_findings.get(runs.key) != runs.findings:
-                self._show_files(runs, parent)
+                self._upload(runs.key, parent, parent_files(runs))
                 self._written_findings[runs.key] = runs.findings
             self._writer.end(content)
         self._write_views(views_of(study))
@@ -276,9 +276,6 @@ class MirrorSession:
             self._written_section = section
         except MlflowException as error:
             _LOG.info("MLflow does not keep the description: %s", reason(error, self._location))
-
-    def _show_files(self, runs: SizeRuns, parent: ExistingRun) -> None:
-        self._upload(runs.key, parent, parent_files(runs))
 
     def _upload(self, key: str, run: ExistingRun, files: Mapping[str, str]) -> None:
         """Store files with a run, unless MLflow holds them already."""

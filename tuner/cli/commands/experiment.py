@@ -158,7 +158,7 @@ def run(
     for spec, text in planned:
         found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
         if not as_json:
-            _print(found[-1])
+            OUT.show(*experiment_lines(found[-1]))
     if as_json:
         print_json(_json(found))
     elif len(found) > 1:
@@ -288,7 +288,3 @@ def _with_options(
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)
         spec = replace(spec, ray=replace(spec.ray, address=ray_address), searches=searches)
     return spec if rounds is None else replace(spec, rounds=rounds)
-
-
-def _print(results: ExperimentResults) -> None:
-    OUT.show(*experiment_lines(results))

@@ -96,8 +96,8 @@ def _config(recommendation: Recommendation | None, asked: Sequence[str]) -> str:
         if name in recommendation.metrics
     ]
     what = "its baseline" if recommendation.is_baseline else f"trial {recommendation.trial.number}"
-    remark = "" if recommendation.confirmed or recommendation.is_baseline else ", not confirmed"
-    return f"{', '.join(numbers)} ({what}{remark})"
+    what += "" if recommendation.confirmed or recommendation.is_baseline else ", not confirmed"
+    return f"{', '.join(numbers)} ({what})"
 
 
 def _unit(metric: str) -> str:

@@ -8,7 +8,6 @@ from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import CODECS_BY_COST
 from runners.inspection.topic_traffic import Spread
 from runners.reporting import counted
-from tuner.inspection.batch_ending import BatchEnding
 from tuner.inspection.topic_savings import Inspection, RankedTopic
 from tuner.model.document import document
 from tuner.present.console import OUT
@@ -81,13 +80,9 @@ def _json(inspection: Inspection) -> dict[str, Any]:
     return {
         "topic": inspection.topic,
         "traffic": asdict(inspection.traffic),
-        "ending": _ending_json(inspection.ending),
+        "ending": {**asdict(inspection.ending), "ending": str(inspection.ending.ending)},
         "savings": asdict(inspection.savings),
     }
-
-
-def _ending_json(ending: BatchEnding) -> dict[str, Any]:
-    return {**asdict(ending), "ending": str(ending.ending)}
 
 
 def print_inspection(inspection: Inspection, sample: BatchSample, received_bytes: int) -> None:

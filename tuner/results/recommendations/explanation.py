@@ -144,7 +144,7 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig 
     known = [
         (gain, confirmation)
         for confirmation in size.confirmations
-        if (gain := _gain_of(confirmation, metric)) is not None
+        if (gain := confirmation.balance if metric is None else confirmation.gains.get(metric)) is not None
     ]
     claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
     if claimed:
@@ -185,10 +185,6 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
         if goal not in confirmation.proven_in_mean
         else "the config breaks a limit that you set"
     )
-
-
-def _gain_of(confirmation: Confirmation, metric: str | None) -> Ratio | None:
-    return confirmation.balance if metric is None else confirmation.gains.get(metric)
 
 
 def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
