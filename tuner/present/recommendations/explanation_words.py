@@ -8,7 +8,7 @@ from typing import Final
 from objectives.ratios import Ratio
 from runners.reporting import counted, enumerated, percent
 from tuner.confirmation.effects import Effect, is_clear
-from tuner.present.changed_properties import Change, changes
+from tuner.present.changed_properties import changes
 from tuner.present.console import Unwrapped
 from tuner.present.number_text import gain, metric_name
 from tuner.present.recommendations.recommendation_words import gain_sentences
@@ -106,7 +106,7 @@ def effect_name(why: Explanation, effect: Effect) -> str:
     """
     found = why.recommendation
     known = {change.name: change for change in changes(found.trial, found.baseline.values)}
-    leader, *others = (_change(known[knob]) for knob in effect.knobs)
+    leader, *others = (f"{known[knob]} instead of {known[knob].baseline or 'nothing'}" for knob in effect.knobs)
     return f"{leader}, together with {', '.join(others)}" if others else leader
 
 
@@ -261,10 +261,6 @@ def _metrics_to_show(why: Explanation, effect: Effect) -> Sequence[str]:
     """Return the metrics in which an effect is reported; metrics with a clear difference come first."""
     known = [metric for metric in why.metrics if metric in effect.gains]
     return sorted(known, key=lambda metric: not is_clear(effect.gains[metric]))
-
-
-def _change(change: Change) -> str:
-    return f"{change} instead of {change.baseline or 'nothing'}"
 
 
 def _largest(shares: Mapping[str, float]) -> list[tuple[str, float]]:

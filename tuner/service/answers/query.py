@@ -34,8 +34,7 @@ class ResultQuery:
     @classmethod
     def of(cls, study: str, what: str, **parameters: Any) -> Self:
         """Return a query with the given parameters. Parameters that are None are left out."""
-        given = ((name, value) for name, value in parameters.items() if value is not None)
-        return cls(study, what, tuple(sorted(given)))
+        return cls(study, what, tuple(sorted(pair for pair in parameters.items() if pair[1] is not None)))
 
 
 @dataclass(frozen=True, slots=True)
