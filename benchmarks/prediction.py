@@ -38,7 +38,7 @@ from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import damp_outliers
-from tuner.prediction.intervals import Modelled
+from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import estimate, predict
@@ -201,7 +201,7 @@ def _errors(
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
-                [modelled] = Modelled.of(calibration, Settings.of(config, load), load)
+                [modelled] = ModelledLoad.of(calibration, Settings.of(config, load), load)
                 compared[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
         if BATCHES in values:
             compared[RECORDS_IN_BATCH] = batches.value, values[BATCHES]

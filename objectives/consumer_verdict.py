@@ -61,18 +61,18 @@ class ReadEvidence:
     resources: Resources = field(default_factory=Resources)
 
     @classmethod
-    def of(cls, seen: Consumption) -> Self:
+    def of(cls, consumption: Consumption) -> Self:
         """Return the evidence from the result of a load."""
-        activity = seen.activity
+        activity = consumption.activity
         return cls(
-            records_per_s=seen.records_per_s,
-            waiting_ratio=seen.waiting_ratio,
-            at_tail=seen.reading.start is Start.TAIL,
+            records_per_s=consumption.records_per_s,
+            waiting_ratio=consumption.waiting_ratio,
+            at_tail=consumption.reading.start is Start.TAIL,
             lag_records=activity.lag_records if activity else None,
             in_flight_requests=activity.in_flight_requests if activity else None,
             throttle_ms=activity.throttle_ms if activity else None,
             receiving_ratio=activity.receiving_ratio if activity else None,
-            resources=seen.resources,
+            resources=consumption.resources,
         )
 
 

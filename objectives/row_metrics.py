@@ -36,7 +36,7 @@ def _ms(microseconds: float | None) -> float | None:
     return None if microseconds is None else microseconds / 1e3
 
 
-def full_buffer_ratio(seen: Measurement) -> float | None:
+def full_buffer_ratio(measurement: Measurement) -> float | None:
     """Return the mean latency, divided by the time that the records of a full buffer take to be sent.
 
     If the ratio is near 1 at saturation, the latency shows how large the buffer is, and not how fast the cluster is.
@@ -44,11 +44,12 @@ def full_buffer_ratio(seen: Measurement) -> float | None:
     result is None if the latency is unknown, if the load has a fixed rate, or with compression, which lets a buffer
     hold more records.
     """
-    check, config = seen.latency_check, seen.config.in_force
-    if check is None or seen.workload.rate_records_per_s is not None or config.text("compression.type") != "none":
+    check, config, load = measurement.latency_check, measurement.config, measurement.workload
+    if check is None or load.rate_records_per_s is not None or config.compression != "none":
         return None
-    held = min(seen.config.client.limits.queue_holds(config, round(seen.workload.record_sizes.mean_bytes)).values())
-    return check.seen_us / 1e6 * seen.records_per_s / (held * seen.producers)
+    record_bytes = round(load.record_sizes.mean_bytes)
+    held = min(config.client.limits.queue_holds(config.effective_values, record_bytes).values())
+    return check.seen_us / 1e6 * measurement.records_per_s / (held * measurement.producers)
 
 
 def request_time_ratio(check: LatencyCheck) -> float | None:
@@ -61,51 +62,51 @@ def request_time_ratio(check: LatencyCheck) -> float | None:
     return check.rtt_us / whole_us if whole_us > 0 else None
 
 
-def throughput_spread_ratio(seen: Measurement) -> float | None:
+def throughput_spread_ratio(measurement: Measurement) -> float | None:
     """Return the standard deviation of the throughput over the windows of the measured phase, divided by its mean.
 
     A window is about a second. The result is None if there are fewer than two, or if no record was acknowledged.
     """
-    rates = [point.records_per_s for point in seen.series if point.phase is WindowKind.MEASURED]
+    rates = [point.records_per_s for point in measurement.series if point.phase is WindowKind.MEASURED]
     return stdev(rates) / fmean(rates) if len(rates) > 1 and any(rates) else None
 
 
-def wire_mb_per_s(seen: Measurement) -> float | None:
+def wire_mb_per_s(measurement: Measurement) -> float | None:
     """Return the megabytes per second that were sent to brokers, with all overhead; None if unknown."""
-    per_value_byte = seen.wire_bytes_per_value_byte
-    return None if per_value_byte is None else seen.mb_per_s * per_value_byte
+    per_value_byte = measurement.wire_bytes_per_value_byte
+    return None if per_value_byte is None else measurement.mb_per_s * per_value_byte
 
 
-def _per_consumed_mb(seen: Measurement) -> float | None:
-    found = seen.end_to_end
-    return None if found is None else found.records_per_s * seen.workload.record_sizes.mean_bytes / 1e6
+def _per_consumed_mb(measurement: Measurement) -> float | None:
+    found = measurement.end_to_end
+    return None if found is None else found.records_per_s * measurement.workload.record_sizes.mean_bytes / 1e6
 
 
-def throughput_change_ratio(seen: Measurement) -> float | None:
+def throughput_change_ratio(measurement: Measurement) -> float | None:
     """Return the throughput in the last third of the measured phase, divided by that in the first; None if it is short.
 
     Each third needs at least one window (a second of the load).
     """
-    rates = [point.records_per_s for point in seen.series if point.phase is WindowKind.MEASURED]
+    rates = [point.records_per_s for point in measurement.series if point.phase is WindowKind.MEASURED]
     third = len(rates) // 3
     if not third or not sum(rates[:third]):
         return None
     return sum(rates[-third:]) / sum(rates[:third])
 
 
-def interrupted_s(seen: Measurement) -> float | None:
+def interrupted_s(measurement: Measurement) -> float | None:
     """Return for how many seconds of the measured phase less than half of the usual throughput was acknowledged.
 
     The usual throughput is the fixed rate, or with bursts the rate between them: how much of a burst is acknowledged in
     which window depends on the latency. At full speed it is the median of the windows, which are at most a second each.
     """
-    points = [point for point in seen.series if point.phase is WindowKind.MEASURED]
+    points = [point for point in measurement.series if point.phase is WindowKind.MEASURED]
     if not points:
         return None
-    rate, peak_ratio = seen.workload.rate_records_per_s, seen.workload.peak_ratio
+    rate, peak_ratio = measurement.workload.rate_records_per_s, measurement.workload.peak_ratio
     # Half of the records leave between the bursts, which take 1 / (2 x peak_ratio) of the time (`runners.load.pacing`).
     usual = rate * peak_ratio / (2 * peak_ratio - 1) if rate else median(point.records_per_s for point in points)
-    began_s = [seen.workload.warmup_s, *(point.at_s for point in points)]
+    began_s = [measurement.workload.warmup_s, *(point.at_s for point in points)]
     return sum(
         point.at_s - from_s for point, from_s in zip(points, began_s, strict=False) if point.records_per_s < usual / 2
     )
@@ -116,15 +117,15 @@ def _beyond(more: int, less: int | None, *, known: bool) -> float | None:
     return float(max(0, more - less)) if known and less is not None else None
 
 
-def lost_records(seen: Measurement) -> float | None:
+def lost_records(measurement: Measurement) -> float | None:
     """Return how many records were acknowledged and are not in the topic; None if that is unknown."""
-    return _beyond(seen.counts.acknowledged, seen.counts.stored, known=seen.counts.sole_writer)
+    return _beyond(measurement.counts.acknowledged, measurement.counts.stored, known=measurement.counts.sole_writer)
 
 
-def surplus_records(seen: Measurement) -> float | None:
+def surplus_records(measurement: Measurement) -> float | None:
     """Return how many records the topic has beyond the acknowledged ones; None if that is unknown."""
-    stored = seen.counts.stored
-    return None if stored is None else _beyond(stored, seen.counts.acknowledged, known=seen.counts.sole_writer)
+    counts = measurement.counts
+    return None if counts.stored is None else _beyond(counts.stored, counts.acknowledged, known=counts.sole_writer)
 
 
 def _over_brokers(
@@ -359,22 +360,22 @@ ROW_METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
 """Every metric of a row, by its name."""
 
 
-def row_metrics_of(seen: Measurement) -> dict[str, float]:
+def row_metrics_of(measurement: Measurement) -> dict[str, float]:
     """Return the metrics of a measurement by name, without those that have no value, such as a latency with acks=0."""
-    values = {name: metric.value_in(seen) for name, metric in ROW_METRICS.items()}
+    values = {name: metric.value_in(measurement) for name, metric in ROW_METRICS.items()}
     return {name: float(value) for name, value in values.items() if value is not None}
 
 
-def read_metrics_of(seen: Consumption) -> dict[str, float]:
+def read_metrics_of(consumption: Consumption) -> dict[str, float]:
     """Return the metrics of consumers that read what was stored, by name, without those that have no value."""
-    activity = seen.activity
+    activity = consumption.activity
     values = {
-        "consumer_mb_per_s": seen.mb_per_s,
-        "consumer_records_per_s": seen.records_per_s,
+        "consumer_mb_per_s": consumption.mb_per_s,
+        "consumer_records_per_s": consumption.records_per_s,
         "consumer_fetch_records": activity.fetch_records if activity else None,
         "consumer_fetch_bytes": activity.fetch_bytes if activity else None,
-        "consumer_cpu_ms_per_mb": seen.client_cpu_ms_per_mb,
-        "broker_cpu_ms_per_mb": seen.broker_cpu_ms_per_mb,
-        **{name: read(seen.resources) for name, read in _OF_BROKERS.items()},
+        "consumer_cpu_ms_per_mb": consumption.client_cpu_ms_per_mb,
+        "broker_cpu_ms_per_mb": consumption.broker_cpu_ms_per_mb,
+        **{name: read(consumption.resources) for name, read in _OF_BROKERS.items()},
     }
     return {name: float(value) for name, value in values.items() if value is not None}

@@ -1,6 +1,7 @@
 """Checks that all files of this repository to which the documents, the code and pyproject.toml refer exist.
 
-It also checks the links in the documents, with their anchors. `make docs` checks the links inside the site once more.
+It also checks the methods and attributes that the map of the code names, and the links in the documents, with their
+anchors. `make docs` checks the links inside the site once more.
 """
 
 import re
@@ -25,6 +26,7 @@ _NAMED = re.compile(rf"(?<![\w/.-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\.(?:py|csv
 _LINK = re.compile(r"\]\((?![a-z]+:)(?P<path>[^)\s#]*)(?:#(?P<anchor>[^)\s]*))?\)")
 _HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
+_MEMBER = re.compile(r"`(?P<type>[A-Z]\w*[a-z]\w*)\.(?P<member>\w+)(?:\(\))?`")
 _WRITTEN_IN = (".py", ".toml", ".yaml", "Dockerfile", "Makefile")
 
 
@@ -39,6 +41,7 @@ def main() -> int:
     gone = sorted(f"{path} names {found}, which does not exist" for path, found in named if not any(ROOT.glob(found)))
     links = [(page, link) for page in pages for link in _LINK.finditer(_without_code(page))]
     gone += sorted(wrong for page, link in links if (wrong := _wrong(page, link["path"], link["anchor"])))
+    gone += _unknown_members(ROOT / "docs" / "ARCHITECTURE.md")
     print("\n".join(gone) if gone else f"named files: all {len(named)} named files and {len(links)} links exist")
     return bool(gone)
 
@@ -48,6 +51,23 @@ def _sources() -> Iterator[Path]:
     for place in (*_FOLDERS, "."):
         paths = (ROOT / place).iterdir() if place == "." else (ROOT / place).rglob("*")
         yield from (path for path in paths if path.name.endswith(_WRITTEN_IN) and path.is_file())
+
+
+def _unknown_members(page: Path) -> list[str]:
+    """Return a sentence for each method or attribute, such as `Bench.close`, that a page names and no code has."""
+    sources = [path for folder in _FOLDERS for path in (ROOT / folder).rglob("*")]
+    files = {path.name for path in sources}
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources if path.suffix == ".py")
+    named = {
+        (match["type"], match["member"])
+        for match in _MEMBER.finditer(page.read_text(encoding="utf-8"))
+        if f"{match['type']}.{match['member']}" not in files
+    }
+    return [
+        f"{page.relative_to(ROOT)} names {type_}.{member}, which does not exist"
+        for type_, member in sorted(named)
+        if not (re.search(rf"\bclass {type_}\b", code) and re.search(rf"\b{member}\b", code))
+    ]
 
 
 def _wrong(page: Path, path: str, anchor: str | None) -> str:

@@ -11,15 +11,15 @@ from types import MappingProxyType
 from typing import Final
 
 from search_spaces.client_facts.bounds import Bounds
-from search_spaces.client_facts.effective import Effective
-from search_spaces.client_facts.forms import Form
+from search_spaces.client_facts.effective_values import EffectiveValues
+from search_spaces.client_facts.formats import PropertiesFormat
 from search_spaces.client_facts.knobs import Knob, StartingPoint
 from search_spaces.client_facts.limits import ClientLimits
 from search_spaces.client_facts.rules import Rule
 from search_spaces.errors import ConfigError, RuleBroken, UnknownClient
 from search_spaces.java_client import bounds as java_bounds
 from search_spaces.java_client import derived as java_derived
-from search_spaces.java_client import forms as java_forms
+from search_spaces.java_client import formats as java_formats
 from search_spaces.java_client import knobs as java_knobs
 from search_spaces.java_client import levels as java_levels
 from search_spaces.java_client import limits as java_limits
@@ -28,7 +28,7 @@ from search_spaces.java_client import rules as java_rules
 from search_spaces.java_client.versions import minor_of
 from search_spaces.librdkafka import bounds as librdkafka_bounds
 from search_spaces.librdkafka import derived as librdkafka_derived
-from search_spaces.librdkafka import forms as librdkafka_forms
+from search_spaces.librdkafka import formats as librdkafka_formats
 from search_spaces.librdkafka import knobs as librdkafka_knobs
 from search_spaces.librdkafka import levels as librdkafka_levels
 from search_spaces.librdkafka import limits as librdkafka_limits
@@ -45,8 +45,8 @@ class ClientKind(StrEnum):
     JAVA = "java"
 
 
-FORMS: Final[Mapping[ClientKind, tuple[Form, ...]]] = MappingProxyType(
-    {ClientKind.LIBRDKAFKA: librdkafka_forms.FORMS, ClientKind.JAVA: java_forms.FORMS}
+FORMATS: Final[Mapping[ClientKind, tuple[PropertiesFormat, ...]]] = MappingProxyType(
+    {ClientKind.LIBRDKAFKA: librdkafka_formats.FORMATS, ClientKind.JAVA: java_formats.FORMATS}
 )
 """The formats in which the users of each client write its properties."""
 
@@ -85,14 +85,14 @@ class Client:
     shares_configs: bool
     refuses_unknown: bool
     catalogue: Catalogue
-    derived: Callable[[Effective, str], str | None]
+    derived: Callable[[EffectiveValues, str], str | None]
     rules: tuple[Rule, ...]
     transaction_rules: tuple[Rule, ...]
     knobs: tuple[Knob, ...]
     bounds: Bounds
     limits: ClientLimits
     starting_points: tuple[StartingPoint, ...]
-    spelt_out: Callable[[Effective, str], str]
+    spelt_out: Callable[[EffectiveValues, str], str]
     influential: tuple[str, ...]
     default_changes: tuple[DefaultChange, ...]
 
@@ -132,14 +132,14 @@ class Client:
             if rule.idle:
                 continue
             try:
-                rule.check(self.in_force(values))
+                rule.check(self.effective_values(values))
             except RuleBroken as error:
                 broken.append(error)
         return broken
 
-    def in_force(self, given: Mapping[str, str]) -> "InForce":
+    def effective_values(self, given: Mapping[str, str]) -> "ClientValues":
         """Return the effective values if a config sets `given`, canonical values by canonical name."""
-        return InForce(given, self)
+        return ClientValues(given, self)
 
     def knob(self, name: str) -> Knob | None:
         """Return the knob of this name; None if the property is not worth searching by default."""
@@ -158,7 +158,7 @@ class Client:
         return f"Client({self.kind} {self.version})"
 
 
-class InForce(Effective):
+class ClientValues(EffectiveValues):
     """The effective values of a config, and the client that they belong to.
 
     Attributes:

@@ -13,7 +13,7 @@
     +-- NothingToSearch         the search space holds only one config
     +-- ConfigProblems          a file of producer properties has several problems
     +-- UnknownClient           there is no such client, or its version is not known
-    +-- FormNotOffered          a config of the client is not written in this format
+    +-- FormatNotOffered        a config of the client is not written in this format
 
 Every message states the rule first, then the values, then what to do. No message contains the value of a secret. Nor
 does a message contain the value of an unknown property, because a misspelt `sasl.pasword` holds a password.
@@ -204,7 +204,7 @@ class UnknownClient(ConfigError):
     """Raised when there is no such client, or when its version is not known."""
 
 
-class FormNotOffered(ConfigError):
+class FormatNotOffered(ConfigError):
     """Raised when a config should be written in a format of another client, for which there is no translation.
 
     Attributes:

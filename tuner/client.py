@@ -310,7 +310,7 @@ class Client:
             min_mb_per_s: Consider only configs whose throughput is at least this many megabytes per second.
             allow_loss: How much worse than the baseline a balanced config may be in an objective, from 0 to 1; by
                 default `confirm.allow_loss` of the study.
-            form: One of the forms of `tuner recommend --format`.
+            form: One of the formats of `tuner recommend --format`.
             everything: Whether the recommended file also lists the properties that have the client's default value.
             unless: The `etag` of the recommendation that the caller already has. If the recommendation has not changed,
                 the service answers without a text, which makes polling cheap.

@@ -278,7 +278,8 @@ class TableProblem:
         """The search space that has the configs of the table and no others."""
         configs = [row.config for row in self.table.rows if row.config.values]
         values: dict[str, tuple[str, ...]] = {
-            name: tuple(dict.fromkeys(config.in_force.text(name) for config in configs)) for name in configs[0].values
+            name: tuple(dict.fromkeys(config.effective_values.text(name) for config in configs))
+            for name in configs[0].values
         }
         unasked = SearchSpace.of(self.size.largest_bytes, self.defaults)
         changes = {parameter.sets: KnobChange(off=True) for parameter in unasked.parameters}
@@ -364,7 +365,7 @@ class TableProblem:
     def _key(self, config: ProducerConfig) -> str:
         """Return a key that is equal for configs with the same values of all knobs."""
         names = [parameter.sets for parameter in self.space.parameters]
-        return " ".join(config.in_force.text(name) for name in names)
+        return " ".join(config.effective_values.text(name) for name in names)
 
 
 def _objectives(latency: str) -> tuple[Objective, ...]:

@@ -13,7 +13,7 @@ from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reader import ReadWatch, read_on
 from runners.errors import DeliveryFailed, GeneratorError
 from runners.librdkafka.load_client import CALL_RECORDS
-from runners.librdkafka.native import NativeClient
+from runners.librdkafka.native_client import NativeClient
 from runners.librdkafka.tally import Tally
 from runners.load.payload import payload_of
 from runners.load.producer_run import check_records

@@ -93,13 +93,13 @@ class TopicConsumption:
         return [OffsetRange(each.number, each.begin, each.end) for each in stored.partitions]
 
 
-def _warnings(seen: Consumption) -> list[str]:
+def _warnings(consumption: Consumption) -> list[str]:
     found = []
-    if seen.in_warm_up and seen.ended_s is not None:
+    if consumption.in_warm_up and consumption.ended_s is not None:
         found.append(
-            f"everything was read within the warm-up, after {seen.ended_s:.2f} s, so the values are those of the "
-            "warm-up; shorten it, or read a larger topic"
+            f"everything was read within the warm-up, after {consumption.ended_s:.2f} s, so the values are those of "
+            "the warm-up; shorten it, or read a larger topic"
         )
-    if seen.reading.start is Start.TAIL and not seen.counts.taken:
+    if consumption.reading.start is Start.TAIL and not consumption.counts.taken:
         found.append(_NOTHING)
     return found

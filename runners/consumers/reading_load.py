@@ -5,7 +5,7 @@ How the records are taken is up to the `RecordSource`.
 
 import datetime
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,9 +13,9 @@ from typing import Final
 
 from runners.clock import NS_PER_S, Clock, SystemClock
 from runners.clusters.cluster import RunningCluster
-from runners.consumers.consumption import Consumption, FetchActivity, ReadOrigin, ReadWindow
+from runners.consumers.consumption import Consumption, ReadOrigin, ReadWindow
 from runners.consumers.fetch_account import FetchAccount
-from runners.consumers.reader import ReadWatch
+from runners.consumers.reader import Reader, ReadWatch
 from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.errors import BrokerLost, TargetRefused
@@ -57,61 +57,66 @@ _POLL_S: Final = 0.02
 _LAST_REPORT_PATIENCE_S: Final = 3.0
 
 
-def consume(
-    source: RecordSource,
-    client_version: str,
-    cluster: RunningCluster,
-    topic: str,
-    ranges: Sequence[OffsetRange],
-    reading: Reading,
-    ready: Callable[[], int],
-    watch: ReadWatch,
-    process: ClientProcess = THIS_PROCESS,
-) -> Consumption:
-    """Wait for the common start, read with an open client, and return what was measured. The source is closed.
+@dataclass(frozen=True, slots=True)
+class TopicReader(Reader):
+    """One consumer of a load on a topic: what the readers of both clients have in common.
 
-    Args:
-        source: The client from which the records are taken.
-        client_version: The client library and its version.
+    Attributes:
         cluster: The cluster to read from.
         topic: Name of the topic.
         ranges: The offsets to read in each partition.
-        reading: The settings of the load.
-        ready: Called when the client can begin; it returns when to begin, on the benchmark's clock.
-        watch: Called with each window; it can stop the load.
-        process: The process that holds the client.
-
-    Raises:
-        RunnerError: The errors that `Watchdog` and the source raise.
+        reading: The settings of the load: when it starts and ends, and the consumer properties.
     """
-    clock = SystemClock()
-    with closing(source):
-        probe = HostProbe(cluster.local_brokers, process)
-        start_ns = ready()
-        started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        wait_ms = next((reading.properties[name] for name in _WAITS if name in reading.properties), _WAIT_MS)
-        watchdog = Watchdog(
-            clock,
-            stall_patience_s=max(STALL_PATIENCE_S, reading.outage_s) + int(wait_ms) / 1e3,
-            outage_s=reading.outage_s,
-            broker_alive=partial(any_runs, cluster.local_brokers),
-            permanent=READING,
-            silence=_SILENCE,
-        )
-        schedule = WindowSchedule.lasting(reading.warmup_s, reading.measured_s)
-        load = ReadingLoad(source, schedule, clock, watchdog, probe)
-        return load.run(
-            start_ns,
-            watch,
-            reading,
-            ReadOrigin(
+
+    cluster: RunningCluster
+    topic: str
+    ranges: tuple[OffsetRange, ...]
+    reading: Reading
+
+    def read_from(
+        self,
+        source: RecordSource,
+        client_version: str,
+        ready: Callable[[], int],
+        watch: ReadWatch,
+        process: ClientProcess = THIS_PROCESS,
+    ) -> Consumption:
+        """Wait for the common start, read with an open client, and return what was measured. The source is closed.
+
+        Args:
+            source: The client from which the records are taken.
+            client_version: The client library and its version.
+            ready: Called when the client can begin; it returns when to begin, on the benchmark's clock.
+            watch: Called with each window; it can stop the load.
+            process: The process that holds the client.
+
+        Raises:
+            RunnerError: The errors that `Watchdog` and the source raise.
+        """
+        clock, cluster, reading = SystemClock(), self.cluster, self.reading
+        with closing(source):
+            probe = HostProbe(cluster.local_brokers, process)
+            start_ns = ready()
+            started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+            wait_ms = next((reading.properties[name] for name in _WAITS if name in reading.properties), _WAIT_MS)
+            watchdog = Watchdog(
+                clock,
+                stall_patience_s=max(STALL_PATIENCE_S, reading.outage_s) + int(wait_ms) / 1e3,
+                outage_s=reading.outage_s,
+                broker_alive=partial(any_runs, cluster.local_brokers),
+                permanent=READING,
+                silence=_SILENCE,
+            )
+            schedule = WindowSchedule.lasting(reading.warmup_s, reading.measured_s)
+            load = ReadingLoad(source, schedule, clock, watchdog, probe)
+            origin = ReadOrigin(
                 client_version=client_version,
                 cluster=cluster.kind,
-                topic=topic,
-                partitions=len(ranges),
+                topic=self.topic,
+                partitions=len(self.ranges),
                 started_at=started_at,
-            ),
-        )
+            )
+            return load.run(start_ns, watch, reading, origin)
 
 
 @dataclass(slots=True)
@@ -223,14 +228,11 @@ class ReadingLoad:
             series=tuple(self._series),
             counts=source.counts(received),
             resources=usage(before, after),
-            activity=self._activity(),
+            activity=self._account.activity(self._receiving.ratio()),
             ended_s=(previous.at_ns - start_ns) / NS_PER_S if previous.ended else None,
             stopped_early=stopped and not previous.ended,
             arrivals=source.arrivals(),
         )
-
-    def _activity(self) -> FetchActivity | None:
-        return self._account.activity(self._receiving.ratio())
 
     def _next_snapshot(self) -> ReadSnapshot:
         while True:

@@ -42,7 +42,7 @@ It must be picklable, and so must its questions, their answers and the result. I
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A question of the work, such as a window of a load."""
 
     question: Any
@@ -98,7 +98,7 @@ class Child:
             if isinstance(message, _Done):
                 result: Result = message.result
                 return result
-            if not isinstance(message, _Asked):
+            if not isinstance(message, _Question):
                 raise message
             self._send(answer(message.question))
 
@@ -133,7 +133,7 @@ class Child:
         except OSError:
             raise self._worker_lost() from None
 
-    def _receive(self, patience_s: float) -> _Asked | _Done | RunnerError | ConfigError:
+    def _receive(self, patience_s: float) -> _Question | _Done | RunnerError | ConfigError:
         polls = 0
         while not self._ours.poll(_POLL_S):
             if not self._process.is_alive() and not self._ours.poll():
@@ -148,7 +148,7 @@ class Child:
                     "host, was stopped"
                 )
         try:
-            message: _Asked | _Done | RunnerError | ConfigError = self._ours.recv()
+            message: _Question | _Done | RunnerError | ConfigError = self._ours.recv()
         except (EOFError, OSError):  # the connection is reset if the child is killed before it has read our answer
             raise self._worker_lost() from None
         return message
@@ -167,7 +167,7 @@ def _serve(theirs: Connection) -> None:
     keep_freed_memory()
 
     def ask(question: object) -> Any:
-        theirs.send(_Asked(question))
+        theirs.send(_Question(question))
         try:
             return theirs.recv()
         except (EOFError, OSError):

@@ -121,19 +121,19 @@ class _Cursor:
     def range_to_fetch(self, most_bytes: int) -> FetchRange:
         return FetchRange(self.topic, self.partition.number, self.offset, self.end, most_bytes)
 
-    def take(self, found: FetchedBatches) -> None:
+    def take(self, fetched: FetchedBatches) -> None:
         """Add the batches that a broker has sent, and choose the next offset to read."""
-        if found.error:
-            self.why, self.done = found.error, True
-        elif found.next_offset is None:
+        if fetched.error:
+            self.why, self.done = fetched.error, True
+        elif fetched.next_offset is None:
             # The next batch is larger than the requested size. If the partition was requested alone, there is no batch.
             self.done = self.alone or self.batches >= _LEAST_BATCHES
             self.alone = True
         else:
-            self.read += found.sequence
-            self.first_offset = found.first_offset if self.first_offset is None else self.first_offset
-            self.offset = found.next_offset
-            self.spent_bytes += sum(each.bytes for each in found.sequence.batches)
+            self.read += fetched.sequence
+            self.first_offset = fetched.first_offset if self.first_offset is None else self.first_offset
+            self.offset = fetched.next_offset
+            self.spent_bytes += sum(each.bytes for each in fetched.sequence.batches)
             if self.offset >= self.end or len(self.read.batches) >= self.wanted:
                 self._go_back()
             elif not self.alone and self.spent_bytes >= self.share_bytes:

@@ -88,7 +88,9 @@ class CompiledProgram:
         """
         java, root = find_java(), cache_root() / f"java-client-{version}"
         try:
-            jars = JarFolder(root, (*_client_jars(version, root, progress), *HARNESS_JARS), _named(version))
+            jars = JarFolder(
+                root, (*_client_jars(version, root, progress), *HARNESS_JARS), f"Kafka's Java client {version}"
+            )
             class_path = jars.class_path(progress)
             classes = compiled(java, root, program.sources, class_path, progress, program.name)
             return cls(java, os.pathsep.join((str(classes), class_path)), version, program.main_class)
@@ -116,10 +118,6 @@ class CompiledProgram:
                 f"{_NO_SUBJECT}, but the client is {self.version}, and {self.java.path} is Java {self.java.version}; "
                 "set KAFKA_TUNER_JAVA to the path of an older `java` program, or measure with a newer client"
             )
-
-
-def _named(version: str) -> str:
-    return f"Kafka's Java client {version}"
 
 
 def _client_jars(version: str, root: Path, progress: Say) -> Sequence[PinnedJar]:

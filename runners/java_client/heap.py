@@ -27,7 +27,7 @@ def check_heap(config: ProducerConfig, workload: Workload, heap_bytes: int) -> N
     Raises:
         WorkloadRefused: The heap is too small.
     """
-    buffer_bytes = config.in_force.integer("buffer.memory")
+    buffer_bytes = config.effective_values.integer("buffer.memory")
     mean_bytes, key_bytes = workload.record_sizes.mean_bytes, workload.key_bytes
     needed = heap_bytes_for(buffer_bytes, mean_bytes, key_bytes)
     if needed > heap_bytes:

@@ -15,9 +15,9 @@ from runners.host.probe import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import LibrdkafkaLoad, LibrdkafkaResult
 from runners.librdkafka.load_client import LoadClient
-from runners.librdkafka.native import NativeClient
+from runners.librdkafka.native_client import NativeClient
 from runners.librdkafka.opening import statistics_interval
-from runners.librdkafka.python import PythonClient
+from runners.librdkafka.python_client import PythonClient
 from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.load.interpreter import quiet_interpreter

@@ -63,10 +63,7 @@ class Sender:
     @property
     def sent_bytes(self) -> int:
         """Number of bytes of values and keys that the client has accepted so far."""
-        return self._bytes_after(self.sent)
-
-    def _bytes_after(self, sent: int) -> int:
-        return self.pool.bytes_of_first(self.primed + sent)
+        return self.pool.bytes_of_first(self.primed + self.sent)
 
     def fill(self, until_ns: int) -> bool:
         """Send as fast as the client accepts records, until its queue is full or the time is over.

@@ -10,7 +10,7 @@ from typing import Final
 
 from runners.performance_model.constants import CODECS
 from runners.workload import Workload
-from search_spaces.client import ClientKind, InForce
+from search_spaces.client import ClientKind, ClientValues
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.knobs import RANDOM_PARTITIONERS
@@ -71,9 +71,9 @@ class Settings:
         return _remembered(config, *shape, producers)
 
     @staticmethod
-    def in_force(force: InForce, workload: Workload, producers: int = 1) -> "Settings":
+    def of_values(effective: ClientValues, workload: Workload, producers: int = 1) -> "Settings":
         """Return the client's settings for the effective values of a config. The config need not have been checked."""
-        read = _read(force, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
+        read = _read(effective, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
         return read if producers == 1 else replace(read, producers=producers)
 
 
@@ -81,41 +81,44 @@ class Settings:
 def _remembered(
     config: ProducerConfig, value_bytes: float, key_bytes: int, partitions: int, producers: int
 ) -> Settings:
-    return replace(_read(config.in_force, value_bytes, key_bytes, partitions), producers=producers)
+    return replace(_read(config.effective_values, value_bytes, key_bytes, partitions), producers=producers)
 
 
-def _read(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
-    match force.client.kind:
+def _read(effective: ClientValues, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
+    match effective.client.kind:
         case ClientKind.LIBRDKAFKA:
-            return _read_librdkafka(force, value_bytes, key_bytes, partitions)
+            return _read_librdkafka(effective, value_bytes, key_bytes, partitions)
         case ClientKind.JAVA:
-            return _read_java(force, value_bytes, key_bytes, partitions)
+            return _read_java(effective, value_bytes, key_bytes, partitions)
 
 
-def _read_librdkafka(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
+def _read_librdkafka(effective: ClientValues, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     # Other partitioners send all records without a key to one partition.
-    scatters = force.text("partitioner") in RANDOM_PARTITIONERS
+    scatters = effective.text("partitioner") in RANDOM_PARTITIONERS
     sticks = not key_bytes and scatters
-    bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
-    messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold
-    codec, level = force.text("compression.type"), force.integer("compression.level")
-    idempotent, in_flight = force.flag("enable.idempotence"), force.integer("max.in.flight.requests.per.connection")
-    sticky_s = force.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0
+    bytes_hold = effective.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
+    messages_hold = effective.integer("queue.buffering.max.messages") or bytes_hold
+    codec, level = effective.text("compression.type"), effective.integer("compression.level")
+    idempotent, in_flight = (
+        effective.flag("enable.idempotence"),
+        effective.integer("max.in.flight.requests.per.connection"),
+    )
+    sticky_s = effective.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0
     if not key_bytes and not scatters:
         sticky_s = inf
     return Settings(
-        batch_bytes=min(force.integer("batch.size"), force.integer("message.max.bytes")),
-        batch_records=force.integer("batch.num.messages"),
-        linger_s=force.number("linger.ms") / 1e3,
+        batch_bytes=min(effective.integer("batch.size"), effective.integer("message.max.bytes")),
+        batch_records=effective.integer("batch.num.messages"),
+        linger_s=effective.number("linger.ms") / 1e3,
         in_flight=min(in_flight, IDEMPOTENT_MAX_IN_FLIGHT) if idempotent else in_flight,
         queue_records=max(1.0, min(messages_hold, bytes_hold)),
         sticky_s=sticky_s,
         codec=codec,
         level=None if codec == "none" or is_default_level(codec, level) else level,
-        acks=force.integer("acks"),
+        acks=effective.integer("acks"),
         idempotent=idempotent,
-        send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
-        nagle=not force.flag("socket.nagle.disable"),
+        send_buffer_bytes=effective.integer("socket.send.buffer.bytes"),
+        nagle=not effective.flag("socket.nagle.disable"),
         switches=partitions > 1 and not sticky_s and (key_bytes > 0 or scatters),
     )
 
@@ -132,7 +135,7 @@ def _level_of_java(codec: str, text: str) -> int | None:
     return librdkafka_level(codec, int(text)) if codec == "lz4" else int(text)
 
 
-def _read_java(force: InForce, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
+def _read_java(effective: ClientValues, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
     It compresses in the thread that calls `send`. A request has the next batch of each of the broker's partitions, as
@@ -140,22 +143,22 @@ def _read_java(force: InForce, value_bytes: float, key_bytes: int, partitions: i
     bytes, or until twice as many bytes were sent there. Source: `BuiltInPartitioner` and `RecordAccumulator` of Kafka
     4.3.
     """
-    client, codec, linger_ms = force.client, force.text("compression.type"), force.number("linger.ms")
-    batch_bytes = client.limits.max_batch_bytes(force)
-    batches_of_a_request = int(force.integer("max.request.size") / max(batch_bytes, value_bytes + key_bytes))
-    level = client.spelt_out(force, knob.sets) if (knob := client.level_knobs.get(codec)) else ""
+    client, codec, linger_ms = effective.client, effective.text("compression.type"), effective.number("linger.ms")
+    batch_bytes = client.limits.max_batch_bytes(effective)
+    batches_of_a_request = int(effective.integer("max.request.size") / max(batch_bytes, value_bytes + key_bytes))
+    level = client.spelt_out(effective, knob.sets) if (knob := client.level_knobs.get(codec)) else ""
     return Settings(
         batch_bytes=batch_bytes,
         batch_records=inf,
         linger_s=linger_ms / 1e3,
-        in_flight=force.integer("max.in.flight.requests.per.connection"),
-        queue_records=max(1.0, client.limits.queue_bytes(force) / (value_bytes + key_bytes)),
+        in_flight=effective.integer("max.in.flight.requests.per.connection"),
+        queue_records=max(1.0, client.limits.queue_bytes(effective) / (value_bytes + key_bytes)),
         sticky_s=0.0 if key_bytes else inf,
         codec=codec,
         level=_level_of_java(codec, level),
-        acks=force.integer("acks"),
-        idempotent=force.flag("enable.idempotence"),
-        send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),
+        acks=effective.integer("acks"),
+        idempotent=effective.flag("enable.idempotence"),
+        send_buffer_bytes=max(0, effective.integer("send.buffer.bytes")),
         nagle=False,
         batches_per_request=max(1, min(partitions, batches_of_a_request)),
         counts_compressed=True,

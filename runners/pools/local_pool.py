@@ -13,17 +13,10 @@ from typing import Final
 
 from runners.load.isolated import end_reused_processes
 from runners.measurements.measurement import Window
-from runners.pools.pool import (
-    FinishedJob,
-    Job,
-    RunningJob,
-    WorkerReport,
-    host_and_pid,
-    prepare_producer,
-    produce,
-    runner_of,
-)
+from runners.pools.pool import FinishedJob, Job
+from runners.pools.producer_process import WorkerReport, host_and_pid, prepare_producer, produce, runner_of
 from runners.pools.producers import share
+from runners.pools.running_job import RunningJob
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 

@@ -25,13 +25,15 @@ from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_un
 from runners.host_processes.child import PATIENCE_S
 from runners.measurements.measurement import Window
 from runners.pools.placement import ANYWHERE, Placement
-from runners.pools.pool import FinishedJob, Job, Pool, RunningJob, WorkerReport, runner_of
+from runners.pools.pool import FinishedJob, Job, Pool
+from runners.pools.producer_process import WorkerReport, runner_of
 from runners.pools.producers import share
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_consumers import RayConsumerHost
 from runners.pools.ray_reservations import CoreReservations, reason
 from runners.pools.ray_session import hold, own_ray, running_ray
 from runners.pools.ray_worker_group import RayWorkerGroup, unpacked
+from runners.pools.running_job import RunningJob
 from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
 

@@ -21,7 +21,7 @@ import psutil
 
 from runners.errors import GeneratorError
 from runners.host_processes.temporary import temporary_folder
-from runners.pools.pool import host_and_pid
+from runners.pools.producer_process import host_and_pid
 from runners.pools.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
 

@@ -24,7 +24,7 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.errors import GeneratorError, signals_unwrapped
 from runners.measurements.measurement import Window
-from runners.pools.pool import WorkerReport, host_and_pid, prepare_producer, priority_warnings, produce
+from runners.pools.producer_process import WorkerReport, host_and_pid, prepare_producer, priority_warnings, produce
 from runners.pools.ray_reservations import CoreReservations, reason
 from runners.reporting import Say
 from runners.runner import Runner, WatchDecision

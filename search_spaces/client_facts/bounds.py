@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.sizes import Sizes
 
 UNBOUNDED: Final = (float("-inf"), float("inf"))
@@ -63,13 +63,13 @@ class Bounds:
     idempotent_words: Mapping[str, str]
     drawn_early: tuple[str, ...]
     drawn_late: tuple[str, ...]
-    adjusted: Callable[[Effective, Sizes], dict[str, str]]
+    adjusted: Callable[[EffectiveValues, Sizes], dict[str, str]]
     undone_with: Mapping[str, str]
     statements: Mapping[str, str]
     needs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def limit(ordering: Ordering, config: Effective) -> float:
+def limit(ordering: Ordering, config: EffectiveValues) -> float:
     """Return the largest value that `ordering` allows for its smaller property and `plus` together in `config`."""
     if ordering.if_given and not config.is_given(ordering.large):
         return UNBOUNDED[1]

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from search_spaces.client_facts.domains import Domain, WordList
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.sizes import Sizes
 
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
@@ -50,7 +50,7 @@ class Knob:
     name: str
     unit: str
     domain: Callable[[Sizes], Domain]
-    searched: Callable[[Sizes, Effective], bool]
+    searched: Callable[[Sizes, EffectiveValues], bool]
     source: str
     stage: Stage = Stage.FIRST
     codec: str = ""
@@ -71,12 +71,12 @@ def fixed(domain: Domain) -> Callable[[Sizes], Domain]:
     return lambda _: domain
 
 
-def always(_: Sizes, __: Effective) -> bool:
+def always(_: Sizes, __: EffectiveValues) -> bool:
     """Return True: the knob is searched for all sizes and baselines."""
     return True
 
 
-def on_request(_: Sizes, __: Effective) -> bool:
+def on_request(_: Sizes, __: EffectiveValues) -> bool:
     """Return False: the knob is searched only if the study file names it."""
     return False
 

@@ -6,7 +6,7 @@ The limits of each client are in its folder.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.record_format import single_record_batch_bytes
 from search_spaces.errors import RuleBroken
 
@@ -34,18 +34,18 @@ class ClientLimits:
     largest_message: str
     least_message_bytes: int
     queue: str
-    max_batch_bytes: Callable[[Effective], int]
-    queue_bytes: Callable[[Effective], int]
+    max_batch_bytes: Callable[[EffectiveValues], int]
+    queue_bytes: Callable[[EffectiveValues], int]
     framing_bytes: Callable[[int, int], int]
-    batch_holds: Callable[[Effective, int], Mapping[str, int]]
-    queue_holds: Callable[[Effective, int], Mapping[str, int]]
-    memory: Callable[[Effective, int | None], str]
+    batch_holds: Callable[[EffectiveValues, int], Mapping[str, int]]
+    queue_holds: Callable[[EffectiveValues, int], Mapping[str, int]]
+    memory: Callable[[EffectiveValues, int | None], str]
     when_full: str
-    check: Callable[[Effective, int, int | None, int | None], None]
+    check: Callable[[EffectiveValues, int, int | None, int | None], None]
 
 
 def check_topic(
-    config: Effective,
+    config: EffectiveValues,
     full_bytes: int,
     most_records: int | None,
     record_bytes: int,

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.errors import RuleBroken
 from search_spaces.properties.roles import TRANSACTIONAL_ID
 
-Condition = Callable[[Effective], str | None]
+Condition = Callable[[EffectiveValues], str | None]
 
 # A broker remembers the last five batches of each producer to recognise repeats.
 # Source: RD_KAFKA_IDEMP_MAX_INFLIGHT of librdkafka.
 IDEMPOTENT_MAX_IN_FLIGHT: Final = 5
 
 
-def show(config: Effective, *names: str) -> str:
+def show(config: EffectiveValues, *names: str) -> str:
     """Return the properties as `name=value`, separated by commas; defaults are marked."""
     return ", ".join(f"{name}={config.text(name)}" + ("" if config.is_given(name) else " (default)") for name in names)
 
@@ -35,7 +35,7 @@ def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
         unlimited: The value of `lower` that means "no limit"; None if there is none.
     """
 
-    def broken(config: Effective) -> str | None:
+    def broken(config: EffectiveValues) -> str | None:
         limit = config.number(lower)
         if not config.is_given(upper) or limit == unlimited or config.number(upper) <= limit:
             return None
@@ -78,7 +78,7 @@ class Rule:
     idle: str = ""
     outcome: RuleOutcome = RuleOutcome.REFUSED
 
-    def check(self, config: Effective) -> None:
+    def check(self, config: EffectiveValues) -> None:
         """Check that `config` keeps the rule.
 
         Raises:
@@ -89,7 +89,7 @@ class Rule:
             raise RuleBroken(self.name, self.statement, detail)
 
 
-def when_transactional(holds: Callable[[Effective], bool], *names: str) -> Condition:
+def when_transactional(holds: Callable[[EffectiveValues], bool], *names: str) -> Condition:
     """Return the condition of a rule that a transactional producer breaks if `holds` returns False for its config.
 
     Args:
@@ -99,7 +99,7 @@ def when_transactional(holds: Callable[[Effective], bool], *names: str) -> Condi
     return lambda config: show(config, *names) if config.text(TRANSACTIONAL_ID) and not holds(config) else None
 
 
-def idempotence_rule(name: str, knob: str, needs: str, source: str, holds: Callable[[Effective], bool]) -> Rule:
+def idempotence_rule(name: str, knob: str, needs: str, source: str, holds: Callable[[EffectiveValues], bool]) -> Rule:
     """Return a rule that only idempotent producers must keep.
 
     Args:
@@ -110,7 +110,7 @@ def idempotence_rule(name: str, knob: str, needs: str, source: str, holds: Calla
         holds: Returns whether an idempotent producer may have this config.
     """
 
-    def broken(config: Effective) -> str | None:
+    def broken(config: EffectiveValues) -> str | None:
         if not config.flag("enable.idempotence") or holds(config):
             return None
         return show(config, "enable.idempotence", knob)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Self
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT, STRATEGY
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidValue
@@ -43,18 +43,18 @@ class Guarantee:
     @classmethod
     def of(cls, config: ProducerConfig) -> Self:
         """Return the guarantee of `config`, with the client's defaults considered."""
-        return cls.read(config.in_force)
+        return cls.read(config.effective_values)
 
     @classmethod
-    def read(cls, in_force: Effective) -> Self:
+    def read(cls, effective_values: EffectiveValues) -> Self:
         """Return the guarantee of the effective values of a producer, for either client."""
-        idempotent = in_force.flag("enable.idempotence")
-        one_at_a_time = in_force.integer("max.in.flight.requests.per.connection") == 1
-        never_retried = in_force.integer("retries") == 0
+        idempotent = effective_values.flag("enable.idempotence")
+        one_at_a_time = effective_values.integer("max.in.flight.requests.per.connection") == 1
+        never_retried = effective_values.integer("retries") == 0
         # Only librdkafka has the property; with lifo, the newest record leaves first.
-        first_in_first_out = STRATEGY not in in_force.catalogue or in_force.text(STRATEGY) == "fifo"
+        first_in_first_out = STRATEGY not in effective_values.catalogue or effective_values.text(STRATEGY) == "fifo"
         ordered = idempotent or (first_in_first_out and (one_at_a_time or never_retried))
-        return cls(in_force.integer("acks"), ordered, idempotent)
+        return cls(effective_values.integer("acks"), ordered, idempotent)
 
     def at_least(self, floor: "Guarantee") -> bool:
         """Return whether this guarantee is at least as strong as `floor`."""

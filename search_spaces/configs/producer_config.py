@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
 from typing import Final, Self
 
-from search_spaces.client import Client, InForce, librdkafka
+from search_spaces.client import Client, ClientValues, librdkafka
 from search_spaces.properties.catalogue import Value
 from search_spaces.properties.roles import Role
 from search_spaces.properties.values import canonical_values
@@ -59,9 +59,9 @@ class ProducerConfig:
         """
         client = client or librdkafka()
         values = canonical_values(client.catalogue, mapping, Role.PRODUCER)
-        in_force = client.in_force(values)
+        effective_values = client.effective_values(values)
         for rule in client.rules:
-            rule.check(in_force)
+            rule.check(effective_values)
         return cls(client, tuple(sorted(values.items())), _CHECKED)
 
     def updated(self, changes: Mapping[str, Value]) -> Self:
@@ -90,9 +90,9 @@ class ProducerConfig:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
     @property
-    def in_force(self) -> InForce:
+    def effective_values(self) -> ClientValues:
         """The effective values: the given ones, and the client's defaults for all other properties."""
-        return self.client.in_force(self.values)
+        return self.client.effective_values(self.values)
 
     def effective(self, name: str) -> str:
         """Return the effective value for the property `name`; "" if it is not given and has no default.
@@ -100,45 +100,45 @@ class ProducerConfig:
         Raises:
             UnknownProperty: The client has no such property.
         """
-        return self.in_force.text(name)
+        return self.effective_values.text(name)
 
     @property
     def acks(self) -> int:
         """Which brokers must acknowledge a record: 0 none, 1 the leader, -1 all in-sync replicas."""
-        return self.in_force.integer("acks")
+        return self.effective_values.integer("acks")
 
     @property
     def idempotent(self) -> bool:
         """Whether the producer is idempotent: the broker then discards batches that it receives twice."""
-        return self.in_force.flag("enable.idempotence")
+        return self.effective_values.flag("enable.idempotence")
 
     @property
     def linger_ms(self) -> float:
         """How long a record waits for its batch to fill, in milliseconds; a multiple of 0.001."""
-        return self.in_force.number("linger.ms")
+        return self.effective_values.number("linger.ms")
 
     @property
     def compression(self) -> str:
         """The codec: none, gzip, snappy, lz4 or zstd."""
-        return self.in_force.text("compression.type")
+        return self.effective_values.text("compression.type")
 
     @property
     def max_batch_bytes(self) -> int:
         """Size of a full batch in bytes, with framing."""
-        return self.client.limits.max_batch_bytes(self.in_force)
+        return self.client.limits.max_batch_bytes(self.effective_values)
 
     @property
     def queue_bytes(self) -> int:
         """How many bytes fit into the client's queue: of record values in librdkafka, of whole batches in Java."""
-        return self.client.limits.queue_bytes(self.in_force)
+        return self.client.limits.queue_bytes(self.effective_values)
 
 
-def same_effect(one: InForce, other: InForce) -> bool:
+def same_effect(one: ClientValues, other: ClientValues) -> bool:
     """Return whether every producer property has the same value in both configs, with defaults considered."""
     names = one.client.producer_names
     return one.client == other.client and all(spelt_out(one, name) == spelt_out(other, name) for name in names)
 
 
-def spelt_out(config: InForce, name: str) -> str:
+def spelt_out(config: ClientValues, name: str) -> str:
     """Return a property's effective value, as text; if it means a codec's default level, return that level."""
     return config.client.spelt_out(config, name)

@@ -22,4 +22,4 @@ def check_record(
     Raises:
         RuleBroken: The record exceeds one of the limits, or full batches exceed the topic's limit.
     """
-    config.client.limits.check(config.in_force, record_bytes, key_bytes, topic_max_message_bytes)
+    config.client.limits.check(config.effective_values, record_bytes, key_bytes, topic_max_message_bytes)

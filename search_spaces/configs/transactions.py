@@ -7,7 +7,7 @@ the client accepts, and which defaults it has.
 from collections.abc import Mapping
 
 from search_spaces.client import Client
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 from search_spaces.properties.values import canonical_value
@@ -34,10 +34,10 @@ def transaction_timeout_ms(client: Client, found: Mapping[str, str]) -> int | No
         client: The client that the file is for.
         found: What `transactions` returned.
     """
-    return client.in_force(found).integer(TRANSACTION_TIMEOUT) if found else None
+    return client.effective_values(found).integer(TRANSACTION_TIMEOUT) if found else None
 
 
-def in_force_within(config: ProducerConfig, transaction_timeout_ms: int | None) -> Effective:
+def effective_values_within(config: ProducerConfig, transaction_timeout_ms: int | None) -> EffectiveValues:
     """Return the effective values of the config of a file, also those defaults that depend on its transactions.
 
     Args:
@@ -45,6 +45,6 @@ def in_force_within(config: ProducerConfig, transaction_timeout_ms: int | None) 
         transaction_timeout_ms: The timeout of transactions; None if the producer is not transactional.
     """
     if transaction_timeout_ms is None:
-        return config.in_force
+        return config.effective_values
     within = {TRANSACTIONAL_ID: "any", TRANSACTION_TIMEOUT: str(transaction_timeout_ms)}
-    return config.client.in_force({**config.values, **within})
+    return config.client.effective_values({**config.values, **within})

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from search_spaces.client import Client, ClientKind, client_in_version, librdkafka
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.transactions import in_force_within
+from search_spaces.configs.transactions import effective_values_within
 from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.files.producer_file import FileClient, client_shown_by, read_producer_file
 from search_spaces.files.properties_file import named_file, read_properties
@@ -107,7 +107,7 @@ def translate_file(
     else:
         translation = translate_to_java(source, java, found.transaction_timeout_ms)
         translated, notes = ProducerConfig.parse(translation.properties, java), translation.notes
-    rows = _rows(source, in_force_within(source, found.transaction_timeout_ms), translated)
+    rows = _rows(source, effective_values_within(source, found.transaction_timeout_ms), translated)
     return FileTranslation(source, translated, rows, (*found.notes, *notes))
 
 
@@ -139,12 +139,14 @@ def _twins(source: ProducerConfig, target: Client) -> dict[str, str]:
     return {name: twin for name, twin in twins.items() if name in ours and twin in theirs}
 
 
-def _rows(source: ProducerConfig, in_force: Effective, target: ProducerConfig) -> tuple[TranslatedProperty, ...]:
+def _rows(
+    source: ProducerConfig, effective_values: EffectiveValues, target: ProducerConfig
+) -> tuple[TranslatedProperty, ...]:
     twins = _twins(source, target.client)
     names = {twin: name for name, twin in twins.items()}
     given = [_given(source, target, name, twins.get(name, "")) for name in source.values]
     shown = {row.twin for row in given}
-    added = [_added(in_force, target, names.get(twin, ""), twin) for twin in target.values if twin not in shown]
+    added = [_added(effective_values, target, names.get(twin, ""), twin) for twin in target.values if twin not in shown]
     return (*given, *added)
 
 
@@ -158,8 +160,8 @@ def _given(source: ProducerConfig, target: ProducerConfig, name: str, twin: str)
     return TranslatedProperty(name, _shown(source, name), True, twin, _shown(target, twin), written, note)
 
 
-def _added(source: Effective, target: ProducerConfig, name: str, twin: str) -> TranslatedProperty:
-    default = target.client.in_force({}).text(twin)
+def _added(source: EffectiveValues, target: ProducerConfig, name: str, twin: str) -> TranslatedProperty:
+    default = target.client.effective_values({}).text(twin)
     if target.values[twin] != default:
         note = f"written out, because the default of {target.client.label} is {shown_value(twin, default) or 'none'}"
     elif twin in GUARANTEE_NAMES:

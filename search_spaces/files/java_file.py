@@ -118,6 +118,6 @@ def _drop_idle(client: Client, values: dict[str, str]) -> list[str]:
     """Remove properties that have no effect, and return why, one sentence each."""
     sentences = []
     for rule in client.rules:
-        if rule.idle in values and rule.broken(client.in_force(values)) is not None:
+        if rule.idle in values and rule.broken(client.effective_values(values)) is not None:
             sentences.append(f"left out {rule.idle}={values.pop(rule.idle)}: {rule.statement}")
     return sentences

@@ -20,14 +20,16 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
         file: The properties of the file: canonical values by canonical name.
         everything: Whether to return all properties of the config, also those that have the client's default.
     """
-    client, wanted, values = config.client, config.in_force, config.values
+    client, wanted, values = config.client, config.effective_values, config.values
     without_effect = {
-        rule.idle for rule in client.rules if rule.idle in file and rule.broken(client.in_force({**file, **values}))
+        rule.idle
+        for rule in client.rules
+        if rule.idle in file and rule.broken(client.effective_values({**file, **values}))
     }
     names = [name for name in client.producer_names if wanted.text(name) and name not in without_effect]
 
     def missing(given: Mapping[str, str]) -> dict[str, str]:
-        found = client.in_force(given)
+        found = client.effective_values(given)
         return {name: wanted.text(name) for name in names if found.text(name) != wanted.text(name)}
 
     while added := missing({**file, **values}):
@@ -44,9 +46,9 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
 def _ignored(client: Client, values: Mapping[str, str]) -> set[str]:
     """Return the properties that have no effect beside these values, or would have none if they were set."""
     rules = [rule for rule in client.rules if rule.outcome is RuleOutcome.IGNORED and rule.idle]
-    defaults = client.in_force(values)
+    defaults = client.effective_values(values)
     return {
         rule.idle
         for rule in rules
-        if rule.broken(client.in_force({**values, rule.idle: defaults.text(rule.idle)})) is not None
+        if rule.broken(client.effective_values({**values, rule.idle: defaults.text(rule.idle)})) is not None
     }

@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Final
 
 from search_spaces.client_facts.bounds import UNBOUNDED, Bounds, Ordering
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.client_facts.sizes import Sizes
@@ -31,7 +31,7 @@ def _orderings(sizes: Sizes) -> tuple[Ordering, ...]:
     )
 
 
-def _adjusted(config: Effective, sizes: Sizes) -> dict[str, str]:
+def _adjusted(config: EffectiveValues, sizes: Sizes) -> dict[str, str]:
     """Return new values of properties, by name, so that client and topic accept the config's batches and records.
 
     A `max.request.size` that is too small for the record is raised, and a `batch.size` that the topic does not accept

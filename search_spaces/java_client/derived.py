@@ -6,7 +6,7 @@ with 2.8.2 to 4.3.1. The tests compare the derived values with those of construc
 
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.properties.catalogue import INT_MAX
@@ -17,7 +17,7 @@ from search_spaces.properties.roles import TRANSACTIONAL_ID
 _NOT_IDEMPOTENT_BY_DEFAULT: Final = frozenset({"3.0.0", "3.1.0"})
 
 
-def derived(config: Effective, name: str) -> str | None:
+def derived(config: EffectiveValues, name: str) -> str | None:
     """Return the value that the client derives for a property that is not given; None if it does not derive one."""
     match name:
         case "enable.idempotence" if config.stated(TRANSACTIONAL_ID):
@@ -37,7 +37,7 @@ def derived(config: Effective, name: str) -> str | None:
             return None
 
 
-def _idempotent_by_default(config: Effective) -> bool:
+def _idempotent_by_default(config: EffectiveValues) -> bool:
     """Return whether a producer is idempotent that does not set `enable.idempotence`, whose default is true."""
     return (
         config.catalogue.version not in _NOT_IDEMPOTENT_BY_DEFAULT

@@ -3,7 +3,7 @@
 from typing import Final
 
 from search_spaces.client_facts.domains import Range
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import (
     ACKS,
     IDEMPOTENCE,
@@ -49,7 +49,7 @@ def _largest(sizes: Sizes) -> Range:
     return Range(max(16_384, sizes.message_bytes), max(_MOST_REQUEST_BYTES, sizes.message_bytes), log=True)
 
 
-def _adapts(sizes: Sizes, baseline: Effective) -> bool:
+def _adapts(sizes: Sizes, baseline: EffectiveValues) -> bool:
     return sizes.partitions > 1 and sizes.key_bytes == 0 and not baseline.is_given(PARTITIONER)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.java_client.versions import Minor
 
 LEVELS_SINCE: Final[Minor] = (3, 8)
@@ -15,7 +15,7 @@ FAST_LZ4: Final = 9
 _ZLIB_DEFAULT: Final = "6"
 
 
-def spelt_out(config: Effective, name: str) -> str:
+def spelt_out(config: EffectiveValues, name: str) -> str:
     """Return a property's effective value, as text; the level of a codec that the config does not use is ""."""
     value = config.text(name)
     if name not in LEVEL_PROPERTIES.values():

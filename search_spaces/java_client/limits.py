@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from search_spaces.amounts import size_text
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.limits import ClientLimits, check_topic, sizes_text
 from search_spaces.client_facts.record_format import (
     BATCH_HEADER_BYTES,
@@ -74,7 +74,9 @@ def framing_bytes(record_bytes: int, key_bytes: int | None) -> int:
     return BATCH_HEADER_BYTES + _MOST_RECORD_BYTES + lengths
 
 
-def _check(config: Effective, record_bytes: int, key_bytes: int | None, topic_max_message_bytes: int | None) -> None:
+def _check(
+    config: EffectiveValues, record_bytes: int, key_bytes: int | None, topic_max_message_bytes: int | None
+) -> None:
     needed_bytes = record_bytes + (key_bytes or 0) + framing_bytes(record_bytes, key_bytes)
     for name, rule in ((LARGEST, "record-within-request"), (BUFFER, "record-within-buffer")):
         if needed_bytes > config.integer(name):
@@ -87,17 +89,17 @@ def _check(config: Effective, record_bytes: int, key_bytes: int | None, topic_ma
     check_topic(config, config.integer("batch.size"), None, record_bytes, key_bytes, topic_max_message_bytes)
 
 
-def _batch_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
+def _batch_holds(config: EffectiveValues, record_bytes: int) -> Mapping[str, int]:
     return {"batch.size": records_in_batch(config.integer("batch.size"), record_bytes)}
 
 
-def _buffer_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
+def _buffer_holds(config: EffectiveValues, record_bytes: int) -> Mapping[str, int]:
     batch_bytes = max(config.integer("batch.size"), single_record_batch_bytes(record_bytes))
     records = config.integer(BUFFER) // batch_bytes * records_in_batch(batch_bytes, record_bytes)
     return {BUFFER: records}
 
 
-def _memory(config: Effective, record_bytes: int | None) -> str:
+def _memory(config: EffectiveValues, record_bytes: int | None) -> str:
     buffer_bytes, batch_bytes = config.integer(BUFFER), config.integer("batch.size")
     text = f"a full buffer takes {size_text(buffer_bytes)} of the Java heap"
     if record_bytes is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.client_facts.rules import (
     IDEMPOTENT_MAX_IN_FLIGHT,
@@ -46,7 +46,7 @@ def rules_of(minor: Minor) -> tuple[Rule, ...]:
     return rules
 
 
-def _delivery_below(config: Effective) -> str | None:
+def _delivery_below(config: EffectiveValues) -> str | None:
     # Source: KafkaProducer.configureDeliveryTimeout, which lowers the sum to what an int holds.
     least_ms = min(INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
     if not config.is_given("delivery.timeout.ms") or config.integer("delivery.timeout.ms") >= least_ms:
@@ -54,7 +54,7 @@ def _delivery_below(config: Effective) -> str | None:
     return show(config, "delivery.timeout.ms", "linger.ms", "request.timeout.ms")
 
 
-def _too_many_in_flight(config: Effective) -> str | None:
+def _too_many_in_flight(config: EffectiveValues) -> str | None:
     """Since 4.0, the client checks this before acks and retries switch idempotence off."""
     asked = config.stated(IDEMPOTENCE) == "true"
     if not asked or config.integer(IN_FLIGHT) <= IDEMPOTENT_MAX_IN_FLIGHT:
@@ -62,13 +62,13 @@ def _too_many_in_flight(config: Effective) -> str | None:
     return show(config, IDEMPOTENCE, IN_FLIGHT) if config.is_given(IDEMPOTENCE) else show(config, IN_FLIGHT)
 
 
-def _foreign_partitioner(config: Effective) -> str | None:
+def _foreign_partitioner(config: EffectiveValues) -> str | None:
     if not config.is_given(PARTITIONER) or config.text(PARTITIONER).startswith(_OWN_PARTITIONERS):
         return None
     return show(config, PARTITIONER)
 
 
-def _given_but(name: str, other: str, holds: Callable[[Effective], bool]) -> Condition:
+def _given_but(name: str, other: str, holds: Callable[[EffectiveValues], bool]) -> Condition:
     """Return the condition of a rule that a config breaks if it gives `name` although `holds` returns False."""
     return lambda config: show(config, name, other) if config.is_given(name) and not holds(config) else None
 

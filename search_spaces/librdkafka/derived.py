@@ -8,7 +8,7 @@ Source: `rd_kafka_conf_finalize` of librdkafka. The tests compare the derived de
 from decimal import Decimal
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
 from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
@@ -17,7 +17,7 @@ _STICKY_LIMIT_MS: Final = 900_000
 _LEAST_SOCKET_TIMEOUT_MS: Final = 900
 
 
-def derived(config: Effective, name: str) -> str | None:
+def derived(config: EffectiveValues, name: str) -> str | None:
     """Return the default that librdkafka derives for the property `name`; None if it does not derive one."""
     match name:
         case "max.in.flight.requests.per.connection" if config.flag("enable.idempotence"):
@@ -46,7 +46,7 @@ def derived(config: Effective, name: str) -> str | None:
             return None
 
 
-def _lowered_linger(config: Effective) -> str | None:
+def _lowered_linger(config: EffectiveValues) -> str | None:
     timeout_ms = config.integer("delivery.timeout.ms")
     if timeout_ms == 0 or timeout_ms > Decimal(config.stated("linger.ms")):
         return None

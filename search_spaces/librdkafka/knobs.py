@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from search_spaces.client_facts.domains import Range
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import (
     ACKS,
     IDEMPOTENCE,
@@ -40,7 +40,7 @@ def _capacity(sizes: Sizes, batch_bytes: int) -> int:
     return max(1, min(_MOST_IN_BATCH, math.ceil(batch_bytes / sizes.in_batch_bytes)))
 
 
-def _messages_bind(sizes: Sizes, baseline: Effective) -> bool:
+def _messages_bind(sizes: Sizes, baseline: EffectiveValues) -> bool:
     """Return whether the client's queue reaches its limit on records before its limit on bytes."""
     messages = baseline.integer(QUEUE_MESSAGES)
     return messages > 0 and messages * sizes.record_bytes <= baseline.integer(QUEUE_KBYTES) * 1024

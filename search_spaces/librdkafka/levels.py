@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 
 # The lowest and highest level of every codec. Source: the description of compression.level in librdkafka 2.16.0. The
 # property's own range ends at 12, so zstd's higher levels are out of reach.
@@ -20,7 +20,7 @@ def is_default_level(codec: str, level: int) -> bool:
     return level == NO_LEVEL or (codec, level) == ("zstd", 0)
 
 
-def spelt_out(config: Effective, name: str) -> str:
+def spelt_out(config: EffectiveValues, name: str) -> str:
     """Return a property's effective value, as text; `compression.level=-1` is replaced by the codec's default level."""
     if name == "compression.level" and config.integer(name) == NO_LEVEL:
         return str(DEFAULT_LEVELS.get(config.text("compression.type"), NO_LEVEL))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from search_spaces.amounts import size_text
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.limits import ClientLimits, check_topic, sizes_text
 from search_spaces.client_facts.record_format import records_in_batch
 from search_spaces.errors import RuleBroken
@@ -22,15 +22,17 @@ QUEUED_RECORD_BYTES: Final = 232
 _LEAST_MESSAGE_BYTES: Final = 1_000
 
 
-def _max_batch_bytes(config: Effective) -> int:
+def _max_batch_bytes(config: EffectiveValues) -> int:
     return min(config.integer("batch.size"), config.integer("message.max.bytes"))
 
 
-def _queue_bytes(config: Effective) -> int:
+def _queue_bytes(config: EffectiveValues) -> int:
     return config.integer(QUEUE_KBYTES) * 1024
 
 
-def _check(config: Effective, record_bytes: int, key_bytes: int | None, topic_max_message_bytes: int | None) -> None:
+def _check(
+    config: EffectiveValues, record_bytes: int, key_bytes: int | None, topic_max_message_bytes: int | None
+) -> None:
     payload_bytes = record_bytes + (key_bytes or 0)
     limit_bytes = config.integer("message.max.bytes")
     if payload_bytes + RECORD_OVERHEAD_BYTES > limit_bytes:
@@ -53,7 +55,7 @@ def _check(config: Effective, record_bytes: int, key_bytes: int | None, topic_ma
     check_topic(config, full_bytes, records, record_bytes, key_bytes, topic_max_message_bytes)
 
 
-def _batch_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
+def _batch_holds(config: EffectiveValues, record_bytes: int) -> Mapping[str, int]:
     return {
         "batch.size": records_in_batch(config.integer("batch.size"), record_bytes),
         "message.max.bytes": records_in_batch(config.integer("message.max.bytes"), record_bytes),
@@ -61,13 +63,13 @@ def _batch_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
     }
 
 
-def _queue_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
+def _queue_holds(config: EffectiveValues, record_bytes: int) -> Mapping[str, int]:
     messages = config.integer(QUEUE_MESSAGES)
     limits = {QUEUE_MESSAGES: messages} if messages else {}
     return {**limits, QUEUE_KBYTES: _queue_bytes(config) // record_bytes}
 
 
-def _memory(config: Effective, record_bytes: int | None) -> str:
+def _memory(config: EffectiveValues, record_bytes: int | None) -> str:
     if record_bytes is None:
         messages = config.integer(QUEUE_MESSAGES)
         of = f"of up to {messages:,} records" if messages else "record"

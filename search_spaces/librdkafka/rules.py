@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.rules import (
     Condition,
     Rule,
@@ -28,7 +28,7 @@ _SILENT: Final = "librdkafka accepts it but does not do it"
 def above_queue(name: str) -> Condition:
     """Return the condition of a rule that a config breaks if it sets `name` to more bytes than the queue holds."""
 
-    def broken(config: Effective) -> str | None:
+    def broken(config: EffectiveValues) -> str | None:
         queue_bytes = config.integer("queue.buffering.max.kbytes") * 1024
         if not config.is_given(name) or config.integer(name) <= queue_bytes:
             return None
@@ -37,12 +37,12 @@ def above_queue(name: str) -> Condition:
     return broken
 
 
-def odd_acks(config: Effective) -> str | None:
+def odd_acks(config: EffectiveValues) -> str | None:
     """Return acks, as text, if brokers refuse its value as a number of replicas, such as 2; None otherwise."""
     return None if config.integer("acks") in (-1, 0, 1) else show(config, "acks")
 
 
-def level_beyond_codec(config: Effective) -> str | None:
+def level_beyond_codec(config: EffectiveValues) -> str | None:
     """Return the given compression level and the codec, as text, if the codec has no such level; None otherwise."""
     level = config.integer("compression.level")
     low, high = CODEC_LEVELS.get(config.text("compression.type"), (NO_LEVEL, NO_LEVEL))
@@ -52,7 +52,7 @@ def level_beyond_codec(config: Effective) -> str | None:
     return f"compression.level={level} with {show(config, 'compression.type')}, {takes}"
 
 
-def linger_beyond_timeout(config: Effective) -> str | None:
+def linger_beyond_timeout(config: EffectiveValues) -> str | None:
     """Return linger and delivery timeout, as text, if a record may time out while it waits for its batch.
 
     The result is None if that can't happen. A timeout of 0 means that there is no timeout.

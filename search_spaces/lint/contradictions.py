@@ -16,7 +16,7 @@ def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
     findings = []
     for rule in (*entries.client.rules, *entries.client.transaction_rules):
         names = [entries.client.catalogue.find(knob).name for knob in rule.knobs]
-        detail = rule.broken(entries.in_force)
+        detail = rule.broken(entries.effective_values)
         if detail is None or rule.outcome is RuleOutcome.UNMEASURED or entries.invalid.intersection(names):
             continue
         name = rule.idle or next((each for each in names if each in entries.spellings), names[0])

@@ -13,9 +13,15 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
     client = entries.client
     changes = {change.name: change.seen_from(client.version) for change in client.default_changes}
     for name in entries.spellings:
-        if name not in entries.values or not same_effect(entries.in_force, entries.without(name).in_force):
+        if name not in entries.values or not same_effect(
+            entries.effective_values, entries.without(name).effective_values
+        ):
             continue
-        if name == IDEMPOTENCE and not entries.in_force.flag(name) and client.catalogue.find(name).default == "true":
+        if (
+            name == IDEMPOTENCE
+            and not entries.effective_values.flag(name)
+            and client.catalogue.find(name).default == "true"
+        ):
             sentence = "says what the client does anyway with the other values of the file: it switches idempotence off"
         elif name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
             sentence = (
@@ -31,6 +37,6 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
         if name not in client.catalogue or name in entries.invalid or name in entries.values:
             continue
         # If the client derives another default from the file's values, the differences between versions do not matter.
-        if entries.in_force.text(name) == entries.in_force.stated(name):
+        if entries.effective_values.text(name) == entries.effective_values.stated(name):
             sentence = f"another version has another default: {seen}; set it if an upgrade must not change it"
             yield entries.finding(LintLevel.HINT, About.VERSION, name, sentence)

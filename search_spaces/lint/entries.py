@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from search_spaces.client import Client, InForce
+from search_spaces.client import Client, ClientValues
 from search_spaces.configs.transactions import transactions
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
 from search_spaces.files.java_file import LIKENESS
@@ -41,13 +41,13 @@ class Entries:
     findings: list[LintFinding] = field(default_factory=list)
 
     @property
-    def in_force(self) -> InForce:
+    def effective_values(self) -> ClientValues:
         """The effective values: those of the file, and the client's defaults for all others."""
-        return self.client.in_force({**self.transactions, **self.values})
+        return self.client.effective_values({**self.transactions, **self.values})
 
     def finding(self, level: LintLevel, about: About, name: str, sentence: str) -> LintFinding:
         """Return a finding about a producer property; `name` is its canonical name."""
-        value = shown_value(name, self.in_force.text(name))
+        value = shown_value(name, self.effective_values.text(name))
         return LintFinding(level, about, self.spellings.get(name, name), value, sentence, given=name in self.spellings)
 
     def without(self, name: str) -> "Entries":
@@ -80,22 +80,22 @@ def read_entries(entries: Mapping[str, str], client: Client) -> Entries:
     return found
 
 
-def _known(found: Entries, name: str) -> Property | None:
+def _known(entries: Entries, name: str) -> Property | None:
     """Return a property that the producer reads; None after keeping a finding about all others."""
-    client = found.client
+    client = entries.client
     if name in client.catalogue:
         entry = client.catalogue.find(name)
         if entry.kind == "pointer":
-            found.findings.append(LintFinding(LintLevel.ERROR, About.NAME, name, None, entry.reason))
+            entries.findings.append(LintFinding(LintLevel.ERROR, About.NAME, name, None, entry.reason))
         elif not entry.producer:
             sentence = "does nothing: it is a property of consumers"
-            found.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, None, sentence))
+            entries.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, None, sentence))
         elif entry.reason == UNUSED:
-            found.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, None, f"does nothing: {UNUSED}"))
+            entries.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, None, f"does nothing: {UNUSED}"))
         else:
             return entry
         return None
-    found.findings.append(_unknown(client, name))
+    entries.findings.append(_unknown(client, name))
     return None
 
 
@@ -121,31 +121,31 @@ def _unknown(client: Client, name: str) -> LintFinding:
     return LintFinding(LintLevel.HINT, About.NAME, name, None, f"{passed}; {advice}" if advice else passed)
 
 
-def _keep(found: Entries, entry: Property, name: str, value: str) -> None:
+def _keep(entries: Entries, entry: Property, name: str, value: str) -> None:
     """Keep the value of a property that tunes the producer."""
     used = lowered(entry, value)
-    canonical = _canonical(found, entry, name, used)
+    canonical = _canonical(entries, entry, name, used)
     if canonical is None:
         return
     if used != value:
         sentence = f"the client lowers it to {used} without a word"
-        found.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, value, sentence))
-    before = found.values.setdefault(entry.name, canonical)
-    other = found.spellings.setdefault(entry.name, name)
+        entries.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, value, sentence))
+    before = entries.values.setdefault(entry.name, canonical)
+    other = entries.spellings.setdefault(entry.name, name)
     if before != canonical:
         error = ConflictingSpellings(entry.name, (other, name), (before, canonical), secret=entry.secret)
-        found.findings.append(LintFinding(LintLevel.ERROR, About.CONFLICT, name, value, str(error)))
-        found.invalid.add(entry.name)
+        entries.findings.append(LintFinding(LintLevel.ERROR, About.CONFLICT, name, value, str(error)))
+        entries.invalid.add(entry.name)
 
 
-def _canonical(found: Entries, entry: Property, name: str, value: str) -> str | None:
+def _canonical(entries: Entries, entry: Property, name: str, value: str) -> str | None:
     """Return the canonical text of a value; None after keeping a finding that the property does not take it."""
     try:
         return canonical_value(entry, value)
     except InvalidValue as error:
         shown = None if entry.secret else value
-        found.findings.append(
+        entries.findings.append(
             LintFinding(LintLevel.ERROR, About.VALUE, name, shown, f"{entry.name} takes {error.rule}")
         )
-        found.invalid.add(entry.name)
+        entries.invalid.add(entry.name)
         return None

@@ -20,13 +20,13 @@ def guarantees(entries: Entries) -> Iterator[LintFinding]:
     A client that is idempotent by default silently stops being idempotent if other values of the file do not
     allow it and the file does not set `enable.idempotence`.
     """
-    force = entries.in_force
-    promised = Guarantee.read(force)
-    if IDEMPOTENCE not in entries.values and force.stated(IDEMPOTENCE) == "true" and not promised.idempotent:
+    effective = entries.effective_values
+    promised = Guarantee.read(effective)
+    if IDEMPOTENCE not in entries.values and effective.stated(IDEMPOTENCE) == "true" and not promised.idempotent:
         yield from _switched_off(entries, promised)
     if promised.acks in _LOSSES:
         yield entries.finding(LintLevel.HINT, About.GUARANTEE, "acks", _LOSSES[promised.acks])
-    elif not promised.idempotent and force.integer("retries"):
+    elif not promised.idempotent and effective.integer("retries"):
         harm = "a retry may write records twice" + ("" if promised.ordered else " and change their order")
         sentence = f"{harm}; {IDEMPOTENCE}=true prevents that"
         yield entries.finding(LintLevel.HINT, About.GUARANTEE, IDEMPOTENCE, sentence)
@@ -35,7 +35,7 @@ def guarantees(entries: Entries) -> Iterator[LintFinding]:
 def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[LintFinding]:
     client = entries.client
     given = {name: entries.values[name] for name in GUARANTEE_NAMES if name in entries.values}
-    causes = [name for name, value in given.items() if not client.in_force({name: value}).flag(IDEMPOTENCE)]
+    causes = [name for name, value in given.items() if not client.effective_values({name: value}).flag(IDEMPOTENCE)]
     for name in causes:
         sentence = (
             f"switches idempotence off silently, because {IDEMPOTENCE} is not set; guarantee: {promised}. Set "

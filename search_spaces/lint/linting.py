@@ -64,11 +64,11 @@ def lint(entries: Mapping[str, str], client: Client, load: LintLoad | None = Non
         findings += meanings(found, load) if load else ()
     ordered = sorted(findings, key=lambda finding: _ORDER.index(finding.level))
     refused = any(each.level is LintLevel.ERROR for each in findings)
-    guarantee = None if refused else Guarantee.read(found.in_force)
+    guarantee = None if refused else Guarantee.read(found.effective_values)
     return LintReport(client, False, guarantee, tuple(ordered), tuple(found.set_aside))
 
 
-def _memory(found: Entries, load: LintLoad | None) -> LintFinding:
-    limits = found.client.limits
-    sentence = limits.memory(found.in_force, load.record_bytes if load else None)
-    return found.finding(LintLevel.HINT, About.MEMORY, limits.queue, sentence)
+def _memory(entries: Entries, load: LintLoad | None) -> LintFinding:
+    limits = entries.client.limits
+    sentence = limits.memory(entries.effective_values, load.record_bytes if load else None)
+    return entries.finding(LintLevel.HINT, About.MEMORY, limits.queue, sentence)

@@ -79,13 +79,13 @@ def meanings(entries: Entries, load: LintLoad) -> Iterator[LintFinding]:
     """Yield what the lines mean for these records, one finding for each line that matters."""
     limits = entries.client.limits
     try:
-        limits.check(entries.in_force, load.record_bytes, None, None)
+        limits.check(entries.effective_values, load.record_bytes, None, None)
     except RuleBroken as error:
         name = next(each for each in (limits.queue, limits.largest_message) if each in str(error))
         yield entries.finding(LintLevel.ERROR, About.LOAD, name, str(error))
         return
-    batch = limits.batch_holds(entries.in_force, load.record_bytes)
-    queue = limits.queue_holds(entries.in_force, load.record_bytes)
+    batch = limits.batch_holds(entries.effective_values, load.record_bytes)
+    queue = limits.queue_holds(entries.effective_values, load.record_bytes)
     for holds in (batch, queue):
         yield from _outdone(entries, holds, load)
     if load.rate_records_per_s is None:
@@ -106,17 +106,17 @@ def _outdone(entries: Entries, holds: Mapping[str, int], load: LintLoad) -> Iter
     first = _first(holds)
     for name, records in holds.items():
         if name in entries.values and name in entries.spellings and records > holds[first]:
-            value = entries.in_force.text(first)
+            value = entries.effective_values.text(first)
             sentence = f"does nothing: {first}={value} is reached first, at {_records(holds[first], load)}"
             yield entries.finding(LintLevel.HINT, About.IDLE, name, sentence)
 
 
 def _batches(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: float) -> Iterator[LintFinding]:
     limit = _first(holds)
-    batch = _Batch(limit, holds[limit], entries.in_force.number("linger.ms") / 1e3, rate)
+    batch = _Batch(limit, holds[limit], entries.effective_values.number("linger.ms") / 1e3, rate)
     yield _batch_line(entries, load, batch)
     yield _linger_line(entries, load, batch)
-    in_flight = entries.in_force.integer(IN_FLIGHT)
+    in_flight = entries.effective_values.integer(IN_FLIGHT)
     if IN_FLIGHT in entries.spellings and in_flight < _NO_LIMIT_IN_FLIGHT:
         longest = time_text(in_flight * batch.room / rate)
         sentence = (

@@ -27,7 +27,7 @@ class Property:
         high: The largest number allowed, in the same unit; None if the value is not a number.
         choices: The words allowed; None if the property is not an enumeration.
         default: The client's default as the client writes it; None if there is none. Defaults that the client
-            derives from other properties are in `search_spaces.client_facts.effective`.
+            derives from other properties are in `search_spaces.client_facts.effective_values`.
         alias_of: The canonical name, if this name is an alias; None otherwise.
         description: The first sentence of the client's own description.
         role: Who sets the property: the measured config, the connection, or the load generator.

@@ -14,7 +14,7 @@ from operator import eq
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.client import Client, InForce
+from search_spaces.client import Client, ClientValues
 from search_spaces.client_facts.bounds import UNBOUNDED, Ordering, limit
 from search_spaces.client_facts.domains import WordList
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
@@ -50,7 +50,7 @@ def drawing_order(client: Client) -> Callable[[str], tuple[int, str]]:
 
 
 def bounds(
-    name: str, so_far: InForce, sizes: Sizes, floor: Guarantee, highest: Mapping[str, float] = _NOTHING_HIGH
+    name: str, so_far: ClientValues, sizes: Sizes, floor: Guarantee, highest: Mapping[str, float] = _NOTHING_HIGH
 ) -> tuple[float, float]:
     """Return the lowest and the highest value allowed for a numeric knob, given the values already drawn.
 
@@ -72,13 +72,13 @@ def bounds(
     return low, high
 
 
-def _added(name: str, so_far: InForce, highest: Mapping[str, float]) -> float:
+def _added(name: str, so_far: ClientValues, highest: Mapping[str, float]) -> float:
     if not name:
         return 0
     return highest[name] if name in highest and not so_far.is_given(name) else so_far.number(name)
 
 
-def is_drawn(parameter: Parameter, so_far: InForce) -> bool:
+def is_drawn(parameter: Parameter, so_far: ClientValues) -> bool:
     """Return whether to draw a value for a knob: only if the knob has an effect, given the values drawn before it."""
     if parameter.name == IDEMPOTENCE:
         return so_far.integer("acks") == -1
@@ -164,16 +164,16 @@ class _Narrowing:
             for name, word in self.client.bounds.idempotent_words.items():
                 self._keep_words(name, partial(eq, word), promise)
         possible = {"false": self._can_be_plain(), "true": self._can_be_idempotent()}
-        if IDEMPOTENCE in self.parameters or not self._in_force().flag(IDEMPOTENCE):
+        if IDEMPOTENCE in self.parameters or not self._effective_values().flag(IDEMPOTENCE):
             self._keep_words(IDEMPOTENCE, lambda value: possible[value], promise)
         choice = self.parameters.get(IDEMPOTENCE)
-        decided = self._in_force().text(IDEMPOTENCE) if choice is None else choice.domain.only
+        decided = self._effective_values().text(IDEMPOTENCE) if choice is None else choice.domain.only
         if decided == "true":
             promise = "an idempotent producer needs acks=all, at most 5 requests in flight and retries"
             self._keep_words("acks", lambda value: value == "-1", promise)
         if decided is None or "retries" in self.parameters:
             return
-        so_far = self._in_force({IDEMPOTENCE: decided})
+        so_far = self._effective_values({IDEMPOTENCE: decided})
         for name in self.client.bounds.idempotent_numbers:
             self._cut(name, *bounds(name, so_far, self.sizes, self.floor), promise, f"{IDEMPOTENCE}={decided}")
 
@@ -182,8 +182,8 @@ class _Narrowing:
         small, large = self.parameters.get(ordering.small), self.parameters.get(ordering.large)
         gap = ordering.gap + self._largest(ordering.plus)
         if large is None:
-            highest = limit(ordering, self._in_force()) - self._largest(ordering.plus)
-            against = f"{ordering.large}={self._in_force().text(ordering.large)}"
+            highest = limit(ordering, self._effective_values()) - self._largest(ordering.plus)
+            against = f"{ordering.large}={self._effective_values().text(ordering.large)}"
         else:
             highest = _span(large)[1] * ordering.factor - gap
             against = f"{ordering.large} is {large.text}"
@@ -192,7 +192,7 @@ class _Narrowing:
             lowest = _span(self.parameters[ordering.small])[0]
             against = f"{ordering.small} is {small.text}"
         elif ordering.small in self.fixed or ordering.with_default:
-            lowest = self._in_force().number(ordering.small)
+            lowest = self._effective_values().number(ordering.small)
             against = f"{ordering.small}={lowest:g}"
         else:
             return
@@ -203,23 +203,23 @@ class _Narrowing:
             value = parameter.domain.only
             if not parameter.codec and value is not None:
                 del self.parameters[name]
-                if value != self._in_force().text(parameter.sets):
+                if value != self._effective_values().text(parameter.sets):
                     self.fixed[parameter.sets] = value
 
-    def _in_force(self, changes: Mapping[str, str] = _NOTHING) -> InForce:
-        return self.client.in_force({**self.fixed, **changes})
+    def _effective_values(self, changes: Mapping[str, str] = _NOTHING) -> ClientValues:
+        return self.client.effective_values({**self.fixed, **changes})
 
     def _largest(self, name: str) -> float:
         """Return the largest value that a property has in the space; 0 if `name` is empty."""
         if not name:
             return 0
         parameter = self.parameters.get(name)
-        return self._in_force().number(name) if parameter is None else _span(parameter)[1]
+        return self._effective_values().number(name) if parameter is None else _span(parameter)[1]
 
     def _keep_words(self, name: str, keep: Callable[[str], bool], rule: str) -> None:
         parameter = self.parameters.get(name)
         if parameter is None or not isinstance(parameter.domain, WordList):
-            value = self._in_force().text(name)
+            value = self._effective_values().text(name)
             if not keep(value):
                 raise EmptySpace(name, rule, f"{name}={value}")
             return
@@ -247,7 +247,7 @@ class _Narrowing:
     def _can_be(self, name: str, value: str) -> bool:
         parameter = self.parameters.get(name)
         if parameter is None or not isinstance(parameter.domain, WordList):
-            return self._in_force().text(name) == value
+            return self._effective_values().text(name) == value
         return value in parameter.domain.canonical
 
     def _reaches(self, name: str, low: float, high: float) -> bool:

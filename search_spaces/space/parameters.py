@@ -290,13 +290,13 @@ def resolve_parameters(
             continue
         entry, knob = entry_of(client, name), knobs.get(name)
         requested = changes.get(name)
-        change = requested or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
+        change = requested or KnobChange(off=not (knob and knob.searched(sizes, baseline.effective_values)))
         if change.value is not None:
             fixed[entry.name] = canonical_value(entry, change.value)
         elif not change.off:
             parameters[name] = _parameter(client, knob or name, sizes, change, requested=requested is not None)
             fixed.pop(entry.name, None)
-    codecs: tuple[str, ...] = (client.in_force(fixed).text("compression.type"),)
+    codecs: tuple[str, ...] = (client.effective_values(fixed).text("compression.type"),)
     compression = parameters.get("compression.type")
     if compression is not None and isinstance(compression.domain, WordList):
         codecs = compression.domain.canonical
@@ -326,7 +326,7 @@ def _parameter(client: Client, of: Knob | str, sizes: Sizes, change: KnobChange,
         sets=entry.name,
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
         domain=_changed_domain(name, entry, knob.domain(sizes) if knob else None, change),
-        default=client.in_force({}).text(entry.name),
+        default=client.effective_values({}).text(entry.name),
         source=knob.source
         if knob
         else "named by the study file; it is not among the knobs that are searched by default",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-from search_spaces.client import Client, InForce
+from search_spaces.client import Client, ClientValues
 from search_spaces.client_facts.bounds import UNBOUNDED
 from search_spaces.client_facts.domains import Chooser, NumberList, Odometer, ParamValue, Range, RangeEnds, WordList
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
@@ -149,10 +149,10 @@ class SearchSpace:
         leaves out.
         """
         params: dict[str, ParamValue] = {}
-        in_force = config.in_force
+        effective_values = config.effective_values
 
         def read(parameter: Parameter) -> str:
-            for value in (in_force.text(parameter.sets), spelt_out(in_force, parameter.sets)):
+            for value in (effective_values.text(parameter.sets), spelt_out(effective_values, parameter.sets)):
                 answer = parameter.domain.answer(value)
                 if answer is not None:
                     if parameter.domain.only is None:
@@ -164,7 +164,7 @@ class SearchSpace:
             values = self._values(read)
         except _OutsideError:
             return None
-        return params if same_effect(self.client.in_force(values), in_force) else None
+        return params if same_effect(self.client.effective_values(values), effective_values) else None
 
     def grid(self, steps: int = 3) -> Iterator[ProducerConfig]:
         """Yield the configs of a grid without repeats, always in the same order.
@@ -212,13 +212,13 @@ class SearchSpace:
 
     def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
         values, highest = self.fixed, self._highest
-        so_far = self.client.in_force(values)
+        so_far = self.client.effective_values(values)
         for parameter in self.parameters:
             if is_drawn(parameter, so_far):
                 values[parameter.sets] = ask(self._allowed(parameter, so_far, highest))
         return {**values, **self.client.bounds.adjusted(so_far, self.sizes)}
 
-    def _allowed(self, parameter: Parameter, so_far: InForce, highest: Mapping[str, float]) -> Parameter:
+    def _allowed(self, parameter: Parameter, so_far: ClientValues, highest: Mapping[str, float]) -> Parameter:
         if isinstance(parameter.domain, WordList):
             return parameter
         low, high = bounds(parameter.name, so_far, self.sizes, self.floor, highest)

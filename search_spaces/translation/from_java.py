@@ -7,7 +7,7 @@ at least what the Java producer guarantees.
 from typing import Final
 
 from search_spaces.client import librdkafka
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.configs.guarantee import GUARANTEE_NAMES
 from search_spaces.configs.producer_config import ProducerConfig
@@ -48,26 +48,26 @@ def translate_from_java(
             transactional producer whose other timeouts are longer.
     """
     notes: list[str] = []
-    force = config.in_force
+    effective = config.effective_values
     values = {
-        "acks": force.text("acks"),
-        IDEMPOTENCE: force.text(IDEMPOTENCE),
-        IN_FLIGHT: str(min(1_000_000, force.integer(IN_FLIGHT))),
-        "retries": force.text("retries"),
-        "socket.send.buffer.bytes": _socket_bytes(force.integer("send.buffer.bytes")),
-        "socket.receive.buffer.bytes": _socket_bytes(force.integer("receive.buffer.bytes")),
-        "partitioner": "random" if _known(force, "partitioner.ignore.keys") == "true" else "murmur2_random",
-        **_sizes(force, notes),
-        **_compression(force, notes),
-        **_timing(force, notes, transaction_timeout_ms),
-        **_backoff(force),
-        **_if_given(force),
+        "acks": effective.text("acks"),
+        IDEMPOTENCE: effective.text(IDEMPOTENCE),
+        IN_FLIGHT: str(min(1_000_000, effective.integer(IN_FLIGHT))),
+        "retries": effective.text("retries"),
+        "socket.send.buffer.bytes": _socket_bytes(effective.integer("send.buffer.bytes")),
+        "socket.receive.buffer.bytes": _socket_bytes(effective.integer("receive.buffer.bytes")),
+        "partitioner": "random" if _known(effective, "partitioner.ignore.keys") == "true" else "murmur2_random",
+        **_sizes(effective, notes),
+        **_compression(effective, notes),
+        **_timing(effective, notes, transaction_timeout_ms),
+        **_backoff(effective),
+        **_if_given(effective),
     }
-    if force.is_given("partitioner.class"):
+    if effective.is_given("partitioner.class"):
         notes.append("librdkafka can't run a Java partitioner.class, so records go to other partitions")
     for name in [name for name in values if name not in GUARANTEE_NAMES]:
         rest = {other: value for other, value in values.items() if other != name}
-        if librdkafka().in_force(rest).text(name) == values[name]:
+        if librdkafka().effective_values(rest).text(name) == values[name]:
             values = rest
     without = [name for name in config.values if name in _WITHOUT_TWIN]
     if without:
@@ -75,9 +75,9 @@ def translate_from_java(
     return ProducerConfig.parse(values), tuple(notes)
 
 
-def _known(force: Effective, name: str) -> str | None:
+def _known(effective: EffectiveValues, name: str) -> str | None:
     """Return the effective value; None if the release has no such property."""
-    return force.text(name) if name in force.catalogue else None
+    return effective.text(name) if name in effective.catalogue else None
 
 
 def _socket_bytes(java_bytes: int) -> str:
@@ -85,16 +85,16 @@ def _socket_bytes(java_bytes: int) -> str:
     return str(min(100_000_000, max(0, java_bytes)))
 
 
-def _sizes(force: Effective, notes: list[str]) -> dict[str, str]:
-    batch = min(_LARGEST_MESSAGE, max(1, force.integer("batch.size")))
-    if batch != force.integer("batch.size"):
+def _sizes(effective: EffectiveValues, notes: list[str]) -> dict[str, str]:
+    batch = min(_LARGEST_MESSAGE, max(1, effective.integer("batch.size")))
+    if batch != effective.integer("batch.size"):
         notes.append(
-            f"librdkafka takes batch.size from 1 to {_LARGEST_MESSAGE}: {force.integer('batch.size')} became {batch}"
+            f"librdkafka takes batch.size from 1 to {_LARGEST_MESSAGE}: {effective.text('batch.size')} became {batch}"
         )
     # Java never sends a batch that is larger than its buffer, and librdkafka's queue must hold the largest message.
-    kbytes = min(INT_MAX, -(-max(force.integer("buffer.memory"), batch, _SMALLEST_MESSAGE) // 1024))
+    kbytes = min(INT_MAX, -(-max(effective.integer("buffer.memory"), batch, _SMALLEST_MESSAGE) // 1024))
     # Java sends a batch that is larger than max.request.size alone; librdkafka would make such a batch smaller.
-    message = max(batch, _SMALLEST_MESSAGE, min(force.integer("max.request.size"), kbytes * 1024, _LARGEST_MESSAGE))
+    message = max(batch, _SMALLEST_MESSAGE, min(effective.integer("max.request.size"), kbytes * 1024, _LARGEST_MESSAGE))
     notes.append(
         "librdkafka's queue is full at 100000 records or at buffer.memory, whichever is first; Java counts only bytes"
     )
@@ -105,13 +105,13 @@ def _sizes(force: Effective, notes: list[str]) -> dict[str, str]:
     }
 
 
-def _compression(force: Effective, notes: list[str]) -> dict[str, str]:
-    codec = force.text("compression.type")
+def _compression(effective: EffectiveValues, notes: list[str]) -> dict[str, str]:
+    codec = effective.text("compression.type")
     name = f"compression.{codec}.level"
     properties = {"compression.type": codec}
-    if _known(force, name) is None or not force.is_given(name):
+    if _known(effective, name) is None or not effective.is_given(name):
         return properties
-    level = force.integer(name)
+    level = effective.integer(name)
     nearest = librdkafka_level(codec, level)
     if nearest is None:
         return properties
@@ -120,18 +120,18 @@ def _compression(force: Effective, notes: list[str]) -> dict[str, str]:
     return {**properties, "compression.level": str(nearest)}
 
 
-def _timing(force: Effective, notes: list[str], transaction_ms: int | None) -> dict[str, str]:
+def _timing(effective: EffectiveValues, notes: list[str], transaction_ms: int | None) -> dict[str, str]:
     longest_ms = INT_MAX if transaction_ms is None else max(_SHORTEST_TRANSACTION_MS, transaction_ms)
-    linger_ms = min(_LONGEST_LINGER_MS, longest_ms - 1, force.integer("linger.ms"))
+    linger_ms = min(_LONGEST_LINGER_MS, longest_ms - 1, effective.integer("linger.ms"))
     # The default socket.timeout.ms of a transactional producer is a little shorter than its transactions.
     longest_request_ms = min(_LONGEST_SOCKET_TIMEOUT_MS, longest_ms - SOCKET_BEYOND_TRANSACTION_MS)
-    request_ms = min(longest_request_ms, max(1, force.integer("request.timeout.ms")))
-    delivery_ms = min(longest_ms, max(force.integer("delivery.timeout.ms"), linger_ms + 1, request_ms))
+    request_ms = min(longest_request_ms, max(1, effective.integer("request.timeout.ms")))
+    delivery_ms = min(longest_ms, max(effective.integer("delivery.timeout.ms"), linger_ms + 1, request_ms))
     because = "" if transaction_ms is None else f" in a producer with {TRANSACTION_TIMEOUT}={transaction_ms}"
     for name, before, now in (
-        ("linger.ms", force.integer("linger.ms"), linger_ms),
-        ("request.timeout.ms", force.integer("request.timeout.ms"), request_ms),
-        ("delivery.timeout.ms", force.integer("delivery.timeout.ms"), delivery_ms),
+        ("linger.ms", effective.integer("linger.ms"), linger_ms),
+        ("request.timeout.ms", effective.integer("request.timeout.ms"), request_ms),
+        ("delivery.timeout.ms", effective.integer("delivery.timeout.ms"), delivery_ms),
     ):
         if before != now:
             notes.append(f"librdkafka does not take {name}={before}{because}: it became {now}")
@@ -145,24 +145,28 @@ def _timing(force: Effective, notes: list[str], transaction_ms: int | None) -> d
     }
 
 
-def _backoff(force: Effective) -> dict[str, str]:
-    retry_ms = min(300_000, max(1, force.integer("retry.backoff.ms")))
-    reconnect_ms = min(3_600_000, force.integer("reconnect.backoff.ms"))
+def _backoff(effective: EffectiveValues) -> dict[str, str]:
+    retry_ms = min(300_000, max(1, effective.integer("retry.backoff.ms")))
+    reconnect_ms = min(3_600_000, effective.integer("reconnect.backoff.ms"))
     # Before 3.7, the backoff did not grow.
-    longest_ms = int(_known(force, "retry.backoff.max.ms") or retry_ms)
+    longest_ms = int(_known(effective, "retry.backoff.max.ms") or retry_ms)
     return {
         "retry.backoff.ms": str(retry_ms),
         "retry.backoff.max.ms": str(min(300_000, max(retry_ms, longest_ms))),
         "reconnect.backoff.ms": str(reconnect_ms),
-        "reconnect.backoff.max.ms": str(min(3_600_000, max(reconnect_ms, force.integer("reconnect.backoff.max.ms")))),
+        "reconnect.backoff.max.ms": str(
+            min(3_600_000, max(reconnect_ms, effective.integer("reconnect.backoff.max.ms")))
+        ),
     }
 
 
-def _if_given(force: Effective) -> dict[str, str]:
+def _if_given(effective: EffectiveValues) -> dict[str, str]:
     def given(name: str) -> bool:
-        return _known(force, name) is not None and force.is_given(name)
+        return _known(effective, name) is not None and effective.is_given(name)
 
-    values = {name: force.text(name) for name in ("enable.metrics.push", "metadata.recovery.strategy") if given(name)}
+    values = {
+        name: effective.text(name) for name in ("enable.metrics.push", "metadata.recovery.strategy") if given(name)
+    }
     for name, twin, low, high in (
         ("connections.max.idle.ms", "connections.max.idle.ms", 0, INT_MAX),
         ("metadata.max.age.ms", "topic.metadata.refresh.interval.ms", 10, 3_600_000),
@@ -170,5 +174,5 @@ def _if_given(force: Effective) -> dict[str, str]:
         ("socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.ms", 1000, INT_MAX),
     ):
         if given(name):
-            values[twin] = str(min(high, max(low, force.integer(name))))
+            values[twin] = str(min(high, max(low, effective.integer(name))))
     return values

@@ -12,9 +12,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from search_spaces.client import Client, ClientKind, java
-from search_spaces.client_facts.effective import Effective
+from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.transactions import in_force_within
+from search_spaces.configs.transactions import effective_values_within
 from search_spaces.java_client.levels import FAST_LZ4
 from search_spaces.librdkafka.knobs import LEVEL
 from search_spaces.properties.catalogue import INT_MAX, shown_value
@@ -82,28 +82,28 @@ def translate_to_java(
         transaction_timeout_ms: The timeout of the producer's transactions; None if it is not transactional.
     """
     client = client or java()
-    in_force = in_force_within(config, transaction_timeout_ms)
+    effective_values = effective_values_within(config, transaction_timeout_ms)
     notes: list[str] = []
     properties = {
-        "acks": shown_value("acks", in_force.text("acks")),
+        "acks": shown_value("acks", effective_values.text("acks")),
         "enable.idempotence": "true" if config.idempotent else "false",
-        "max.in.flight.requests.per.connection": in_force.text("max.in.flight"),
-        "retries": in_force.text("retries"),
+        "max.in.flight.requests.per.connection": effective_values.text("max.in.flight"),
+        "retries": effective_values.text("retries"),
         # A batch of the Java client must fit in its buffer; one of librdkafka never grows beyond its queue.
         "batch.size": str(min(config.max_batch_bytes, config.queue_bytes)),
-        "max.request.size": in_force.text("message.max.bytes"),
-        "send.buffer.bytes": _system_default(in_force.text("socket.send.buffer.bytes")),
-        "receive.buffer.bytes": _system_default(in_force.text("socket.receive.buffer.bytes")),
-        **_buffer(in_force, notes),
+        "max.request.size": effective_values.text("message.max.bytes"),
+        "send.buffer.bytes": _system_default(effective_values.text("socket.send.buffer.bytes")),
+        "receive.buffer.bytes": _system_default(effective_values.text("socket.receive.buffer.bytes")),
+        **_buffer(effective_values, notes),
         **_compression(config, notes),
-        **_timing(in_force, notes),
-        **{name: in_force.text(name) for name in _SAME if in_force.is_given(name)},
+        **_timing(effective_values, notes),
+        **{name: effective_values.text(name) for name in _SAME if effective_values.is_given(name)},
     }
-    if in_force.is_given("connections.max.idle.ms"):
-        idle_ms = in_force.text("connections.max.idle.ms")
+    if effective_values.is_given("connections.max.idle.ms"):
+        idle_ms = effective_values.text("connections.max.idle.ms")
         properties["connections.max.idle.ms"] = "-1" if idle_ms == "0" else idle_ms
-    if in_force.is_given("topic.metadata.refresh.interval.ms"):
-        refresh_ms = in_force.integer("topic.metadata.refresh.interval.ms")
+    if effective_values.is_given("topic.metadata.refresh.interval.ms"):
+        refresh_ms = effective_values.integer("topic.metadata.refresh.interval.ms")
         # librdkafka takes 0 or less for "never". Java has no such value; its largest one is 24 days.
         properties["metadata.max.age.ms"] = str(refresh_ms if refresh_ms > 0 else INT_MAX)
     unknown = sorted(name for name in properties if name not in client.catalogue)
@@ -128,9 +128,9 @@ def _system_default(socket_bytes: str) -> str:
     return "-1" if socket_bytes == "0" else socket_bytes
 
 
-def _buffer(in_force: Effective, notes: list[str]) -> dict[str, str]:
-    buffer_bytes = in_force.integer("queue.buffering.max.kbytes") * 1024
-    messages = in_force.integer("queue.buffering.max.messages")
+def _buffer(effective_values: EffectiveValues, notes: list[str]) -> dict[str, str]:
+    buffer_bytes = effective_values.integer("queue.buffering.max.kbytes") * 1024
+    messages = effective_values.integer("queue.buffering.max.messages")
     if messages:
         notes.append(
             f"librdkafka's queue is also full at {messages} records, but Java limits its buffer by bytes only. "
@@ -142,7 +142,7 @@ def _buffer(in_force: Effective, notes: list[str]) -> dict[str, str]:
 
 def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
     codec = config.compression
-    level = config.in_force.integer(LEVEL)
+    level = config.effective_values.integer(LEVEL)
     nearest = java_level(codec, level)
     if (codec, level) == ("gzip", 0):
         notes.append("Java has no gzip level 0 (no compression), so the Java producer uses its default level")
@@ -155,15 +155,17 @@ def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
     return {"compression.type": codec, **given}
 
 
-def _timing(in_force: Effective, notes: list[str]) -> dict[str, str]:
-    exact_ms = Decimal(in_force.text("linger.ms"))
+def _timing(effective_values: EffectiveValues, notes: list[str]) -> dict[str, str]:
+    exact_ms = Decimal(effective_values.text("linger.ms"))
     linger_ms = int(exact_ms.quantize(Decimal(1), ROUND_HALF_UP))
     if exact_ms and not linger_ms:
         linger_ms = 1
     if linger_ms != exact_ms:
-        notes.append(f"linger.ms must be a whole number in Java: {in_force.text('linger.ms')} became {linger_ms}")
-    delivery_ms = in_force.integer("delivery.timeout.ms") or INT_MAX
-    request_ms = in_force.integer("request.timeout.ms")
+        notes.append(
+            f"linger.ms must be a whole number in Java: {effective_values.text('linger.ms')} became {linger_ms}"
+        )
+    delivery_ms = effective_values.integer("delivery.timeout.ms") or INT_MAX
+    request_ms = effective_values.integer("request.timeout.ms")
     if linger_ms + request_ms > delivery_ms:
         # The Java producer does not start if both are given and their sum exceeds the delivery timeout.
         request_ms = max(1, delivery_ms - linger_ms)

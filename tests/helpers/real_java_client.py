@@ -38,7 +38,7 @@ def _read(line: str) -> dict[str, str] | str:
 
 def differences(config: ProducerConfig, seen: Mapping[str, str]) -> list[str]:
     """Return where the effective values of a config differ from those that a producer uses."""
-    force = config.in_force
+    force = config.effective_values
     pairs = {
         name: (force.text(name), "" if seen[name] == "null" else seen[name]) for name in config.client.producer_names
     }

@@ -15,7 +15,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES
 from tests.helpers.trials import trial as scored
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.undoing import variants_of
+from tuner.confirmation.undone_changes import variants_of
 from tuner.execution.studies.beginning import begin
 from tuner.model.facts import (
     BROKER_VERSION,

@@ -23,7 +23,7 @@ from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated, end_reused_processes
 from runners.measurement_limits import Limits
 from runners.measurements.measurement import Window
-from runners.pools.pool import StartingAt
+from runners.pools.producer_process import StartingAt
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

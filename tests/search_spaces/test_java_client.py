@@ -216,7 +216,7 @@ def test_timeouts_that_are_searched_cover_linger_and_request() -> None:
         100, DEFAULTS, changes={**changes, "delivery.timeout.ms": KnobChange(low=30_080, high=60_000)}
     )
     for seed in range(300):
-        force = space.draw(Random(seed)).in_force
+        force = space.draw(Random(seed)).effective_values
         assert force.integer("delivery.timeout.ms") >= force.integer("linger.ms") + force.integer("request.timeout.ms")
     with pytest.raises(EmptySpace, match=r"delivery\.timeout\.ms must be at least"):
         SearchSpace.of(100, DEFAULTS, changes={**changes, "delivery.timeout.ms": KnobChange(low=100, high=900)})

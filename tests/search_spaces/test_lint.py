@@ -382,7 +382,7 @@ def test_a_transactional_producer_without_idempotence_is_refused_and_nothing_els
 def test_the_timeouts_of_a_transactional_producer_follow_its_transactions() -> None:
     entries = {"transactional.id": "a", "transaction.timeout.ms": "90000"}
     names = ("delivery.timeout.ms", "socket.timeout.ms", "enable.idempotence")
-    ours = librdkafka().in_force(entries)
+    ours = librdkafka().effective_values(entries)
     assert {name: ours.text(name) for name in ("socket.timeout.ms", "enable.idempotence")} == values_in_force(
         entries, ("socket.timeout.ms", "enable.idempotence")
     )

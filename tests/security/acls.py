@@ -15,8 +15,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from runners.clusters.admin_connection import AdminConnection, operation_name
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import Contact, operation_name
 from tests.helpers.repository import ROOT
 from tests.helpers.waiting import eventually
 
@@ -94,10 +94,10 @@ def without(granted: Sequence[AclBinding], operation: str) -> list[AclBinding]:
 
 def grant_only(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
     """Replace all ACLs of the cluster by these."""
-    admin = Contact(cluster.connection).admin  # keep the client alive until the answer is there
+    admin = AdminConnection(cluster.connection).admin  # keep the client alive until the answer is there
     for gone in admin.delete_acls([_EVERYTHING], request_timeout=_ANSWER_S).values():
         gone.result(timeout=_ANSWER_S)
-    eventually(lambda: not _in_force(admin))
+    eventually(lambda: not _effective_values(admin))
     grant(cluster, granted)
 
 
@@ -108,13 +108,13 @@ def rights(*sections: str, user: str = "User:tuner") -> list[AclBinding]:
 
 def grant(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
     """Add these ACLs to the cluster."""
-    admin = Contact(cluster.connection).admin
+    admin = AdminConnection(cluster.connection).admin
     if granted:
         for made in admin.create_acls(list(granted), request_timeout=_ANSWER_S).values():
             made.result(timeout=_ANSWER_S)
         # The controller has answered, but the broker gets the change a moment later.
-        eventually(lambda: set(granted) <= _in_force(admin))
+        eventually(lambda: set(granted) <= _effective_values(admin))
 
 
-def _in_force(admin: AdminClient) -> set[AclBinding]:
+def _effective_values(admin: AdminClient) -> set[AclBinding]:
     return set(admin.describe_acls(_EVERYTHING, request_timeout=_ANSWER_S).result(timeout=_ANSWER_S))

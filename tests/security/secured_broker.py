@@ -13,9 +13,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import Contact
 from runners.reporting import Say, silent
 from tests.helpers.ports import free_port
 
@@ -140,7 +140,7 @@ class SecuredCluster:
         return {f"listener.name.{listener.name.lower()}.{name}": value for name, value in wanted.items()}
 
     def _add_scram_users(self, running: RunningCluster) -> None:
-        admin = Contact(running.connection).admin
+        admin = AdminConnection(running.connection).admin
         used = {mechanism for listener in self._listeners for mechanism in listener.mechanisms}
         for mechanism in used & _SCRAM.keys():  # the broker accepts only one change of a user in a request
             info = ScramCredentialInfo(getattr(ScramMechanism, _SCRAM[mechanism]), _SCRAM_ITERATIONS)

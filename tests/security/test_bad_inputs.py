@@ -48,7 +48,7 @@ CONNECTIONS: Final = (
 )
 SHORT: Final = 200
 CAMPAIGN: Final = 800
-FORMS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+FORMATS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
     "recommendation": tuple({"form": each} for each in ("json", "properties", "java", "spring")),
     "front": ({"form": "text"}, {"form": "csv"}, {}),
     "grid": ({"form": "text"}, {"form": "csv"}, {}),
@@ -188,8 +188,8 @@ def test_a_damaged_record_is_named_by_every_reader(first: int, count: int, studi
         shutil.copytree(studies / name, folder)
         damaged = damage(r, folder)
         responder = Responder(storage_at(), tmp_path)
-        for what in r.choices(list(FORMS), WEIGHTS, k=2):
-            query = ResultQuery.of(name, what, **r.choice(FORMS[what]))
+        for what in r.choices(list(FORMATS), WEIGHTS, k=2):
+            query = ResultQuery.of(name, what, **r.choice(FORMATS[what]))
             response = responder.responses(query)[query]
             assert response.status in (200, 404, 422), (what, response.body)
             if response.status != 200:

@@ -69,7 +69,7 @@ def test_trials_are_a_frame_with_numbers_as_numbers(study: Study) -> None:
     row = searched.iloc[0]
     assert row["mb_per_s"] == size.metrics_of(trial)["mb_per_s"]
     assert row["raw_mb_per_s"] == trial.metrics["mb_per_s"]
-    assert row["linger.ms"] == float(trial.config().in_force.text("linger.ms"))
+    assert row["linger.ms"] == float(trial.config().effective_values.text("linger.ms"))
     # A property that a config does not set is shown with the client's default.
     baseline = frame[frame["kind"] == "baseline"].iloc[0]
     assert baseline["linger.ms"] == 5

@@ -168,23 +168,23 @@ SERVICE_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Compare two studies on the service: the fronts, and the best configs for each record size and goal.",
     ),
     "confirm": (
-        "service_commands.actions:confirm",
+        "service_commands.confirm_verify_fork:confirm",
         "Have the service measure the best configs of a study again, alternating with the baseline.",
     ),
     "verify": (
-        "service_commands.actions:verify",
+        "service_commands.confirm_verify_fork:verify",
         "Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.",
     ),
     "fork": (
-        "service_commands.actions:fork",
+        "service_commands.confirm_verify_fork:fork",
         "Have the service begin a new study with those trials of another study that fit the new settings.",
     ),
     "rm": (
-        "service_commands.actions:rm",
+        "service_commands.confirm_verify_fork:rm",
         "Remove studies from the service for good. The command asks before it removes anything.",
     ),
     "sync": (
-        "service_commands.actions:sync",
+        "service_commands.confirm_verify_fork:sync",
         "Have the service bring MLflow up to date with a study, for example after the MLflow server was down.",
     ),
     "pause": ("service_commands.submission:pause", "Stop a study on the service until you resume it."),

@@ -14,7 +14,7 @@ from objectives.scoring import Objective
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, is_comparable, rounds_of
-from tuner.confirmation.undoing import Undoing, undoings
+from tuner.confirmation.undone_changes import UndoneChange, undone_changes
 from tuner.model.trial import Kind, State, Trial
 
 
@@ -23,20 +23,20 @@ class Effect:
     """The effect of one change of a config, or of several changes that were undone together.
 
     Attributes:
-        undoing: The change or changes that were undone.
+        undone: The change or changes that were undone.
         gains: How many times better the config is than without the change, by metric. Above 1 is better, also for
             metrics where low values are good. Empty if the effect was not measured.
         misses: The constraints that the config without the change broke in at least one round.
     """
 
-    undoing: Undoing
+    undone: UndoneChange
     gains: Mapping[str, Ratio] = field(default_factory=dict)
     misses: tuple[str, ...] = ()
 
     @property
     def knobs(self) -> tuple[str, ...]:
         """The knobs that were set back to the baseline's values; the first one is the knob whose effect is measured."""
-        return self.undoing.knobs
+        return self.undone.knobs
 
     @property
     def measured(self) -> bool:
@@ -94,7 +94,7 @@ def effects_of(
         metrics: The metrics to compute gains for.
         plan: The plan of the confirmation. Without it, the scatter is estimated from the undo rounds only.
     """
-    planned = undoings(config, baseline)
+    planned = undone_changes(config, baseline)
     left_out = plan.left_out if plan else ()
     undone = [trial for trial in trials if trial.kind is Kind.UNDO and trial.number not in left_out]
     done = [trial for trial in undone if trial.state is State.COMPLETE]
@@ -140,14 +140,14 @@ def _values_by_round(trials: Iterable[Trial], metric: str) -> dict[str, dict[Has
     return found
 
 
-def _once_each(planned: Sequence[Undoing]) -> bool:
+def _once_each(planned: Sequence[UndoneChange]) -> bool:
     """Return whether there are at least two changes to undo, and every knob is undone only once."""
     knobs = [knob for each in planned for knob in each.knobs]
     return len(planned) > 1 and len(knobs) == len(set(knobs))
 
 
-def _misses(undoing: Undoing, trials: Iterable[Trial]) -> tuple[str, ...]:
-    if undoing.variant is None:
+def _misses(undone: UndoneChange, trials: Iterable[Trial]) -> tuple[str, ...]:
+    if undone.variant is None:
         return ()
-    ours = [trial for trial in trials if trial.fingerprint == undoing.variant.fingerprint]
+    ours = [trial for trial in trials if trial.fingerprint == undone.variant.fingerprint]
     return tuple(dict.fromkeys(name for trial in ours for name, by in trial.violations.items() if by > 0))

@@ -28,7 +28,7 @@ from objectives.stalls import rounds_to_survive, stall_allowance
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.order import measured_rounds, order_of_round
 from tuner.confirmation.rounds import Rounds
-from tuner.confirmation.undoing import MOST_VARIANTS, variants_of
+from tuner.confirmation.undone_changes import MOST_VARIANTS, variants_of
 from tuner.confirmation.winners import MeasuredPlan, decisions, to_be_repeated
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import ConfirmSpec

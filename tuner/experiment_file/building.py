@@ -25,7 +25,7 @@ from tuner.model.paper import FEWEST_FOR_TREND, Finding
 from tuner.model.row import Row, RowValue, setting_text
 from tuner.model.spec import RaySpec
 from tuner.model.target import Target
-from tuner.study_file.checking import FileForm
+from tuner.study_file.checking import FileKind
 from tuner.study_file.errors import (
     KeyPath,
     Problems,
@@ -38,7 +38,7 @@ from tuner.study_file.targets import check_ray_address, target_of
 from tuner.study_file.writing import QUICK_SUFFIX
 
 _ROW: Final = "row"
-_FORM: Final = FileForm(
+_FILE_KIND: Final = FileKind(
     ExperimentFile,
     "an experiment file",
     "the shortest one is `about: acks` and `vary: {acks: [1, all]}`",
@@ -61,7 +61,7 @@ def build_experiment(
     Raises:
         StudyFileError: The file is no valid experiment; the message names every problem.
     """
-    file = _FORM.check(fill_in(written, environ, problems), problems)
+    file = _FILE_KIND.check(fill_in(written, environ, problems), problems)
     assert isinstance(written, dict), "the form of the file was checked"
     return Builder(file, name, files, problems, quick, written, environ).experiment()
 

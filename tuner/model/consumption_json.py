@@ -12,15 +12,15 @@ from runners.measurements.measurement import Measurement
 from tuner.model.document import document
 
 
-def consumption_json(seen: Consumption, written: Measurement | None = None) -> dict[str, Any]:
+def consumption_json(consumption: Consumption, written: Measurement | None = None) -> dict[str, Any]:
     """Return the result and its verdict as a JSON document; unknown values are null.
 
     Args:
-        seen: The result.
+        consumption: The result.
         written: The measurement of the producer that wrote to the topic at the same time; None if there was none.
     """
-    verdict = judge_reading(ReadEvidence.of(seen))
-    reading, counts = seen.reading, seen.counts
+    verdict = judge_reading(ReadEvidence.of(consumption))
+    reading, counts = consumption.reading, consumption.counts
     return document(
         "consumption",
         reading={
@@ -30,25 +30,25 @@ def consumption_json(seen: Consumption, written: Measurement | None = None) -> d
             "measured_s": reading.measured_s,
             "properties": dict(reading.properties),
         },
-        origin=asdict(seen.origin),
-        duration_s=seen.duration_s,
-        records=seen.records,
-        value_bytes=seen.value_bytes,
-        records_per_s=seen.records_per_s,
-        mb_per_s=seen.mb_per_s,
-        waiting_ratio=seen.waiting_ratio,
-        client_cpu_ms_per_mb=seen.client_cpu_ms_per_mb,
-        broker_cpu_ms_per_mb=seen.broker_cpu_ms_per_mb,
-        ended_s=seen.ended_s,
-        in_warm_up=seen.in_warm_up,
-        stopped_early=seen.stopped_early,
+        origin=asdict(consumption.origin),
+        duration_s=consumption.duration_s,
+        records=consumption.records,
+        value_bytes=consumption.value_bytes,
+        records_per_s=consumption.records_per_s,
+        mb_per_s=consumption.mb_per_s,
+        waiting_ratio=consumption.waiting_ratio,
+        client_cpu_ms_per_mb=consumption.client_cpu_ms_per_mb,
+        broker_cpu_ms_per_mb=consumption.broker_cpu_ms_per_mb,
+        ended_s=consumption.ended_s,
+        in_warm_up=consumption.in_warm_up,
+        stopped_early=consumption.stopped_early,
         counts={**asdict(counts), "agree": counts.agree, "differences": list(counts.differences())},
         verdict={"bound": str(verdict.bound), "because": verdict.because},
-        resources=asdict(seen.resources),
-        activity=seen.activity and asdict(seen.activity),
+        resources=asdict(consumption.resources),
+        activity=consumption.activity and asdict(consumption.activity),
         series=[
             {**asdict(window), "phase": str(window.phase), "records_per_s": window.records_per_s}
-            for window in seen.series
+            for window in consumption.series
         ],
         written=written
         and {
@@ -57,5 +57,5 @@ def consumption_json(seen: Consumption, written: Measurement | None = None) -> d
             "acknowledged": written.counts.acknowledged,
             "stored": written.counts.stored,
         },
-        warnings=list(seen.warnings),
+        warnings=list(consumption.warnings),
     )

@@ -17,50 +17,50 @@ from tuner.model.document import document
 PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
-def measurement_json(seen: Measurement) -> dict[str, Any]:
+def measurement_json(measurement: Measurement) -> dict[str, Any]:
     """Return a measurement and its verdict, converted to JSON types; unknown values become null."""
-    verdict = judge(Evidence.of(seen))
-    check = seen.latency_check
+    verdict = judge(Evidence.of(measurement))
+    check = measurement.latency_check
     record = document(
         "measurement",
         config={
-            "client": seen.config.client.identity,
-            "fingerprint": seen.config.fingerprint,
-            "values": seen.config.values,
+            "client": measurement.config.client.identity,
+            "fingerprint": measurement.config.fingerprint,
+            "values": measurement.config.values,
         },
         workload={
-            "record_bytes": str(seen.workload.record_sizes),
-            "key_bytes": seen.workload.key_bytes,
-            "compressibility_ratio": seen.workload.compressibility_ratio,
-            "partitions": seen.workload.partitions,
-            "replication": seen.workload.replication,
-            "warmup_s": seen.workload.warmup_s,
-            "measured_s": seen.workload.measured_s,
-            "load": seen.workload.load,
-            "rate_records_per_s": seen.workload.rate_records_per_s,
-            "consumers": seen.workload.consumers,
-            "one_payload": seen.workload.one_payload,
-            "different_keys": seen.workload.different_keys,
-            "most_frequent_key_ratio": seen.workload.most_frequent_key_ratio,
-            "peak_ratio": seen.workload.peak_ratio,
-            "seed": seen.workload.seed,
+            "record_bytes": str(measurement.workload.record_sizes),
+            "key_bytes": measurement.workload.key_bytes,
+            "compressibility_ratio": measurement.workload.compressibility_ratio,
+            "partitions": measurement.workload.partitions,
+            "replication": measurement.workload.replication,
+            "warmup_s": measurement.workload.warmup_s,
+            "measured_s": measurement.workload.measured_s,
+            "load": measurement.workload.load,
+            "rate_records_per_s": measurement.workload.rate_records_per_s,
+            "consumers": measurement.workload.consumers,
+            "one_payload": measurement.workload.one_payload,
+            "different_keys": measurement.workload.different_keys,
+            "most_frequent_key_ratio": measurement.workload.most_frequent_key_ratio,
+            "peak_ratio": measurement.workload.peak_ratio,
+            "seed": measurement.workload.seed,
         },
-        origin=asdict(seen.origin),
-        duration_s=seen.duration_s,
-        producers=seen.producers,
-        records=seen.records,
-        value_bytes=seen.value_bytes,
-        metrics={name: OUTCOME_METRICS[name].read(seen) for name in shown_in(ShownIn.MEASUREMENT)},
-        latency_is_local=seen.latency_is_local,
-        latency=_histogram(seen.latency),
-        send_delay=_histogram(seen.send_delay),
-        end_to_end=None if seen.end_to_end is None else _end_to_end(seen.end_to_end),
-        sample_ratio=seen.sample_ratio,
+        origin=asdict(measurement.origin),
+        duration_s=measurement.duration_s,
+        producers=measurement.producers,
+        records=measurement.records,
+        value_bytes=measurement.value_bytes,
+        metrics={name: OUTCOME_METRICS[name].read(measurement) for name in shown_in(ShownIn.MEASUREMENT)},
+        latency_is_local=measurement.latency_is_local,
+        latency=_histogram(measurement.latency),
+        send_delay=_histogram(measurement.send_delay),
+        end_to_end=None if measurement.end_to_end is None else _end_to_end(measurement.end_to_end),
+        sample_ratio=measurement.sample_ratio,
         counts={
-            **{name: value for name, value in asdict(seen.counts).items() if name != "failed"},
-            "failed": dict(seen.counts.failed),
-            "agree": seen.counts.agree,
-            "differences": list(seen.counts.differences()),
+            **{name: value for name, value in asdict(measurement.counts).items() if name != "failed"},
+            "failed": dict(measurement.counts.failed),
+            "agree": measurement.counts.agree,
+            "differences": list(measurement.counts.differences()),
         },
         latency_check=check and {**asdict(check), "difference_ratio": check.difference_ratio, "agrees": check.agrees},
         verdict={
@@ -70,22 +70,22 @@ def measurement_json(seen: Measurement) -> dict[str, Any]:
             "consumers_fell_behind": verdict.consumers_fell_behind,
             "says_nothing_of_config": verdict.says_nothing_of_config,
         },
-        resources=asdict(seen.resources),
-        activity=seen.activity and asdict(seen.activity),
-        series=[asdict(point) for point in seen.series],
-        stopped_early=seen.stopped_early,
-        flush_s=seen.flush_s,
-        warnings=list(seen.warnings),
+        resources=asdict(measurement.resources),
+        activity=measurement.activity and asdict(measurement.activity),
+        series=[asdict(point) for point in measurement.series],
+        stopped_early=measurement.stopped_early,
+        flush_s=measurement.flush_s,
+        warnings=list(measurement.warnings),
     )
     return {name: _plain(value) for name, value in record.items()}
 
 
-def _end_to_end(seen: EndToEnd) -> dict[str, Any]:
-    names = [each.name for each in fields(seen) if each.name not in ("latency", "fetch")]
+def _end_to_end(end_to_end: EndToEnd) -> dict[str, Any]:
+    names = [each.name for each in fields(end_to_end) if each.name not in ("latency", "fetch")]
     return {
-        "latency": _histogram(seen.latency),
-        "fetch": _histogram(seen.fetch),
-        **{name: getattr(seen, name) for name in names},
+        "latency": _histogram(end_to_end.latency),
+        "fetch": _histogram(end_to_end.fetch),
+        **{name: getattr(end_to_end, name) for name in names},
     }
 
 

@@ -86,16 +86,16 @@ class Advice:
     crowded: bool = False
 
 
-def advice(found: Inspection, calibration: Calibration, period_s: float, replication: int = 1) -> Advice | None:
+def advice(inspection: Inspection, calibration: Calibration, period_s: float, replication: int = 1) -> Advice | None:
     """Return what other settings would do to the producers of a topic; None if nothing is written to it.
 
     Args:
-        found: What the topic's batches say.
+        inspection: What the topic's batches say.
         calibration: The constants of the performance model; without a calibration, the intervals are wide.
         period_s: The time in which the topic's recent records were written, in seconds.
         replication: Replicas of each partition.
     """
-    traffic = found.traffic
+    traffic = inspection.traffic
     producers = traffic.producers_at_once
     rate = _rate_records_per_s(traffic, producers, period_s)
     if not rate:
@@ -108,8 +108,8 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
         replication=replication,
         rate_records_per_s=rate,
     )
-    load = min((load, replace(load, key_bytes=1)), key=lambda each: _mismatch(calibration, found, each))
-    now = _current_settings(found, calibration, load)
+    load = min((load, replace(load, key_bytes=1)), key=lambda each: _mismatch(calibration, inspection, each))
+    now = _current_settings(inspection, calibration, load)
     wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
     wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
     estimates = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
@@ -164,29 +164,29 @@ def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Worklo
     return producers > 1 and perform(hosts, Settings.of(config, load, producers), total).falling_behind_ratio > 0
 
 
-def _mismatch(calibration: Calibration, found: Inspection, load: Workload) -> float:
+def _mismatch(calibration: Calibration, inspection: Inspection, load: Workload) -> float:
     """Return how much the model's batches differ from the merged ones: the absolute log ratio of their mean records.
 
     Merged batches are those that a longer linger.ms would give. Records with keys go to all partitions at the same
     time, so their batches are smaller. Nothing shows directly whether records have keys, so the caller takes the load
     that differs less.
     """
-    merged = found.traffic.merged
+    merged = inspection.traffic.merged
     if not merged.after:
         return 0.0
     settings = {"linger.ms": str(MERGE_WAIT_MS), "batch.size": str(MERGE_BYTES)}
     return abs(log(_batch_records(calibration, settings, load) / (merged.records / merged.after)))
 
 
-def _current_settings(found: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
+def _current_settings(inspection: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
     """Return the current settings as far as the batches show them, and otherwise the defaults of the Java client.
 
     If only a lowest and a highest linger.ms are known, it is the value between them for which the model's batches are
     most like those that were found.
     """
-    traffic, ending = found.traffic, found.ending
+    traffic, ending = inspection.traffic, inspection.ending
     wanted = traffic.records_per_batch.mean
-    defaults = ProducerConfig.parse({}, java()).in_force
+    defaults = ProducerConfig.parse({}, java()).effective_values
     # A batch is taken from the buffer, which is assumed to have its default size.
     full_bytes = ending.full_bytes and min(ending.full_bytes, defaults.integer("buffer.memory"))
     # Batches of several records are at most as large as batch.size, so it can't be the default if many are larger.

@@ -52,7 +52,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Modelled:
+class ModelledLoad:
     """What the model computes for a client's settings under a load.
 
     Attributes:

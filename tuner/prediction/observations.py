@@ -128,9 +128,9 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
     return found
 
 
-def _has_fitted_metric(found: Iterable[Observation]) -> bool:
+def _has_fitted_metric(observations: Iterable[Observation]) -> bool:
     """Return whether any observation has a metric to which the model is fitted."""
-    return any({*FULL_SPEED_METRICS, *LATENCIES} & each.values.keys() for each in found)
+    return any({*FULL_SPEED_METRICS, *LATENCIES} & each.values.keys() for each in observations)
 
 
 def _held(trial: Trial) -> bool:

@@ -12,7 +12,7 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import waits_for
-from tuner.prediction.intervals import Interval, Modelled
+from tuner.prediction.intervals import Interval, ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE
 
@@ -74,7 +74,7 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     """
     rate, settings = workload.rate_records_per_s, Settings.of(config, workload, producers)
     full_load = replace(workload, rate_records_per_s=None)
-    full, *at_rate = Modelled.of(calibration, settings, full_load, *([] if rate is None else [workload]))
+    full, *at_rate = ModelledLoad.of(calibration, settings, full_load, *([] if rate is None else [workload]))
     values = full.intervals(_known(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
@@ -88,7 +88,7 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
 
 
-def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
+def _no_latency(paced: ModelledLoad, *, falls_behind: bool) -> str:
     """Return why no latency can be predicted at the rate of a load, in words; empty if it can.
 
     Without any measurement, latencies are predicted from the constants of a similar host.
@@ -109,24 +109,27 @@ def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
     """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
     metrics = (BATCHES, WIRE, "broker_cpu_cores", *LATENCIES)
-    [modelled] = Modelled.of(calibration, Settings.of(config, workload), workload)
+    [modelled] = ModelledLoad.of(calibration, Settings.of(config, workload), workload)
     return modelled.intervals(metrics)
 
 
 def reasons_not_covered(
-    seen: Sequence[Observation], config: ProducerConfig, workload: Workload, producers: int = 1
+    observations: Sequence[Observation], config: ProducerConfig, workload: Workload, producers: int = 1
 ) -> tuple[str, ...]:
     """Return why some measurements do not cover a config and a load, in sentences; nothing if they do."""
     wanted = Settings.of(config, workload)
-    settings = [each.settings for each in seen]
+    settings = [each.settings for each in observations]
     found = []
-    clients = dict.fromkeys(each.config.client.kind.value for each in seen)
+    clients = dict.fromkeys(each.config.client.kind.value for each in observations)
     if config.client.kind.value not in clients:
         found.append(f"the client is {config.client.kind.value}, but {_only(clients)}")
-    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, [_size(each) for each in seen])
-    found += _beyond("number of partitions", "", workload.partitions, [each.workload.partitions for each in seen])
-    found += _beyond("number of producers", "", producers, [each.producers for each in seen])
-    replicas = dict.fromkeys(each.workload.replication for each in seen)
+    sizes = [each.workload.record_sizes.mean_bytes for each in observations]
+    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, sizes)
+    found += _beyond(
+        "number of partitions", "", workload.partitions, [each.workload.partitions for each in observations]
+    )
+    found += _beyond("number of producers", "", producers, [each.producers for each in observations])
+    replicas = dict.fromkeys(each.workload.replication for each in observations)
     if workload.replication not in replicas:
         found.append(f"the replication factor is {workload.replication}, but {_only(replicas)}")
     codecs = dict.fromkeys(each.codec for each in settings)
@@ -136,12 +139,14 @@ def reasons_not_covered(
         found += _beyond_levels(wanted, settings)
     acks = dict.fromkeys(
         waits_for(each.settings.acks, workload.replication)
-        for each in seen
+        for each in observations
         if each.workload.replication == workload.replication
     )
     if acks and (waits := waits_for(wanted.acks, workload.replication)) not in acks:
         found.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
-    ratios = [each.workload.compressibility_ratio for each in seen if each.settings.codec == wanted.codec != "none"]
+    ratios = [
+        each.workload.compressibility_ratio for each in observations if each.settings.codec == wanted.codec != "none"
+    ]
     if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
         measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
         found.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
@@ -150,10 +155,6 @@ def reasons_not_covered(
 
 def _known(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
     return [name for name in metrics if name not in FACTORED or name in calibration.factors]
-
-
-def _size(each: Observation) -> float:
-    return each.workload.record_sizes.mean_bytes
 
 
 def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:

@@ -117,7 +117,7 @@ def _check_record(defaults: ProducerConfig, record_bytes: int) -> None:
         WorkloadRefused: It can't.
     """
     limits = defaults.client.limits
-    most_bytes = defaults.in_force.integer(limits.largest_message)
+    most_bytes = defaults.effective_values.integer(limits.largest_message)
     try:
         check_record(defaults, record_bytes)
     except RuleBroken:
@@ -148,7 +148,7 @@ def calibration_file(
     if load.rate_records_per_s is None:
         capacity = performance(start, defaults, load).capacity_records_per_s
         load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))
-    others = [each for each in candidates(client) if not same_effect(each.in_force, defaults.in_force)]
+    others = [each for each in candidates(client) if not same_effect(each.effective_values, defaults.effective_values)]
     probes = {
         f"probe {number}": config for number, config in enumerate(chosen_probes(others, count - 1, load, start), 1)
     }

@@ -94,11 +94,11 @@ class Sweep:
     questions: Mapping[str, Question]
 
     @classmethod
-    def of(cls, asked: Question, text: str, changes: ChangedSettings) -> "Sweep":
+    def of(cls, question: Question, text: str, changes: ChangedSettings) -> "Sweep":
         """Return a sweep from its text, such as `linger.ms=0,5,20` or `partitions=1..24`.
 
         Args:
-            asked: The question whose setting varies.
+            question: The question whose setting varies.
             text: The setting, and its values: separated by commas, or the first and the last whole number.
             changes: What the user has changed in the question. The setting that varies must not be among it.
 
@@ -108,7 +108,7 @@ class Sweep:
         setting, equals, listed = text.partition("=")
         if not equals or not listed:
             raise ValueError(f"a sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {text!r}")
-        client = asked.config.client
+        client = question.config.client
         setting = canonical_setting(setting, client)
         given = [name for name in LOAD_SETTINGS if getattr(changes, name) is not None]
         if setting in {*given, *(canonical_setting(name, client) for name in changes.properties)}:
@@ -116,7 +116,7 @@ class Sweep:
         if setting == "record_bytes" and ":" in listed:
             raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
         try:
-            questions = {value: asked.changed(ChangedSettings.of({setting: value})) for value in _values(listed)}
+            questions = {value: question.changed(ChangedSettings.of({setting: value})) for value in _values(listed)}
         except WorkloadRefused as error:
             raise ValueError(str(error)) from None
         except UnknownProperty as error:
@@ -148,10 +148,10 @@ def _values(listed: str) -> list[str]:
     return values
 
 
-def side_by_side(source: PredictionSource, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
+def side_by_side(source: PredictionSource, question: Question, calibration: Calibration) -> dict[str, Prediction | str]:
     """Return the predictions for the source's own config and for the asked one, by heading, or why there is none."""
     beginning = Question.of(source)
     # Users choose the names of rows, so one may be called like the heading of the other column.
     named = source.named if source.named != ASKED else f"{source.named} (row)"
     predictions = {named: beginning.answer(source, calibration)}
-    return predictions if asked == beginning else {**predictions, ASKED: asked.answer(source, calibration)}
+    return predictions if question == beginning else {**predictions, ASKED: question.answer(source, calibration)}

@@ -49,7 +49,7 @@ def changed_values(client: Client, values: Mapping[str, str], baseline: Mapping[
     Raises:
         UnknownProperty: The client has no such property, because the config was written for another client version.
     """
-    ours, theirs, none = client.in_force(values), client.in_force(baseline), client.in_force({})
+    ours, theirs, none = client.effective_values(values), client.effective_values(baseline), client.effective_values({})
     return tuple(
         Change(name, ours.text(name), theirs.text(name), none.text(name))
         for name in sorted({*values, *baseline})

@@ -155,7 +155,9 @@ def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset
     of_search = sorted(trial.number for trial in trials if trial.kind is Kind.SEARCH)
 
     def early(most: float) -> list[int]:
-        return list(takewhile(lambda number: any(_exceeds(drift, number, most) for drift in drifts), of_search))
+        return list(
+            takewhile(lambda number: any(not 1 / most <= drift.factor(number) <= most for drift in drifts), of_search)
+        )
 
     found = early(_MOST_CORRECTION)
     if 3 * len(found) > len(of_search):
@@ -163,10 +165,6 @@ def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset
         if 3 * len(found) > len(of_search) and len(of_search) - len(found) < _LEAST_LEFT:
             return frozenset()
     return frozenset(trial.number for trial in trials if found and trial.number <= found[-1])
-
-
-def _exceeds(drift: Drift, number: int, most: float) -> bool:
-    return not 1 / most <= drift.factor(number) <= most
 
 
 def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial]:

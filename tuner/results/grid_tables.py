@@ -111,12 +111,12 @@ def _configs(size: SizeResults, *, with_baseline: bool) -> list[list[Trial]]:
 def _texts(configs: Iterable[Sequence[Trial]]) -> dict[str, list[str]]:
     """Return, for each property that the grid sets, its effective value in each config."""
     first = [trials[0] for trials in configs]
-    in_force = [trial.config().in_force for trial in first]
+    effective_values = [trial.config().effective_values for trial in first]
     names: dict[str, None] = {}
-    for trial, each in zip(first, in_force, strict=True):
+    for trial, each in zip(first, effective_values, strict=True):
         knobs = (each.client.knob(name) for name in trial.params)
         names |= {name if knob is None else knob.sets: None for name, knob in zip(trial.params, knobs, strict=True)}
-    return {name: [each.text(name) for each in in_force] for name in names}
+    return {name: [each.text(name) for each in effective_values] for name in names}
 
 
 def _table(

@@ -130,7 +130,9 @@ class ModelExpectation:
 
     def _settings(self, rows: Array) -> list[Settings]:
         """Return the settings of the configs whose coordinates are the `rows`."""
-        return [Settings.in_force(force, self._load, self._producers) for force in self._knobs.in_force(rows)]
+        return [
+            Settings.of_values(values, self._load, self._producers) for values in self._knobs.effective_values(rows)
+        ]
 
     def _log_ratios(self, cases: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
         """Return the same as `log_ratios` for given constants and settings, shape (cases, settings, objectives)."""

@@ -13,7 +13,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from search_spaces.client import InForce
+from search_spaces.client import ClientValues
 from search_spaces.client_facts.bounds import Ordering
 from search_spaces.client_facts.domains import Domain, NumberList, ParamValue, Range, WordList
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
@@ -100,7 +100,7 @@ class KnobSpace:
                 rows[:, small] = self._at_most(small, rows[:, small], _most(ordering, limit))
         return rows
 
-    def in_force(self, rows: Array) -> list[InForce]:
+    def effective_values(self, rows: Array) -> list[ClientValues]:
         """Return the effective values of the configs at the given coordinates.
 
         The configs are not rounded or checked, because that would take ten times as long. So the values are only good
@@ -117,8 +117,8 @@ class KnobSpace:
         found = []
         for position in range(len(rows)):
             values = {**fixed, **{name: text for name, texts in columns if (text := texts[position])}}
-            adjusted = client.bounds.adjusted(client.in_force(values), sizes)
-            found.append(client.in_force({**values, **adjusted}))
+            adjusted = client.bounds.adjusted(client.effective_values(values), sizes)
+            found.append(client.effective_values({**values, **adjusted}))
         return found
 
     def _implied(self, config: ProducerConfig) -> dict[str, ParamValue]:
@@ -130,18 +130,18 @@ class KnobSpace:
         Raises:
             ValueError: A value of the config lies outside the range of its parameter.
         """
-        in_force = config.in_force
-        codec = in_force.text("compression.type")
+        effective_values = config.effective_values
+        codec = effective_values.text("compression.type")
         implied: dict[str, ParamValue] = {}
         for parameter in self.space.parameters:
             if parameter.codec not in ("", codec):
                 continue
             # A range of levels may hold -1, which stands for the codec's default, or the number of this default.
-            texts = in_force.text(parameter.sets), spelt_out(in_force, parameter.sets)
+            texts = effective_values.text(parameter.sets), spelt_out(effective_values, parameter.sets)
             answers = [answer for text in texts if (answer := parameter.domain.answer(text)) is not None]
             if answers:
                 implied[parameter.name] = answers[0]
-            elif is_drawn(parameter, in_force):
+            elif is_drawn(parameter, effective_values):
                 raise ValueError(f"the value of {parameter.name} lies outside its range, {parameter.text}")
         return implied
 

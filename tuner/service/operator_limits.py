@@ -81,9 +81,9 @@ def limited(
         note(key, "lowered", _shown(asked, unit), _shown(limit, unit), _MOST)
         return limit
 
-    def phase(key: str, asked: PhaseSpec) -> PhaseSpec:
-        warmup_s = most(f"{key}.warmup", asked.warmup_s, limits.phase, " s")
-        return PhaseSpec(warmup_s, most(f"{key}.measured", asked.measured_s, limits.phase, " s"))
+    def phase(key: str, phase: PhaseSpec) -> PhaseSpec:
+        warmup_s = most(f"{key}.warmup", phase.warmup_s, limits.phase, " s")
+        return PhaseSpec(warmup_s, most(f"{key}.measured", phase.measured_s, limits.phase, " s"))
 
     load, search, safety = spec.workload, spec.search, spec.safety
     free, least_free = safety.min_free_disk_bytes, limits.min_free_disk

@@ -26,7 +26,7 @@ from tuner.service.queue.job import QueuedJob, Submission
 from tuner.storage.locations import shared_url
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
-from tuner.study_file.loading import STUDY_FORM
+from tuner.study_file.loading import STUDY_FILE_KIND
 from tuner.study_file.properties import Files
 from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml
 
@@ -138,7 +138,7 @@ def text_of_json(text: str) -> str:
         return text if _reads_as(text, value) else json.dumps(value, indent=0, ensure_ascii=False)
     except json.JSONDecodeError as error:
         raise _refused(f"the body must be JSON, but: {error.msg}", error.lineno) from None
-    except KeyTwice as error:
+    except DuplicateKey as error:
         raise _refused("the body must be readable as JSON, but this key occurs twice", key=str(error)) from None
     except ValueError as error:
         raise _refused(f"the body must be readable as JSON, but: {error}", _line_of_number(text)) from None
@@ -164,7 +164,7 @@ def _read(
     _check_variables(value, config.environment, problems)
     problems.stop_if_any()
     filled = fill_in(replaced, {name: environ[name] for name in config.environment if name in environ}, problems)
-    file = STUDY_FORM.check(filled, problems)
+    file = STUDY_FILE_KIND.check(filled, problems)
     name = file.study.name or ""
     if not name:
         problems.add(("study",), "a submitted study needs a name: write `study: orders`, for example", line=1)
@@ -309,7 +309,7 @@ def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems,
                 problems.add(place, f"this uses an environment variable of the service, which {there}")
 
 
-class KeyTwice(ValueError):
+class DuplicateKey(ValueError):
     """The error for a JSON object that has two values for one key; its message is the key."""
 
 
@@ -326,7 +326,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise KeyTwice(one_line(twice[:60]))
+        raise DuplicateKey(one_line(twice[:60]))
     return found
 
 

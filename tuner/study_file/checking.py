@@ -1,4 +1,4 @@
-"""Checks the content of a YAML file against the sections and keys of its form, with a message for each mistake."""
+"""Checks the content of a YAML file against the sections and keys of its kind, with a message for each mistake."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ SectionsT = TypeVar("SectionsT", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
-class FileForm(Generic[SectionsT]):
-    """The form of a file: its sections, and how messages name it.
+class FileKind(Generic[SectionsT]):
+    """A kind of file: its sections, and how messages name it.
 
     Attributes:
         sections: The class of the whole file, whose fields are the file's keys.

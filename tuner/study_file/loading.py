@@ -8,14 +8,14 @@ from typing import Final
 
 from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
-from tuner.study_file.checking import FileForm
+from tuner.study_file.checking import FileKind
 from tuner.study_file.errors import FileProblem, Problems, StudyFileError
 from tuner.study_file.properties import BASELINE_CLIENT, Files
 from tuner.study_file.sections import STUDY_NAME, StudyFile
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, refuse_passwords
 from tuner.study_file.writing import name_in
 
-STUDY_FORM: Final = FileForm(
+STUDY_FILE_KIND: Final = FileKind(
     StudyFile, "a study file", "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
 )
 
@@ -70,7 +70,7 @@ def parse_study(
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
     value = fill_in(written, environ, problems)
-    file = STUDY_FORM.check(value, problems)
+    file = STUDY_FILE_KIND.check(value, problems)
     if file.study.name is None:
         try:
             STUDY_NAME.read(name)

@@ -26,7 +26,7 @@ _CONSTRAINT_RULE: Final = "a constraint must read like `latency_p99_ms <= 10` or
 
 
 @dataclass(frozen=True, slots=True)
-class AskedObjectives:
+class ObjectivesOfKey:
     """The objectives that the key `objectives` of a study file asks for, and the constraints that come with them.
 
     Attributes:
@@ -38,20 +38,20 @@ class AskedObjectives:
     constraints: tuple[Constraint, ...] = ()
 
 
-def preset(goal: Goal) -> AskedObjectives:
+def preset(goal: Goal) -> ObjectivesOfKey:
     """Return the objectives and constraints that a study file gets when `objectives` is the name of this goal."""
-    return AskedObjectives(*PRESETS[goal])
+    return ObjectivesOfKey(*PRESETS[goal])
 
 
 def goal_or_metrics() -> ValueReader:
     """Return a reader that accepts the name of a goal, one metric, or a list of metrics as objectives."""
 
-    def read(value: object) -> AskedObjectives:
+    def read(value: object) -> ObjectivesOfKey:
         if isinstance(value, str) and value in _PRESET_NAMES:
             return preset(Goal(value))
         if not isinstance(value, list):
             if isinstance(value, str) and value in OUTCOME_METRICS:
-                return AskedObjectives((Objective(value),))
+                return ObjectivesOfKey((Objective(value),))
             raise refused(_OBJECTIVES_RULE, advice=did_you_mean(value, (*_PRESET_NAMES, *OUTCOME_METRICS)))
         names: list[Any] = value
         if not names:
@@ -64,7 +64,7 @@ def goal_or_metrics() -> ValueReader:
                 refusals.append(Refusal("each objective must be listed only once", within=(position,)))
         if refusals:
             raise Refused(*refusals)
-        return AskedObjectives(tuple(Objective(name) for name in names))
+        return ObjectivesOfKey(tuple(Objective(name) for name in names))
 
     metric = {"enum": list(OUTCOME_METRICS)}
     return ValueReader(

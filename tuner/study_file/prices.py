@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from tuner.model.prices import Prices
 from tuner.study_file import fields
-from tuner.study_file.checking import FileForm
+from tuner.study_file.checking import FileKind
 from tuner.study_file.errors import Problems
 from tuner.study_file.loading import text_of
 from tuner.study_file.sections import Section, Text
@@ -31,7 +31,7 @@ class PricesFile(Section):
     """What the prices are in, such as EUR."""
 
 
-_FORM: Final = FileForm(PricesFile, "a file of prices", "the shortest one is `core_hour: 0.04`")
+_FILE_KIND: Final = FileKind(PricesFile, "a file of prices", "the shortest one is `core_hour: 0.04`")
 
 
 def read_prices(path: Path) -> Prices:
@@ -41,7 +41,7 @@ def read_prices(path: Path) -> Prices:
         StudyFileError: The file can't be read, a key is unknown, a value is refused, or no price is given.
     """
     problems = Problems(str(path))
-    file = _FORM.check(read_yaml(text_of(path, "a file of prices"), problems), problems)
+    file = _FILE_KIND.check(read_yaml(text_of(path, "a file of prices"), problems), problems)
     if file.core_hour is None and file.disk_gb_month is None and file.network_gb is None:
         problems.add((), "at least one of core_hour, disk_gb_month and network_gb must be given")
     problems.stop_if_any()

@@ -45,7 +45,7 @@ from tuner.model.study_names import RESERVED_NAMES
 from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
-from tuner.study_file.objectives import AskedObjectives, constraint, goal_or_metrics, preset
+from tuner.study_file.objectives import ObjectivesOfKey, constraint, goal_or_metrics, preset
 from tuner.study_file.properties import connection_properties, knob_changes, producer_properties, study_client
 
 _WORKLOAD: Final = WorkloadSpec(())
@@ -389,7 +389,7 @@ class StudyFile(Section):
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The weakest guarantee that a config may give. baseline: no weaker than the baseline's."""
     objectives: Annotated[
-        AskedObjectives, goal_or_metrics(), Field(json_schema_extra={"default": Goal.BALANCED.value})
+        ObjectivesOfKey, goal_or_metrics(), Field(json_schema_extra={"default": Goal.BALANCED.value})
     ] = preset(Goal.BALANCED)
     """balanced, throughput, latency, or a list of metrics. The goal latency uses the latency metric of this list."""
     constraints: Annotated[list[Annotated[Constraint, constraint()]], Field(max_length=100)] = Field(

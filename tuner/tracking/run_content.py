@@ -84,10 +84,10 @@ def params_of(trial: Trial) -> dict[str, str]:
         # Every run has the knobs as params, with their effective values. So a baseline that sets none of them still has
         # values in the same columns as the other runs.
         names = dict.fromkeys((*(knob.sets for knob in config.client.knobs), *trial.values))
-        in_force: Sequence[tuple[str, str]] = [(name, config.effective(name)) for name in names]
+        effective_values: Sequence[tuple[str, str]] = [(name, config.effective(name)) for name in names]
     except ConfigError:  # another release with other rules has stored this config
-        in_force = list(trial.values.items())
-    return {name: cut(value) for name, value in in_force if value}
+        effective_values = list(trial.values.items())
+    return {name: cut(value) for name, value in effective_values if value}
 
 
 def status_of_study(state: StudyState, *, finished: bool) -> str:

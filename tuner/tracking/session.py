@@ -155,7 +155,7 @@ class MirrorSession:
             # Some numbers in the files change with every trial. While the study runs, the files are only written again
             # if the front or a recommendation has changed.
             if settle or self._written_findings.get(runs.key) != runs.findings:
-                self._show_files(runs, parent)
+                self._upload(runs.key, parent, parent_files(runs))
                 self._written_findings[runs.key] = runs.findings
             self._writer.end(content)
         self._write_views(views_of(study))
@@ -226,13 +226,13 @@ class MirrorSession:
         except MlflowException as error:  # the user may read that experiment, but not change it
             _LOG.info("MLflow does not mark the runs in another experiment as old: %s", reason(error, self._location))
 
-    def _show_latency(self, runs: SizeRuns, known: ExistingRun, trial: Trial) -> None:
+    def _show_latency(self, runs: SizeRuns, existing: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in runs.size.front or trial.kind is Kind.BASELINE
-        if not wanted or tags.HISTOGRAMS in known.tags:
+        if not wanted or tags.HISTOGRAMS in existing.tags:
             return
         files = latency_file(self._store, trial)
         if files:
-            upload(self._client, known.run_id, files)
+            upload(self._client, existing.run_id, files)
             self._writer.mark(runs.trial_key(trial), {tags.HISTOGRAMS: "true"})
 
     def _picture(self, runs: SizeRuns) -> str | None:
@@ -276,9 +276,6 @@ class MirrorSession:
             self._written_section = section
         except MlflowException as error:
             _LOG.info("MLflow does not keep the description: %s", reason(error, self._location))
-
-    def _show_files(self, runs: SizeRuns, parent: ExistingRun) -> None:
-        self._upload(runs.key, parent, parent_files(runs))
 
     def _upload(self, key: str, run: ExistingRun, files: Mapping[str, str]) -> None:
         """Store files with a run, unless MLflow holds them already."""

@@ -145,35 +145,35 @@ class Writer:
     def _log(
         self,
         key: str,
-        known: ExistingRun,
+        existing: ExistingRun,
         tags: Mapping[str, str],
         params: Mapping[str, str],
         points: Sequence[MetricPoint],
     ) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
-        changed = {name: text for name, text in tags.items() if known.tags.get(name) != text}
+        changed = {name: text for name, text in tags.items() if existing.tags.get(name) != text}
         if not (changed or params or points):
             return
         self._client.log_batch(
-            known.run_id,
+            existing.run_id,
             metrics=[Metric(point.name, point.value, point.at_ms, point.step) for point in points],
             params=[Param(name, text) for name, text in params.items()],
             tags=[RunTag(name, text) for name, text in changed.items()],
             synchronous=True,
         )
-        known.tags.update(changed)
-        known.params.update(params)
-        known.metrics.update((point.name, point.value) for point in points)
-        known.volume.update((point.step, point.value) for point in points if point.name == VOLUME)
+        existing.tags.update(changed)
+        existing.params.update(params)
+        existing.metrics.update((point.name, point.value) for point in points)
+        existing.volume.update((point.step, point.value) for point in points if point.name == VOLUME)
         self._written.add(key)
 
 
-def _is_new(point: MetricPoint, last: int, known: ExistingRun) -> bool:
+def _is_new(point: MetricPoint, last: int, existing: ExistingRun) -> bool:
     if point.name != VOLUME:
-        return known.metrics.get(point.name) != point.value
-    if point.step not in known.volume:
+        return existing.metrics.get(point.name) != point.value
+    if point.step not in existing.volume:
         return True
     # Each new baseline trial changes the baseline's median, and so the hypervolume of every step. Only the latest step
     # is corrected; the earlier ones stay as they were.
-    return point.step == last and known.volume[point.step] != point.value
+    return point.step == last and existing.volume[point.step] != point.value

@@ -73,7 +73,7 @@ def _domain(domain: Domain, unit: str) -> str:
 
 def _when(client: Client, knob: Knob) -> str:
     """Return in words from when on a search changes a knob that the study file does not name, and for which sizes."""
-    default = client.in_force({})
+    default = client.effective_values({})
     sizes = [size for size in _SIZES if knob.searched(_sizes(client, size), default)]
     if not sizes:
         return "only if the study file names it"

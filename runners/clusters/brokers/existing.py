@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers.certificates import absolute_paths, certificate_fault, require_files
 from runners.clusters.brokers.embedded import log_dir_of
 from runners.clusters.brokers.ports import listener, process_name
 from runners.clusters.cluster import LocalBroker, RunningCluster
-from runners.clusters.contact import Contact
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from runners.reporting import Say, silent
 
@@ -161,13 +161,13 @@ class ExistingCluster:
         require_files(self._connection)
         progress(f"contacting {bootstrap}")
         try:
-            contact = Contact(self._connection)
+            admin = AdminConnection(self._connection)
         except (KafkaException, ValueError, TypeError) as error:
             reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             raise TargetRefused(
                 f"the connection's properties must be valid for librdkafka, but it reports: {reason}; correct them"
             ) from None
-        brokers = self._ask(contact, bootstrap)
+        brokers = self._ask(admin, bootstrap)
         _require_reachable(brokers, bootstrap)
         return RunningCluster(
             kind="existing", connection=self._connection, local_brokers=tuple(_local_brokers(brokers))
@@ -176,17 +176,17 @@ class ExistingCluster:
     def stop(self) -> None:
         """Do nothing, because we did not start the cluster."""
 
-    def _ask(self, contact: Contact, bootstrap: str) -> list[tuple[str, int]]:
+    def _ask(self, admin: AdminConnection, bootstrap: str) -> list[tuple[str, int]]:
         begun, slice_s = time.monotonic(), _FIRST_SLICE_S
         while True:
             try:
-                found = contact.metadata(min(slice_s, self._timeout_s))
+                found = admin.metadata(min(slice_s, self._timeout_s))
                 return [(broker.host, broker.port) for broker in found.brokers.values()]
             except KafkaException as error:
                 slice_s *= 2  # so that a distant cluster gets enough time to answer
                 waited_s = time.monotonic() - begun
                 patience_s = waited_s if waited_s < self._timeout_s else math.inf
-                complaints = contact.complaints()
+                complaints = admin.complaints()
                 if failure := _explain(self._connection, complaints, patience_s):
                     raise failure from None
                 if patience_s == math.inf:

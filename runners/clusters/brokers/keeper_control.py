@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 from confluent_kafka import KafkaException
 
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers import keeper
 from runners.clusters.brokers.broker_layout import Layout, remove_folders
-from runners.clusters.contact import Contact
 from runners.errors import BrokerDidNotStart
 from runners.host_processes.clean_up import CleanUpList, clean_up_lists
 from runners.host_processes.processes import ProcessIdentity
@@ -135,9 +135,9 @@ def await_answers(
     while True:
         # Make a new client for each try. Once a client knows the advertised addresses, it uses no others, and the
         # advertised addresses may not work on this host.
-        contact = Contact({**connection, "bootstrap.servers": layout.bootstrap})
+        admin = AdminConnection({**connection, "bootstrap.servers": layout.bootstrap})
         with contextlib.suppress(KafkaException):
-            if len(contact.metadata(_METADATA_TIMEOUT_S).brokers) == len(layout.nodes):
+            if len(admin.metadata(_METADATA_TIMEOUT_S).brokers) == len(layout.nodes):
                 return
         check()
         time.sleep(_POLL_S)

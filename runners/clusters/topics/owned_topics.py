@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from runners.clusters.admin_connection import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 from runners.host_processes.clean_up import CleanUpList

@@ -8,14 +8,14 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from runners.clusters.contact import (
+from runners.clusters.admin_connection import (
     DESCRIBE,
     READ,
     REQUEST_TIMEOUT_S,
+    AdminConnection,
     AdminRequest,
-    Contact,
     answer_to,
-    unlisted_rights,
+    unlisted_permissions,
 )
 from runners.clusters.topics.topic_admin import patiently
 from runners.errors import WorkloadRefused
@@ -96,7 +96,7 @@ class StoredTopics:
         Args:
             connection: Client properties under librdkafka's names, which `Cluster.start` has already tried.
         """
-        self._contact = Contact(connection)
+        self._admin_connection = AdminConnection(connection)
 
     def one(self, name: str, since_ms: int | None = None) -> StoredTopic:
         """Return the partitions and offsets of a topic that we want to read.
@@ -120,16 +120,16 @@ class StoredTopics:
             if isinstance(described, KafkaException):
                 if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
-                raise self._contact.refusal(described, AdminRequest(f"describe topic {name}", (READ,), name))
-            if missing := unlisted_rights(described, [READ]):
-                raise self._contact.missing_rights(missing, name)
+                raise self._admin_connection.refusal(described, AdminRequest(f"describe topic {name}", (READ,), name))
+            if missing := unlisted_permissions(described, [READ]):
+                raise self._admin_connection.missing_permissions(missing, name)
             try:
                 return self._stored([described], since_ms, strictly=True)[0]
             except KafkaException as error:
                 if error.args[0].code() in not_yet:
                     return None
                 request = AdminRequest(f"read the offsets of topic {name}", (DESCRIBE,), name)
-                raise self._contact.refusal(error, request) from None
+                raise self._admin_connection.refusal(error, request) from None
 
         return patiently(ask)
 
@@ -146,18 +146,18 @@ class StoredTopics:
             BrokerLost: The cluster did not answer.
         """
         try:
-            names = sorted(self._contact.metadata(REQUEST_TIMEOUT_S).topics)
+            names = sorted(self._admin_connection.metadata(REQUEST_TIMEOUT_S).topics)
         except KafkaException as error:
-            raise self._contact.refusal(error, AdminRequest("list topics")) from None
+            raise self._admin_connection.refusal(error, AdminRequest("list topics")) from None
         found = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
         described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
-        refused = [each.name for each in described if unlisted_rights(each, [READ])]
+        refused = [each.name for each in described if unlisted_permissions(each, [READ])]
         return self._stored([each for each in described if each.name not in refused], since_ms), refused
 
     def _described(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the description of each topic, or the error that describing it gave."""
-        return {name: _outcome(future) for name, future in self._contact.describe(names).items()}
+        return {name: _outcome(future) for name, future in self._admin_connection.describe(names).items()}
 
     def _stored(self, described: Sequence[Any], since_ms: int | None, *, strictly: bool = False) -> list[StoredTopic]:
         """Return the partitions and offsets of the described topics.
@@ -200,7 +200,7 @@ class StoredTopics:
         requested = {TopicPartition(*place): spec for place in asked}
         if not requested:
             return {}
-        futures = self._contact.admin.list_offsets(requested, request_timeout=REQUEST_TIMEOUT_S)
+        futures = self._admin_connection.admin.list_offsets(requested, request_timeout=REQUEST_TIMEOUT_S)
         return {(key.topic, key.partition): future for key, future in futures.items()}
 
 

@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from runners.clusters.contact import (
+from runners.clusters.admin_connection import (
     CREATE,
     DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
     REQUEST_TIMEOUT_S,
+    AdminConnection,
     AdminRequest,
-    Contact,
     answer_to,
-    unlisted_rights,
+    unlisted_permissions,
 )
 from runners.errors import BrokerLost, TargetRefused
 
@@ -68,8 +68,8 @@ class TopicAdmin:
         Args:
             connection: Client properties under librdkafka's names, which `Cluster.start` has already tried.
         """
-        self._contact = Contact(connection)
-        self._admin = self._contact.admin
+        self._admin_connection = AdminConnection(connection)
+        self._admin = self._admin_connection.admin
 
     def connect(self) -> None:
         """Wait until this client has a connection to a broker.
@@ -161,13 +161,13 @@ class TopicAdmin:
             TargetRefused: We may not see the topic, or the cluster says that we lack one of the permissions in `needs`.
             BrokerLost: The cluster did not answer.
         """
-        future = self._contact.describe([name])[name]
+        future = self._admin_connection.describe([name])[name]
         request = AdminRequest(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
         description = self._result(future, request, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
-        if missing := unlisted_rights(description, needs):
-            raise self._contact.missing_rights(missing, name)
+        if missing := unlisted_permissions(description, needs):
+            raise self._admin_connection.missing_permissions(missing, name)
         partitions = description.partitions
         in_sync = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
         return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, in_sync)
@@ -264,9 +264,9 @@ class TopicAdmin:
 
     def _metadata(self) -> Any:
         try:
-            return self._contact.metadata(REQUEST_TIMEOUT_S)
+            return self._admin_connection.metadata(REQUEST_TIMEOUT_S)
         except KafkaException as error:
-            raise self._contact.refusal(error, AdminRequest("list topics")) from None
+            raise self._admin_connection.refusal(error, AdminRequest("list topics")) from None
 
     def _result(self, future: "Future[Any]", request: AdminRequest, *, tolerated: Sequence[int] = ()) -> Any:
         """Return the result of a request, or None if it failed with one of the tolerated error codes."""
@@ -275,7 +275,7 @@ class TopicAdmin:
         except KafkaException as error:
             if error.args[0].code() in tolerated:
                 return None
-            raise self._contact.refusal(error, request) from None
+            raise self._admin_connection.refusal(error, request) from None
 
 
 def patiently(ask: Callable[[Sequence[int]], T | None], not_yet: Sequence[int] = _LEADER_MOVES) -> T:

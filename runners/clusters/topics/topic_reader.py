@@ -8,7 +8,7 @@ from typing import Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
 
-from runners.clusters.contact import READ, AdminRequest, Contact
+from runners.clusters.admin_connection import READ, AdminConnection, AdminRequest
 from runners.clusters.topics.stored_topics import StoredTopic
 from runners.errors import BrokerLost
 
@@ -66,7 +66,7 @@ def newest_records(connection: Mapping[str, str], topic: StoredTopic, records: i
                     continue  # the client asks for a group's coordinator, which we do without
                 if failed is not None and failed.code() != KafkaError._PARTITION_EOF:
                     request = AdminRequest(f"read topic {topic.name}", (READ,), topic.name)
-                    raise Contact(connection).refusal(KafkaException(failed), request)
+                    raise AdminConnection(connection).refusal(KafkaException(failed), request)
                 if number is None or offset is None:
                     continue
                 if failed is not None or offset >= filled[number].end - 1:

@@ -35,10 +35,10 @@ def test_the_thesis_has_sixty_cells() -> None:
     cells = {
         (
             row.sizes.mean_bytes,
-            row.config.in_force.integer("batch.size"),
+            row.config.effective_values.integer("batch.size"),
             row.config.linger_ms,
             row.config.acks,
-            row.config.in_force.integer("max.in.flight"),
+            row.config.effective_values.integer("max.in.flight"),
         ): (row.metrics["mb_per_s"], row.metrics["saturated_latency_mean_ms"])
         for row in THESIS.rows
     }
@@ -58,7 +58,7 @@ def test_the_megabyte_of_the_thesis_has_1048576_bytes() -> None:
     """
     ratios = []
     for row in THESIS.rows:
-        record_bytes, batch_bytes = int(row.sizes.mean_bytes), row.config.in_force.integer("batch.size")
+        record_bytes, batch_bytes = int(row.sizes.mean_bytes), row.config.effective_values.integer("batch.size")
         upper_bytes = 61 + 21 + 1 + varint_bytes(record_bytes) + record_bytes + 1
         batches = 33_554_432 // max(batch_bytes, upper_bytes)
         full_ms = batches * records_in_batch(batch_bytes, record_bytes) * record_bytes / row.metrics["mb_per_s"] / 1e3

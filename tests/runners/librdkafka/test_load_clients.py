@@ -4,8 +4,8 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.librdkafka.native import NativeClient
-from runners.librdkafka.python import PythonClient
+from runners.librdkafka.native_client import NativeClient
+from runners.librdkafka.python_client import PythonClient
 from tests.helpers.ports import free_port
 from tests.helpers.runner_contract import Left, check_nothing_left
 from tests.helpers.waiting import eventually

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.librdkafka.native import NativeClient
+from runners.librdkafka.native_client import NativeClient
 from runners.librdkafka.statistics import BrokerInterval, SendAccount, StatisticsReport
 from runners.load.sums import Sum
 from tests.runners.librdkafka.load_client_contract import Opened, RememberingTally, pool_of

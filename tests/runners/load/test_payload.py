@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners.errors import WorkloadRefused
-from runners.librdkafka.native import _slots
+from runners.librdkafka.native_client import _slots
 from runners.load.payload import (
     FEWEST_RECORDS,
     MAX_RECORDS,

@@ -7,7 +7,9 @@ import pytest
 from runners.errors import BrokerLost, ByteBudgetExceeded, GeneratorError, WorkerLost
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement, Window
-from runners.pools.pool import Job, RunningJob, WorkerReport, produce
+from runners.pools.pool import Job
+from runners.pools.producer_process import WorkerReport, produce
+from runners.pools.running_job import RunningJob
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload

@@ -8,10 +8,10 @@ from contextlib import closing
 import psutil
 import pytest
 
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.brokers.ports import listener
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import Contact
 from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.host_processes.processes import ProcessIdentity
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -54,7 +54,7 @@ def running(zoned: ZonedCluster) -> RunningCluster:
 
 @pytest.mark.broker
 def test_the_brokers_tell_clients_only_the_ports_of_the_proxy(running: RunningCluster) -> None:
-    brokers = Contact(running.connection).metadata(30.0).brokers.values()
+    brokers = AdminConnection(running.connection).metadata(30.0).brokers.values()
     assert {broker.port for broker in brokers} == ports_of(running)
     assert {broker.port for broker in running.local_brokers}.isdisjoint(ports_of(running))
     assert running.label == "embedded (8 ms and 8 MB/s to the brokers, 4 ms to the clients)"

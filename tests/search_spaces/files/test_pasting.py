@@ -88,7 +88,10 @@ def test_a_pasted_config_has_the_effect_of_the_measured_one(data: st.DataObject)
         for everything in (False, True):
             pasted = to_paste(config, baseline.values, everything=everything)
             for file in ({}, given_values):
-                assert same_effect(read({**file, **pasted}, client).in_force, config.in_force), (file, pasted)
+                assert same_effect(read({**file, **pasted}, client).effective_values, config.effective_values), (
+                    file,
+                    pasted,
+                )
 
 
 @pytest.mark.parametrize(

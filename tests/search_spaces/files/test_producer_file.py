@@ -231,10 +231,10 @@ def test_a_translation_is_never_weaker_than_the_java_file(entries: dict[str, str
 
 @given(JAVA_FILES.filter(works))
 def test_a_translation_to_librdkafka_and_back_keeps_the_values(entries: dict[str, str]) -> None:
-    there = read_java(entries).config.in_force
+    there = read_java(entries).config.effective_values
     back = ProducerConfig.parse(
         translate_to_java(translate_from_java(read_java(entries).config)[0]).properties, java()
-    ).in_force
+    ).effective_values
     for name in ("acks", "enable.idempotence", "compression.type"):
         assert back.text(name) == there.text(name)
     # librdkafka's ranges are narrower.

@@ -93,7 +93,7 @@ def test_special_values_are_drawn_often_enough() -> None:
     configs = [space.draw(Random(seed)) for seed in range(400)]
     assert 15 <= sum(config.linger_ms == 0 for config in configs) <= 80
     assert all(config.linger_ms == 0 or 0.05 <= config.linger_ms <= 100 for config in configs)
-    plain = [config.in_force.integer(IN_FLIGHT) for config in configs if not config.idempotent]
+    plain = [config.effective_values.integer(IN_FLIGHT) for config in configs if not config.idempotent]
     assert 5 <= plain.count(1_000_000) <= 50
     assert all(requests <= 100 or requests == 1_000_000 for requests in plain)
 
@@ -120,7 +120,7 @@ def test_batches_may_exceed_the_default_limit_but_not_the_topics() -> None:
     for seed in range(100):
         config = space.draw(Random(seed))
         sizes.add(config.max_batch_bytes)
-        assert config.in_force.integer("batch.size") == config.max_batch_bytes
+        assert config.effective_values.integer("batch.size") == config.max_batch_bytes
     assert 1_000_000 < max(sizes) <= 4_000_000
     off = {"batch.size": KnobChange(off=True)}
     small = SearchSpace.of(1_000, DEFAULTS, topic_max_message_bytes=50_000, changes=off)
@@ -153,7 +153,7 @@ def test_the_default_floor_is_the_baselines_guarantee() -> None:
     space = SearchSpace.of(100, ProducerConfig.parse({"acks": 1, "max.in.flight": 1}))
     assert space.floor == Guarantee(1, ordered=True, idempotent=False)
     drawn = [space.draw(Random(seed)) for seed in range(100)]
-    assert all(config.idempotent or config.in_force.integer(IN_FLIGHT) == 1 for config in drawn)
+    assert all(config.idempotent or config.effective_values.integer(IN_FLIGHT) == 1 for config in drawn)
 
 
 def test_a_space_can_be_pickled() -> None:

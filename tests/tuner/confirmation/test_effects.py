@@ -11,7 +11,7 @@ from objectives.ratios import Ratio
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import confirming, failed, plan_of, trial
 from tuner.confirmation.effects import Effect, Effects, effects_of
-from tuner.confirmation.undoing import variants_of
+from tuner.confirmation.undone_changes import variants_of
 from tuner.model.trial import Kind, Trial
 
 CONFIG = {"linger.ms": "1", "compression.type": "lz4", "batch.size": "65536"}

@@ -12,7 +12,7 @@ from tests.helpers.trials import OBJECTIVES, baseline, failed, trial
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import least_steps, most_steps, next_step
-from tuner.confirmation.undoing import variants_of
+from tuner.confirmation.undone_changes import variants_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec

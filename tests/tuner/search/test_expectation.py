@@ -56,8 +56,8 @@ def test_coordinates_have_the_settings_of_their_config(space: SearchSpace | Conf
     knobs, load = KnobSpace(space), problem_of("embedded:1000", 0.0).load
     drawn = Candidates(knobs.axes, knobs.allowed).anywhere(3, np.random.default_rng(seed))
     for config in (config_at(knobs, row) for row in drawn):
-        (force,) = knobs.in_force(row_of(knobs, config)[None, :])
-        ours, theirs = Settings.in_force(force, load), Settings.of(config, load)
+        (force,) = knobs.effective_values(row_of(knobs, config)[None, :])
+        ours, theirs = Settings.of_values(force, load), Settings.of(config, load)
         assert (ours.codec, ours.level, ours.acks, ours.idempotent) == (
             theirs.codec, theirs.level, theirs.acks, theirs.idempotent,
         )  # fmt: skip
@@ -69,8 +69,8 @@ def test_the_java_client_is_handled_in_the_same_way() -> None:
     config = ProducerConfig.parse({"linger.ms": 20, "batch.size": 65536, "compression.type": "zstd"}, java())
     knobs = KnobSpace(SearchSpace.of(1_000, ProducerConfig.parse({}, java())))
     load = problem_of("embedded:1000", 0.0).load
-    (force,) = knobs.in_force(row_of(knobs, config)[None, :])
-    assert Settings.in_force(force, load) == Settings.of(config, load)
+    (force,) = knobs.effective_values(row_of(knobs, config)[None, :])
+    assert Settings.of_values(force, load) == Settings.of(config, load)
 
 
 def test_gains_are_relative_to_the_baseline_and_unknown_objectives_are_nan() -> None:

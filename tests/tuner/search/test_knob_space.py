@@ -77,10 +77,10 @@ def test_both_ends_of_a_range_can_be_proposed_exactly() -> None:
     for end, (batch_bytes, at_level) in {0.0: ("4096", "0"), 1.0: ("1048588", "12")}.items():
         row[[batch, level]] = end
         config = config_at(KNOBS, row)
-        assert config.in_force.text("batch.size") == batch_bytes
-        assert config.in_force.text("compression.level") == at_level
+        assert config.effective_values.text("batch.size") == batch_bytes
+        assert config.effective_values.text("compression.level") == at_level
     row[batch] = 0.5
-    assert config_at(KNOBS, row).in_force.text("batch.size") == "66000"
+    assert config_at(KNOBS, row).effective_values.text("batch.size") == "66000"
 
 
 @pytest.mark.parametrize(

@@ -384,8 +384,8 @@ LAST_TURN = ("enable.idempotence", "max.in.flight.requests.per.connection")
 
 
 def varied(proposals: list[Proposal], names: Sequence[str]) -> bool:
-    usual = [DEFAULTS.in_force.text(name) for name in names]
-    return any([proposal.config.in_force.text(name) for name in names] != usual for proposal in proposals)
+    usual = [DEFAULTS.effective_values.text(name) for name in names]
+    return any([proposal.config.effective_values.text(name) for name in names] != usual for proposal in proposals)
 
 
 def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:

@@ -16,7 +16,7 @@ from tuner.tracking.connection import reason
 
 pytestmark = pytest.mark.campaign
 
-FORMS = (PASSWORD, quote(PASSWORD), quote(PASSWORD, safe=""))
+FORMATS = (PASSWORD, quote(PASSWORD), quote(PASSWORD, safe=""))
 
 
 def rows(database: str) -> str:
@@ -71,7 +71,7 @@ def test_a_password_from_a_variable_is_in_no_output(
         said += ran.out + ran.err
     written = {"printed": said, "files": contents(folder), "database": rows(database)}
     assert all("night" in text for text in written.values())
-    assert [place for place, text in written.items() if any(form in text for form in FORMS)] == []
+    assert [place for place, text in written.items() if any(form in text for form in FORMATS)] == []
 
 
 @pytest.mark.parametrize(

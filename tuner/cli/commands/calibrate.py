@@ -112,9 +112,9 @@ def calibrate(
     OUT.show(*calibration_lines(name, calibration))
 
 
-def warning_of_unheld_rate(name: str, seen: Sequence[Observation], rate_records_per_s: float) -> str | None:
+def warning_of_unheld_rate(name: str, observations: Sequence[Observation], rate_records_per_s: float) -> str | None:
     """Return a warning if no config of a calibration held the rate, so that latencies can't be predicted."""
-    if any(set(LATENCIES) & set(each.values) for each in seen):
+    if any(set(LATENCIES) & set(each.values) for each in observations):
         return None
     return (
         f"no config held {rate_records_per_s:,.10g} records/s, so `tuner predict {name}` can't predict latencies; "

@@ -76,11 +76,11 @@ def cleanup(
         say(f"{topics} can be deleted; add --remove")
 
 
-def _print_leftovers(found: list[Leftover]) -> None:
-    if not found:
+def _print_leftovers(leftovers: list[Leftover]) -> None:
+    if not leftovers:
         OUT.show("there are no topics of earlier tuner runs on the cluster")
         return
     table = Table(*(Column(heading, overflow="fold") for heading in ("topic", "run", "state")))
-    for left in found:
+    for left in leftovers:
         table.add_row(left.topic, left.run_id, left.state)
     OUT.print(table)

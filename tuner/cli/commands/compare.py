@@ -68,7 +68,7 @@ def compare(
 
 def _draw(
     studies: tuple[StudyResults, StudyResults],
-    found: StudyComparison,
+    study_comparison: StudyComparison,
     html: Path | None,
     png: Path | None,
     *,
@@ -76,7 +76,7 @@ def _draw(
 ) -> None:
     if html is None and png is None:
         return
-    if not found.sizes:
+    if not study_comparison.sizes:
         warn("nothing is drawn, because the studies have no record size in common")
         return
     if studies[0].objectives != studies[1].objectives:
@@ -87,9 +87,9 @@ def _draw(
     from tuner.present.report.study_pictures import draw_fronts
     from tuner.present.report.study_points import pictures_to_compare
 
-    views = pictures_to_compare(studies, found)
+    views = pictures_to_compare(studies, study_comparison)
     if html is not None:
-        write_output(html, fronts_html(found, views), force=force)
+        write_output(html, fronts_html(study_comparison, views), force=force)
         say(f"page written to {html}")
     if png is not None:
         write_picture(png, partial(draw_fronts, views), force=force)

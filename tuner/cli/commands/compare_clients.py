@@ -119,7 +119,7 @@ def compare_clients(
         )
     clients = ClientsToCompare(measured, given, rounds)
     for side in given.values():
-        if same_effect(side.config.in_force, clients.defaults[side.kind].config.in_force):
+        if same_effect(side.config.effective_values, clients.defaults[side.kind].config.effective_values):
             raise typer.BadParameter(
                 f"{side.source} must differ from the defaults of {side.kind} to be compared, but both configure the "
                 "producer in the same way; leave it out"

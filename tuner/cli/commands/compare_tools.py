@@ -135,10 +135,10 @@ def measured_in_turn(
     return ours, theirs, warnings
 
 
-def _weaknesses(seen: Measurement) -> list[str]:
+def _weaknesses(measurement: Measurement) -> list[str]:
     """Return what makes a throughput of our load generator less reliable."""
-    found = [*seen.warnings, *seen.counts.differences()]
-    verdict = judge(Evidence.of(seen))
+    found = [*measurement.warnings, *measurement.counts.differences()]
+    verdict = judge(Evidence.of(measurement))
     if verdict.other_limit and verdict.bound is not Bottleneck.GENERATOR:
         found.append(verdict.other_limit)
     return found

@@ -14,7 +14,7 @@ from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
-from tuner.results.recommendations.reasons import none_keeps_constraints
+from tuner.results.recommendations.reasons import no_config_meets_constraints
 from tuner.results.recommendations.recommend import recommendations
 
 
@@ -64,4 +64,4 @@ def confirm(
         say(f"report: {folder / REPORT_FILE}")
     if not found:
         unmeasured = all(size.baseline is None for size in confirmed.results.sizes)
-        raise (NothingMeasured if unmeasured else NoFeasibleConfig)(none_keeps_constraints(spec.name))
+        raise (NothingMeasured if unmeasured else NoFeasibleConfig)(no_config_meets_constraints(spec.name))

@@ -223,12 +223,12 @@ def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[C
     try:
         with open_target(target, progress) as opened:
             yield Check("cluster", CheckState.GOOD, f"{opened.cluster.bootstrap} answers")
-            yield _rights(opened)
+            yield _permissions(opened)
     except RunnerError as error:
         yield Check("cluster", CheckState.BAD, str(error))
 
 
-def _rights(opened: OpenTarget) -> Check:
+def _permissions(opened: OpenTarget) -> Check:
     named = opened.target.topic
     try:
         with OwnedTopics(opened.cluster) as topics:

@@ -49,7 +49,7 @@ Named = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="Short measurements and few rounds, so that it takes minutes.")]
 
 
-class ReportForm(StrEnum):
+class ReportFormat(StrEnum):
     """The format of a report."""
 
     TEXT = "text"
@@ -158,7 +158,7 @@ def run(
     for spec, text in planned:
         found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
         if not as_json:
-            _print(found[-1])
+            OUT.show(*experiment_lines(found[-1]))
     if as_json:
         print_json(_json(found))
     elif len(found) > 1:
@@ -175,7 +175,7 @@ def report(
             "published papers.",
         ),
     ],
-    form: Annotated[ReportForm, typer.Option("--format", help="Format of the report.")] = ReportForm.TEXT,
+    form: Annotated[ReportFormat, typer.Option("--format", help="Format of the report.")] = ReportFormat.TEXT,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
     force: Force = False,
     as_json: options.Json = False,
@@ -194,27 +194,27 @@ def report(
         tuner experiment report thesis-default --csv > measurements.csv
         tuner experiment report papers-quick --format markdown
     """
-    chosen = ReportForm.JSON if as_json else ReportForm.CSV if as_csv else form
-    check_one_form(json=as_json, csv=as_csv, format=form not in (ReportForm.TEXT, chosen))
-    if chosen is ReportForm.PNG and output is None:
+    chosen = ReportFormat.JSON if as_json else ReportFormat.CSV if as_csv else form
+    check_one_form(json=as_json, csv=as_csv, format=form not in (ReportFormat.TEXT, chosen))
+    if chosen is ReportFormat.PNG and output is None:
         raise typer.BadParameter("a picture is a file: name it with --output")
-    (check_picture if chosen is ReportForm.PNG else check_output)(output, force=force)
+    (check_picture if chosen is ReportFormat.PNG else check_output)(output, force=force)
     found = _stored_results(name)
     match chosen:
-        case ReportForm.TEXT:
+        case ReportFormat.TEXT:
             head = [*overview_lines(found), ""] if len(found) > 1 else []
             text = "\n".join([*head, *(line for each in found for line in (*experiment_lines(each), ""))])
-        case ReportForm.MARKDOWN:
+        case ReportFormat.MARKDOWN:
             text = experiment_markdown(found[0]) if len(found) == 1 else experiments_markdown(found)
-        case ReportForm.CSV:
+        case ReportFormat.CSV:
             text = experiments_csv(found)
-        case ReportForm.JSON:
+        case ReportFormat.JSON:
             text = json.dumps(_json(found), indent=2) + "\n"
-        case ReportForm.HTML:
+        case ReportFormat.HTML:
             from tuner.present.report.page import experiment_page  # it imports plotly
 
             text = experiment_page(_only(found, name, "a page"))
-        case ReportForm.PNG:
+        case ReportFormat.PNG:
             assert output is not None, "it was checked above"
             from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
 
@@ -228,15 +228,15 @@ def report(
         say(f"wrote {output}")
 
 
-def _only(found: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
+def _only(experiments: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
     """Return the only experiment, for an output format that shows a single experiment."""
-    if len(found) > 1:
-        raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(found)}; name one of them")
-    return found[0]
+    if len(experiments) > 1:
+        raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(experiments)}; name one of them")
+    return experiments[0]
 
 
-def _json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
-    return experiment_json(found[0]) if len(found) == 1 else experiments_json(found)
+def _json(experiments: Sequence[ExperimentResults]) -> dict[str, Any]:
+    return experiment_json(experiments[0]) if len(experiments) == 1 else experiments_json(experiments)
 
 
 def _stored_results(name: str) -> list[ExperimentResults]:
@@ -288,7 +288,3 @@ def _with_options(
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)
         spec = replace(spec, ray=replace(spec.ray, address=ray_address), searches=searches)
     return spec if rounds is None else replace(spec, rounds=rounds)
-
-
-def _print(results: ExperimentResults) -> None:
-    OUT.show(*experiment_lines(results))

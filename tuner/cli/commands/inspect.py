@@ -145,13 +145,13 @@ def _calibrated(study: str | None) -> _Calibrated:
     return _Calibrated(source.calibrated(), study, source.simulated)
 
 
-def _advice(found: Inspection, calibration: "Calibration", replication: int) -> "Advice":
+def _advice(inspection: Inspection, calibration: "Calibration", replication: int) -> "Advice":
     from tuner.prediction.advice import advice
 
-    estimates = advice(found, calibration, _PERIOD_S, replication)
+    estimates = advice(inspection, calibration, _PERIOD_S, replication)
     if estimates is None:
         raise NotPredictable(
-            f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
+            f"an estimate needs the rate of the producers, but {inspection.topic} got no record in the last 24 hours"
         )
     return estimates
 

@@ -8,7 +8,7 @@ import typer
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, form_asked
+from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.shown.recommendations import show_found
 from tuner.cli.shown.warnings import warn_unless_finished
 from tuner.model.errors import NoFeasibleConfig
@@ -50,7 +50,7 @@ def recommend(
         tuner recommend java-overnight --record-bytes 1000 --format strimzi-connector --output patch.yaml
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
-    form = form_asked(asked.form, as_json=asked.as_json)
+    form = chosen_format(asked.form, as_json=asked.as_json)
     if tracking_uri is not None:
         if asked.allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")

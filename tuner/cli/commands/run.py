@@ -15,7 +15,7 @@ from tuner.model.trial import Kind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
 from tuner.present.recommendations.recommendation_words import chance_of_wrong_claim, not_advice
-from tuner.results.recommendations.reasons import none_keeps_constraints
+from tuner.results.recommendations.reasons import no_config_meets_constraints
 from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.locations import storage_at, study_folder
@@ -73,7 +73,7 @@ def run(
         if mlflow and spec.tracking.enabled:
             _say_links(study.results, spec.tracking)
     if not found:
-        raise NoFeasibleConfig(none_keeps_constraints(spec.name))
+        raise NoFeasibleConfig(no_config_meets_constraints(spec.name))
 
 
 def _say_time(spec: StudySpec, *, quick: bool) -> None:

@@ -68,7 +68,7 @@ def verify(
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
     verify_options.check_gain(asked)
-    fewest, most = verify_options.rounds_asked(asked.rounds, asked.max_rounds)
+    fewest, most = verify_options.fewest_and_most_rounds(asked.rounds, asked.max_rounds)
     storage, stem = storage_at(), verification_stem(str(asked.file))
     name = free_name(stem, storage)
     measuring: dict[str, Any] = {

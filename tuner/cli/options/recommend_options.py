@@ -105,7 +105,7 @@ class RecommendOptions(ExplainOptions):
     force: Force = False
 
 
-def form_asked(form: Format, *, as_json: bool) -> Format:
+def chosen_format(form: Format, *, as_json: bool) -> Format:
     """Return the format of the output: `--json` is short for `--format json`.
 
     Raises:

@@ -9,7 +9,7 @@ import typer
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
 from tuner.cli.options import confirm_options, workload_options
-from tuner.results.comparisons.verification import check_gain_asked, verification_rounds
+from tuner.results.comparisons.verification import check_required_gain, verification_rounds
 
 FILE_CLIENT: Final = "give --file-client java"
 """How the user says that FILE is for the Java producer, in words."""
@@ -90,7 +90,7 @@ class VerifyOptions:
     warmup: Annotated[float | None, workload_options.warmup(twice=True, default="2, or as --study")] = None
 
 
-def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
+def fewest_and_most_rounds(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
     """Return the minimum and maximum number of rounds from `--rounds` and `--max-rounds`; None if not given.
 
     Raises:
@@ -107,4 +107,4 @@ def check_gain(asked: VerifyOptions) -> None:
         typer.BadParameter: A number is out of its range, or both options were given.
     """
     with options.refused_as_usage():
-        check_gain_asked(asked.min_gain, asked.tolerance_ratio, ("--min-gain", "--tolerance-ratio"))
+        check_required_gain(asked.min_gain, asked.tolerance_ratio, ("--min-gain", "--tolerance-ratio"))

@@ -42,11 +42,11 @@ def run_with_view(
         )
 
 
-def print_found(results: StudyResults, found: list[Recommendation], *, as_json: bool) -> None:
+def print_found(results: StudyResults, recommendations: list[Recommendation], *, as_json: bool) -> None:
     """Print the recommendations, and warnings to read before using a config, without repeated warnings."""
     if as_json:
-        print_json(study_json(results.name, str(results.folder), found))
+        print_json(study_json(results.name, str(results.folder), recommendations))
     else:
-        OUT.show(export_all(found, Format.TABLE), end="")
+        OUT.show(export_all(recommendations, Format.TABLE), end="")
     simulated = [SIMULATED] if results.simulated else []
-    warn_of_each([*simulated, *(warning for each in found for warning in each.warnings)])
+    warn_of_each([*simulated, *(warning for each in recommendations for warning in each.warnings)])

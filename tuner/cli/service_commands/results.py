@@ -19,7 +19,7 @@ from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
-from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, form_asked
+from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
@@ -191,7 +191,7 @@ def recommend(study: Study, asked: RecommendOptions) -> None:
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --format spring
     """
-    form = form_asked(asked.form, as_json=asked.as_json)
+    form = chosen_format(asked.form, as_json=asked.as_json)
     with service() as client:
         found, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
         finished = client.status(study)["state"] in _FINISHED

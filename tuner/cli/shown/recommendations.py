@@ -22,37 +22,37 @@ from tuner.storage.folder_files import size_name
 
 
 def show_found(
-    found: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
+    recommendations: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
 ) -> None:
     """Print recommendations or write them to a file, and print the warnings to read before using a config."""
     if output is None:
-        typer.echo(printable(export_all(found, form, everything=everything)), nl=False)
+        typer.echo(printable(export_all(recommendations, form, everything=everything)), nl=False)
     else:
-        _write(found, form, output, force=force, everything=everything)
-    for each in found:
+        _write(recommendations, form, output, force=force, everything=everything)
+    for each in recommendations:
         _warn_before_use(each, form)
-    if any(each.proven for each in found) and (chance := chance_of_wrong_claim(len(found))):
+    if any(each.proven for each in recommendations) and (chance := chance_of_wrong_claim(len(recommendations))):
         say(chance)
-    if len(found) > 1 and (output is None or is_stream(output)) and form not in (Format.TABLE, Format.JSON):
+    if len(recommendations) > 1 and (output is None or is_stream(output)) and form not in (Format.TABLE, Format.JSON):
         warn(
-            f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "
-            "--record-bytes"
+            f"the output holds {len(recommendations)} configs, one per record size; use one of them, or choose a size "
+            "with --record-bytes"
         )
 
 
-def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
+def _write(recommendations: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
     """Write all recommendations to one file or, if the format holds only one config, to one file per record size.
 
     A device or a pipe gets all of them.
     """
-    if len(found) == 1 or form in (Format.TABLE, Format.JSON) or is_stream(output):
-        files = {output: export_all(found, form, everything=everything)}
+    if len(recommendations) == 1 or form in (Format.TABLE, Format.JSON) or is_stream(output):
+        files = {output: export_all(recommendations, form, everything=everything)}
     else:
         files = {
             output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(
                 each, form, everything=everything
             )
-            for each in found
+            for each in recommendations
         }
     for path in files:
         check_output(path, force=force)
@@ -61,24 +61,26 @@ def _write(found: list[Recommendation], form: Format, output: Path, *, force: bo
         say(f"written to {path}")
 
 
-def _warn_before_use(found: Recommendation, form: Format) -> None:
+def _warn_before_use(recommendation: Recommendation, form: Format) -> None:
     """Print the warnings that a user should read before using a config, except those that the table format shows."""
-    for warning in found.warnings:
+    for warning in recommendation.warnings:
         warn(warning)
-    if is_translated(form, found.config.client):
-        warn(f"{LABEL}: the config was found and measured with {found.config.client.identity}")
-        without_twin = for_java(found.config).without_twin
+    if is_translated(form, recommendation.config.client):
+        warn(f"{LABEL}: the config was found and measured with {recommendation.config.client.identity}")
+        without_twin = for_java(recommendation.config).without_twin
         if without_twin:
             warn(f"not in the output, as the Java client has no such property: {', '.join(without_twin)}")
     if form is Format.TABLE:
         return
-    if found.is_baseline:
-        say(f"{found.record_bytes} B: {'; '.join([advice_to_keep(found), *proven_for_other_goals(found)])}")
-    elif not found.confirmed:
-        warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
-    elif others := proven_for_other_goals(found):
-        say(f"{found.record_bytes} B, for {found.goal}; {'; '.join(others)}")
-    if open_question := inconclusive_gains(found):
-        warn(f"{found.record_bytes} B: inconclusive: {open_question}")
-    if found.trial.guarantee != found.baseline.guarantee:
-        warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")
+    if recommendation.is_baseline:
+        advice = (advice_to_keep(recommendation), *proven_for_other_goals(recommendation))
+        say(f"{recommendation.record_bytes} B: {'; '.join(advice)}")
+    elif not recommendation.confirmed:
+        warn(f"{recommendation.record_bytes} B: {NO_GAIN}: {not_advice(recommendation)}")
+    elif others := proven_for_other_goals(recommendation):
+        say(f"{recommendation.record_bytes} B, for {recommendation.goal}; {'; '.join(others)}")
+    if open_question := inconclusive_gains(recommendation):
+        warn(f"{recommendation.record_bytes} B: inconclusive: {open_question}")
+    if recommendation.trial.guarantee != recommendation.baseline.guarantee:
+        guarantee = recommendation.baseline.guarantee
+        warn(f"the config guarantees {recommendation.trial.guarantee}; the baseline guarantees {guarantee}")

@@ -30,16 +30,16 @@ def print_studies_here(*, as_json: bool, as_csv: bool) -> None:
     print_studies(found, place_of_studies(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
 
 
-def print_studies(found: list[ListedStudy], where: str, *, as_json: bool, as_csv: bool) -> None:
+def print_studies(studies: list[ListedStudy], where: str, *, as_json: bool, as_csv: bool) -> None:
     """Print the list of studies in the format that the user asked for; say `where` they would be if there is none."""
-    if not found:
+    if not studies:
         say(f"there is no study yet {where}; `tuner run` makes one")
     if as_json:
-        print_json(document("studies", studies=[each.as_json() for each in found]))
+        print_json(document("studies", studies=[each.as_json() for each in studies]))
     elif as_csv:
-        print_csv(study_csv(found))
-    elif found:
-        OUT.show(*study_lines(found))
+        print_csv(study_csv(studies))
+    elif studies:
+        OUT.show(*study_lines(studies))
 
 
 def _studies_here() -> Iterator[ListedStudy]:

@@ -61,7 +61,7 @@ def judgement_before(spec: StudySpec, terms: VerificationTerms, file: str, basel
     Raises:
         RequestRefused: The config does the same as the baseline.
     """
-    if same_effect(terms.config.in_force, spec.baseline.in_force):
+    if same_effect(terms.config.effective_values, spec.baseline.effective_values):
         raise RequestRefused(
             f"{file} must differ from {baseline} to be compared, but both configure the producer in the same way"
         )

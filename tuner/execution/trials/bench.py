@@ -298,21 +298,21 @@ def _begin_attempt(trial: _RunningTrial, rule: StopRule, workload: Workload, att
     return runners
 
 
-def _with_stored(seen: Measurement, trial: _RunningTrial) -> Measurement:
+def _with_stored(measurement: Measurement, trial: _RunningTrial) -> Measurement:
     """Add the number of records that the topic has stored to a measurement that several producers made.
 
     One of several producers can't count its own stored records, because all producers write to the same topic. The
     measurement of a single producer is returned unchanged.
     """
     if trial.stored_before is None or trial.topic.stored() is None:
-        return seen
-    due = trial.stored_before + seen.counts.acknowledged
+        return measurement
+    due = trial.stored_before + measurement.counts.acknowledged
     once_replicated(lambda: trial.topic.stored() or 0, due, SystemClock())
     after = trial.topic.stored()
     if after is None:
-        return seen  # nobody knows whether records are missing
-    counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.topic.owned)
-    return replace(seen, counts=counts)
+        return measurement  # nobody knows whether records are missing
+    counts = replace(measurement.counts, stored=after - trial.stored_before, sole_writer=trial.topic.owned)
+    return replace(measurement, counts=counts)
 
 
 def _watch(done: TrialDone, phase: str, rule: StopRule) -> Watch:

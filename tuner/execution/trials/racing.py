@@ -39,23 +39,23 @@ class PhaseRule:
     before: Mapping[str, PredictedRange] = field(default_factory=dict)
     last: bool = True
 
-    def judge(self, seen: PhaseProgress) -> Stop | None:
+    def judge(self, progress: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should continue."""
         offered = self.workload.rate_records_per_s
-        if offered is not None and seen.windows >= _LEAST_WINDOWS:
-            held_ratio = seen.records / (offered * seen.seconds)
+        if offered is not None and progress.windows >= _LEAST_WINDOWS:
+            held_ratio = progress.records / (offered * progress.seconds)
             # After a short pause of the host, the newest window has the records that the pause has delayed.
-            if max(held_ratio, seen.records_per_s[-1] / offered) < HOPELESS_RATIO:
+            if max(held_ratio, progress.records_per_s[-1] / offered) < HOPELESS_RATIO:
                 return Stop(
                     f"only {held_ratio:.0%} of the fixed rate was delivered", ends_trial=True, falling_behind=True
                 )
         windows = _measured_windows(self.workload)
-        if self.race is None or not MIN_WINDOWS <= seen.windows < windows:
+        if self.race is None or not MIN_WINDOWS <= progress.windows < windows:
             return None
-        after = f"after {seen.seconds:.3g} of {self.workload.measured_s:g} s,"
-        if seen.failed:
-            return Stop(f"{after} {seen.failed:,} records were given up", ends_trial=True)
-        stop = self.race.judge({**self.before, **_expected(self.race, seen)}, last=self.last)
+        after = f"after {progress.seconds:.3g} of {self.workload.measured_s:g} s,"
+        if progress.failed:
+            return Stop(f"{after} {progress.failed:,} records were given up", ends_trial=True)
+        stop = self.race.judge({**self.before, **_expected(self.race, progress)}, last=self.last)
         return None if stop is None else Stop(f"{after} {stop.because}", stop.ends_trial)
 
 
@@ -103,12 +103,12 @@ def _measured_windows(workload: Workload) -> int:
     return len(schedule.ends_ns) - schedule.warm_windows
 
 
-def _expected(race: Race, seen: PhaseProgress) -> dict[str, PredictedRange]:
+def _expected(race: Race, progress: PhaseProgress) -> dict[str, PredictedRange]:
     """Forecast the range of each metric of a phase from the windows so far; metrics without a forecast are left out."""
     found = {}
-    for name, values in seen.values.items():
+    for name, values in progress.values.items():
         forecast = race.forecasts.get(name)
-        expected = forecast.range(values) if forecast and len(values) == seen.windows else None
+        expected = forecast.range(values) if forecast and len(values) == progress.windows else None
         if expected is not None:
             found[name] = expected
     return found

@@ -120,15 +120,17 @@ def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
     }
 
 
-def _warnings(seen: Sequence[Measurement], timed: Measurement | None, cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
+def _warnings(
+    measurements: Sequence[Measurement], timed: Measurement | None, cut_short: Mapping[str, Stop]
+) -> tuple[str, ...]:
     """Return one sentence for each thing that makes a trial's numbers less certain.
 
     Args:
-        seen: The measurements of all phases.
+        measurements: The measurements of all phases.
         timed: The measurement that the latencies are from; None if there is none.
         cut_short: Why phases were stopped early, by the name of the phase.
     """
-    doubts = [sentence for measured in seen for sentence in _doubts(measured)]
+    doubts = [sentence for measured in measurements for sentence in _doubts(measured)]
     behind = judge(Evidence.of(timed)).consumers_fell_behind if timed is not None else ""
     cuts = [f"the {name} phase was stopped early: {stop.because}" for name, stop in cut_short.items()]
     return tuple(dict.fromkeys((*doubts, *([behind] if behind else []), *cuts)))

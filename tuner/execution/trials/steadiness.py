@@ -88,11 +88,11 @@ class UntilSteady:
         """The metrics that the rule needs of each window: none, because it uses only the number of records."""
         return ()
 
-    def judge(self, seen: PhaseProgress) -> Stop | None:
+    def judge(self, progress: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should continue."""
-        if is_steady(seen.records_per_s):
+        if is_steady(progress.records_per_s):
             return Stop("its throughput shows no trend", ends_trial=False)
-        used = seen.records * self.workload.record_sizes.mean_bytes >= self.most_bytes
+        used = progress.records * self.workload.record_sizes.mean_bytes >= self.most_bytes
         return Stop("it has sent its share of the bytes", ends_trial=False) if used else None
 
 

@@ -60,7 +60,7 @@ class StopRule(Protocol):
     def metrics(self) -> tuple[str, ...]:
         """The metrics that the rule needs of each window."""
 
-    def judge(self, seen: PhaseProgress) -> Stop | None:
+    def judge(self, progress: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should continue."""
 
 
@@ -74,7 +74,7 @@ class WholePhase:
 
     metrics: tuple[str, ...] = ()
 
-    def judge(self, seen: PhaseProgress) -> Stop | None:
+    def judge(self, progress: PhaseProgress) -> Stop | None:
         """Return None: the phase continues."""
         return None
 

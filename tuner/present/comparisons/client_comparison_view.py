@@ -27,38 +27,38 @@ _SAID: Final = {
 """For each metric, what the ratio says, and what it means for the client that is better."""
 
 
-def client_comparison_lines(found: ClientComparison) -> Iterator[str]:
+def client_comparison_lines(comparison: ClientComparison) -> Iterator[str]:
     """Yield the lines that `tuner compare-clients` prints."""
-    rounds = max(each.rounds for each in found.sides)
-    yield f"records of {found.record_bytes} B, each config measured in {rounds} rounds, in turn"
-    for pair in found.pairs:
+    rounds = max(each.rounds for each in comparison.sides)
+    yield f"records of {comparison.record_bytes} B, each config measured in {rounds} rounds, in turn"
+    for pair in comparison.pairs:
         yield ""
-        yield from _pair_lines(pair, found.rate_records_per_s)
+        yield from _pair_lines(pair, comparison.rate_records_per_s)
     yield ""
-    shown = [name for name in _SHOWN if any(name in each.metrics for each in found.sides)]
+    shown = [name for name in _SHOWN if any(name in each.metrics for each in comparison.sides)]
     yield from aligned(
         [
-            ["means over all rounds", *(each.side.name for each in found.sides)],
-            *([title(name), *(number(each.metrics.get(name)) for each in found.sides)] for name in shown),
+            ["means over all rounds", *(each.side.name for each in comparison.sides)],
+            *([title(name), *(number(each.metrics.get(name)) for each in comparison.sides)] for name in shown),
         ]
     )
     yield ""
-    for each in found.sides:
+    for each in comparison.sides:
         yield f"guarantee of {each.side.name}: {each.guarantee}"
-    if len({each.guarantee for each in found.sides}) > 1:
+    if len({each.guarantee for each in comparison.sides}) > 1:
         yield "the guarantees differ, so the ratios contain what a guarantee costs"
 
 
-def comparison_warnings(found: ClientComparison) -> list[str]:
+def comparison_warnings(comparison: ClientComparison) -> list[str]:
     """Return what makes a comparison less reliable."""
     return [
-        *(f"{each.side.name} lost records" for each in found.sides if each.lost),
+        *(f"{each.side.name} lost records" for each in comparison.sides if each.lost),
         *(
             f"{each.side.name} held the fixed rate in {round(each.held_ratio * each.rounds)} of {each.rounds} rounds"
-            for each in found.sides
+            for each in comparison.sides
             if each.held_ratio < 1
         ),
-        *found.warnings,
+        *comparison.warnings,
     ]
 
 

@@ -21,17 +21,17 @@ _SHOWN: Final = ("mb_per_s", "latency_p99_ms")
 """The metrics that every comparison shows."""
 
 
-def print_comparison(found: StudyComparison, out: Unwrapped) -> None:
+def print_comparison(comparison: StudyComparison, out: Unwrapped) -> None:
     """Print the recommended configs of two studies side by side, with a table for each record size."""
-    for size in found.sizes:
-        columns = (Column(heading, overflow="fold") for heading in comparison_headings(found))
+    for size in comparison.sizes:
+        columns = (Column(heading, overflow="fold") for heading in comparison_headings(comparison))
         table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
-        for cells in comparison_rows(found, size):
+        for cells in comparison_rows(comparison, size):
             table.add_row(*map(Text, cells))
         out.print(table)
-        out.show(hypervolumes_text(found, size), style="dim")
+        out.show(hypervolumes_text(comparison, size), style="dim")
         out.show(NOT_IN_TURN, style="dim")
-    if not found.sizes:
+    if not comparison.sizes:
         out.show("the studies have no record size in common, so there is nothing to compare")
 
 
@@ -61,42 +61,43 @@ def _without_gains(recommended: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in recommended.items() if name != "gains_over_own_baseline"}
 
 
-def comparison_headings(found: StudyComparison) -> tuple[str, str, str, str]:
+def comparison_headings(comparison: StudyComparison) -> tuple[str, str, str, str]:
     """Return the headings of the table of a record size."""
-    return ("goal", *found.names, "better")
+    return ("goal", *comparison.names, "better")
 
 
-def comparison_rows(found: StudyComparison, size: SizeComparison) -> list[tuple[str, str, str, str]]:
+def comparison_rows(comparison: StudyComparison, size: SizeComparison) -> list[tuple[str, str, str, str]]:
     """Return the rows of the table of a record size, one for each goal."""
     return [
         (
             str(each.goal),
             _config(each.ours, each.metrics),
             _config(each.theirs, each.metrics),
-            _winner(each, found.names),
+            _winner(each, comparison.names),
         )
         for each in size.goals
     ]
 
 
-def hypervolumes_text(found: StudyComparison, size: SizeComparison) -> str:
+def hypervolumes_text(comparison: StudyComparison, size: SizeComparison) -> str:
     """Return a sentence about the hypervolumes of the two fronts."""
-    (one, other), (ours, theirs) = found.names, map(number, size.hypervolumes)
+    (one, other), (ours, theirs) = comparison.names, map(number, size.hypervolumes)
     return (
         f"hypervolume of the fronts (more is better; reference: the baseline of {one}): {one} {ours}, {other} {theirs}"
     )
 
 
-def _config(found: Recommendation | None, asked: Sequence[str]) -> str:
-    if found is None:
+def _config(recommendation: Recommendation | None, asked: Sequence[str]) -> str:
+    if recommendation is None:
         return "nothing yet"
     numbers = [
-        f"{number(found.metrics[name])} {_unit(name)}"
+        f"{number(recommendation.metrics[name])} {_unit(name)}"
         for name in dict.fromkeys((*_SHOWN, *asked))
-        if name in found.metrics
+        if name in recommendation.metrics
     ]
-    what = "its baseline" if found.is_baseline else f"trial {found.trial.number}"
-    return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not confirmed'})"
+    what = "its baseline" if recommendation.is_baseline else f"trial {recommendation.trial.number}"
+    what += "" if recommendation.confirmed or recommendation.is_baseline else ", not confirmed"
+    return f"{', '.join(numbers)} ({what})"
 
 
 def _unit(metric: str) -> str:
@@ -106,9 +107,9 @@ def _unit(metric: str) -> str:
     return f"ms {metric.removeprefix('latency_').removesuffix('_ms')}" if metric.startswith("latency_") else metric
 
 
-def _winner(each: GoalComparison, names: tuple[str, str]) -> str:
-    if each.times is None:
+def _winner(goal: GoalComparison, names: tuple[str, str]) -> str:
+    if goal.times is None:
         return "can't be compared"
-    if each.winner is None:
-        return f"no difference ({each.times:.2f})"
-    return f"{names[each.winner]}, by a factor of {each.times if each.winner else 1 / each.times:.2f}"
+    if goal.winner is None:
+        return f"no difference ({goal.times:.2f})"
+    return f"{names[goal.winner]}, by a factor of {goal.times if goal.winner else 1 / goal.times:.2f}"

@@ -10,7 +10,7 @@ from tuner.results.comparisons.verification import Judgement
 def verification_lines(judgement: Judgement) -> Iterator[str]:
     """Yield the lines that `tuner verify` prints: the guarantees, and each metric of each record size."""
     yield f"guarantee: {judgement.promises}"
-    for each in judgement.found:
+    for each in judgement.sizes:
         outcomes = judgement.outcomes[each.record_bytes]
         texts = {
             metric: f"{gain} times as good: {outcomes[metric]}; one more round would show {one_more_round(gain)}"
@@ -20,7 +20,7 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
         for metric, outcome in texts.items():
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
             yield f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
-    if judgement.found:
+    if judgement.sizes:
         yield "all rounds ran one after another, so these results hold only for that time"
 
 

@@ -91,22 +91,22 @@ def because(checked: CheckedFinding) -> str:
     return ". ".join(f"{each[0].upper()}{each[1:]}" for each in said)
 
 
-def _compared_words(each: CheckedComparison, *, verdict: bool) -> str:
+def _compared_words(comparison: CheckedComparison, *, verdict: bool) -> str:
     """Return a comparison in words: the rows, the ratio here and in the paper, and with `verdict` the outcome."""
-    compared = each.comparison
+    compared = comparison.comparison
     paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
-    here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
-    if each.zero_rounds:
-        here = f"no ratio, as a value is 0 in {counted(each.zero_rounds, 'round')}"
-    if each.limited:
-        here += f", but the load generator limited {' and '.join(each.limited)}"
+    here = "not measured in two rounds" if comparison.ratio is None else str(comparison.ratio)
+    if comparison.zero_rounds:
+        here = f"no ratio, as a value is 0 in {counted(comparison.zero_rounds, 'round')}"
+    if comparison.limited:
+        here += f", but the load generator limited {' and '.join(comparison.limited)}"
     if compared.along:
         rows = f" of {_settings(compared.of)}" if compared.of else ""
         what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
     else:
         over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
         what = f"{_settings(compared.of)} / {over}"
-    return f"{what} = {here}{paper}{f', {each.outcome}' if verdict else ''}"
+    return f"{what} = {here}{paper}{f', {comparison.outcome}' if verdict else ''}"
 
 
 def _settings(selected: Mapping[str, RowValue]) -> str:
@@ -120,8 +120,8 @@ def notes_of(results: ExperimentResults) -> list[str]:
     return [_how_to_read([results]), *_own_notes(results)]
 
 
-def _how_to_read(found: Sequence[ExperimentResults]) -> str:
-    return _NO_INTERVAL if all(results.spec.rounds == 1 for results in found) else _HOW_TO_READ
+def _how_to_read(experiments: Sequence[ExperimentResults]) -> str:
+    return _NO_INTERVAL if all(results.spec.rounds == 1 for results in experiments) else _HOW_TO_READ
 
 
 def _own_notes(results: ExperimentResults) -> list[str]:
@@ -274,26 +274,26 @@ def experiment_json(results: ExperimentResults) -> dict[str, Any]:
     )
 
 
-def _outcome_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
+def _outcome_cells(experiments: Sequence[ExperimentResults]) -> list[list[str]]:
     """Return how many findings of each experiment had each outcome: the headings, then the cells of each experiment."""
-    rows = [(results.spec.name, Counter(each.outcome for each in results.findings)) for results in found]
+    rows = [(results.spec.name, Counter(each.outcome for each in results.findings)) for results in experiments]
     return [
         ["experiment", *map(str, FindingOutcome)],
         *([name, *(str(outcomes[each]) for each in FindingOutcome)] for name, outcomes in rows),
     ]
 
 
-def _counted_outcomes(found: Sequence[ExperimentResults]) -> str:
+def _counted_outcomes(experiments: Sequence[ExperimentResults]) -> str:
     """Return how many findings of several experiments had each outcome, as a sentence."""
-    outcomes = Counter(str(each.outcome) for results in found for each in results.findings)
+    outcomes = Counter(str(each.outcome) for results in experiments for each in results.findings)
     parts = [f"{outcome}: {outcomes[str(outcome)]}" for outcome in FindingOutcome if outcomes[str(outcome)]]
-    return f"{outcomes.total()} findings in {len(found)} experiments. {', '.join(parts)}."
+    return f"{outcomes.total()} findings in {len(experiments)} experiments. {', '.join(parts)}."
 
 
-def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
+def overview_lines(experiments: Sequence[ExperimentResults]) -> list[str]:
     """Return the outcome of each finding of several experiments, as lines of text."""
-    lines = [_counted_outcomes(found), ""]
-    for results in found:
+    lines = [_counted_outcomes(experiments), ""]
+    for results in experiments:
         lines += [
             f"{results.spec.name}:",
             *(f"{each.outcome!s:>18}  {each.finding.claim}" for each in results.findings),
@@ -301,26 +301,27 @@ def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
     return lines
 
 
-def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
+def experiments_markdown(experiments: Sequence[ExperimentResults]) -> str:
     """Return the report of several experiments as Markdown: how many findings hold in each, then each experiment."""
-    parts = [_counted_outcomes(found), "", *_markdown(_outcome_cells(found)), "", _how_to_read(found), ""]
-    for results in found:
+    outcomes = _markdown(_outcome_cells(experiments))
+    parts = [_counted_outcomes(experiments), "", *outcomes, "", _how_to_read(experiments), ""]
+    for results in experiments:
         parts += [f"## {results.spec.name}", "", _section(results, _own_notes(results))]
     return "\n".join(parts)
 
 
-def experiments_json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
+def experiments_json(experiments: Sequence[ExperimentResults]) -> dict[str, Any]:
     """Return the results of several experiments as JSON types; unknown values are null."""
-    return document("experiments", experiments=[experiment_json(each) for each in found])
+    return document("experiments", experiments=[experiment_json(each) for each in experiments])
 
 
-def experiments_csv(found: Sequence[ExperimentResults]) -> str:
+def experiments_csv(experiments: Sequence[ExperimentResults]) -> str:
     """Return every measurement of experiments as CSV, one per line; of several, a column names the experiment."""
-    trials = [trial for results in found for row in results.rows for trial in row.trials]
+    trials = [trial for results in experiments for row in results.rows for trial in row.trials]
     names = [name for name in ROW_METRICS if any(name in trial.metrics for trial in trials)]
     return csv_of(
         {
-            **({"experiment": results.spec.name} if len(found) > 1 else {}),
+            **({"experiment": results.spec.name} if len(experiments) > 1 else {}),
             "row": row.row.name,
             **{f"set.{name}": value for name, value in row.row.varied.items() if name != "row"},
             "round": trial.round,
@@ -329,7 +330,7 @@ def experiments_csv(found: Sequence[ExperimentResults]) -> str:
             "error": trial.error,
             **{name: trial.metrics.get(name) for name in names},
         }
-        for results in found
+        for results in experiments
         for row in results.rows
         for trial in row.trials
     )

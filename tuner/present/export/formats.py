@@ -1,6 +1,6 @@
 """The formats in which a recommended config can be written. For each format, a pure function makes the text.
 
-Some formats are for everybody. The others are the formats of one client's users, which `FORMS` in
+Some formats are for everybody. The others are the formats of one client's users, which `FORMATS` in
 `search_spaces.client` lists.
 """
 
@@ -14,9 +14,9 @@ from typing import Any, Final
 import yaml
 
 from runners.reporting import printable
-from search_spaces.client import FORMS, Client, ClientKind
-from search_spaces.client_facts.forms import FileLayout, Form
-from search_spaces.errors import FormNotOffered
+from search_spaces.client import FORMATS, Client, ClientKind
+from search_spaces.client_facts.formats import FileLayout, PropertiesFormat
+from search_spaces.errors import FormatNotOffered
 from search_spaces.files.properties_file import format_properties
 from search_spaces.translation.to_java import for_java
 from tuner.model.document import document
@@ -45,12 +45,12 @@ class Format(StrEnum):
     STRIMZI_CONNECTOR = "strimzi-connector"
 
 
-_FORMS: Final[Mapping[Format, Form]] = MappingProxyType(
-    {Format(form.name): form for forms in FORMS.values() for form in forms}
+_FORMATS: Final[Mapping[Format, PropertiesFormat]] = MappingProxyType(
+    {Format(form.name): form for forms in FORMATS.values() for form in forms}
 )
 """The formats for the users of one client."""
 _CLIENTS: Final[Mapping[Format, ClientKind]] = MappingProxyType(
-    {Format(form.name): kind for kind, forms in FORMS.items() for form in forms}
+    {Format(form.name): kind for kind, forms in FORMATS.items() for form in forms}
 )
 """The client of each format for the users of one client."""
 _TRANSLATED: Final[Mapping[ClientKind, frozenset[Format]]] = MappingProxyType(
@@ -64,7 +64,7 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
         Format.PROPERTIES: ".properties",
         Format.JSON: ".json",
         Format.ENV: ".env",
-        **{each: f".{form.name}.{form.layout}" for each, form in _FORMS.items()},
+        **{each: f".{form.name}.{form.layout}" for each, form in _FORMATS.items()},
     }
 )
 """The suffix of the file name for each format. The file name begins with the goal: `balanced.properties`."""
@@ -91,14 +91,14 @@ def export(recommendation: Recommendation, format_: Format, *, everything: bool 
             of the Java client hold the whole config in any case.
 
     Raises:
-        FormNotOffered: The format is for another client than the one that was measured, and there is no translation.
+        FormatNotOffered: The format is for another client than the one that was measured, and there is no translation.
     """
     client = recommendation.config.client
     if format_ not in offered(client):
-        raise FormNotOffered(format_, _CLIENTS[format_], client.label, offered(client))
+        raise FormatNotOffered(format_, _CLIENTS[format_], client.label, offered(client))
     if format_ is Format.JSON:
         return _dumped(recommendation_json(recommendation))
-    if format_ in _FORMS:
+    if format_ in _FORMATS:
         values = _entries(recommendation, format_, everything=everything)
         return _dumped(values) if _is_json(format_) else _commented(recommendation, format_, values)
     return _FOR_EVERYBODY[format_](recommendation, pasted_values(recommendation, everything=everything))
@@ -111,7 +111,7 @@ def export_all(recommendations: Sequence[Recommendation], format_: Format, *, ev
     below a comment that names its record size. A single recommendation is written as `export` writes it.
 
     Raises:
-        FormNotOffered: As `export` does.
+        FormatNotOffered: As `export` does.
     """
     if len(recommendations) == 1:
         return export(recommendations[0], format_, everything=everything)
@@ -120,12 +120,12 @@ def export_all(recommendations: Sequence[Recommendation], format_: Format, *, ev
         return _dumped(document("recommendations", recommendations=records))
     if _is_json(format_):
         return _dumped({each.record_bytes: _entries(each, format_, everything=everything) for each in recommendations})
-    between = "---\n" if format_ in _FORMS and _FORMS[format_].layout is FileLayout.YAML else "\n"
+    between = "---\n" if format_ in _FORMATS and _FORMATS[format_].layout is FileLayout.YAML else "\n"
     return between.join(export(each, format_, everything=everything) for each in recommendations)
 
 
 def _is_json(format_: Format) -> bool:
-    return format_ in _FORMS and _FORMS[format_].layout is FileLayout.JSON
+    return format_ in _FORMATS and _FORMATS[format_].layout is FileLayout.JSON
 
 
 def _entries(recommendation: Recommendation, format_: Format, *, everything: bool) -> dict[str, str]:
@@ -133,7 +133,7 @@ def _entries(recommendation: Recommendation, format_: Format, *, everything: boo
 
     A format for the Java client has the whole config; one for librdkafka has it only if `everything` is set.
     """
-    config, found, kind = recommendation.config, _FORMS[format_], _CLIENTS[format_]
+    config, found, kind = recommendation.config, _FORMATS[format_], _CLIENTS[format_]
     own = {name: shown_value(name, config.effective(name)) for name in found.own_defaults}
     whole = everything or kind is ClientKind.JAVA
     properties = {**own, **pasted_values(recommendation, kind, everything=whole)}
@@ -161,7 +161,7 @@ def _variable(name: str) -> str:
 
 def _commented(recommendation: Recommendation, format_: Format, values: Mapping[str, str]) -> str:
     """Return a config in a client's format, as properties or YAML below a comment that says where it comes from."""
-    found, entries = _FORMS[format_], dict(sorted(values.items()))
+    found, entries = _FORMATS[format_], dict(sorted(values.items()))
     translated = is_translated(format_, recommendation.config.client)
     origin = _origin_of_translation(recommendation) if translated else _origin(recommendation)
     head = _comment([*origin, *([f"to use it: {found.usage}"] if found.usage else [])])
@@ -185,7 +185,7 @@ def _represent_quoted(dumper: yaml.SafeDumper, text: _Quoted) -> yaml.ScalarNode
 _Dumper.add_representer(_Quoted, _represent_quoted)
 
 
-def _yaml(form: Form, entries: Mapping[str, str]) -> str:
+def _yaml(form: PropertiesFormat, entries: Mapping[str, str]) -> str:
     nested: dict[str, Any] = {_Quoted(key): _Quoted(value) for key, value in entries.items()}
     for key in reversed(form.inside):
         nested = {key: nested}

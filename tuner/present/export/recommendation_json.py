@@ -72,19 +72,19 @@ def recommendation_json(recommendation: Recommendation) -> dict[str, Any]:
     }
 
 
-def study_json(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
+def study_json(name: str, folder: str | None, recommendations: Sequence[Recommendation]) -> dict[str, Any]:
     """Return the recommendations of a study as one JSON document.
 
     Args:
         name: The study's name.
         folder: The study's folder; None if it is on another host.
-        found: The recommendations, one per record size.
+        recommendations: The recommendations, one per record size.
     """
     return document(
         "study",
         name=name,
         folder=folder,
-        recommendations=[recommendation_json(each) for each in found],
+        recommendations=[recommendation_json(each) for each in recommendations],
     )
 
 
@@ -198,7 +198,7 @@ def explanations_json(study: str, explanations: Sequence[Explanation]) -> dict[s
 
 def _explanation_json(why: Explanation) -> dict[str, Any]:
     """Return a JSON object that holds everything about an explanation."""
-    found = why.found
+    found = why.recommendation
     return document(
         "explanation",
         study=found.study,
@@ -220,14 +220,14 @@ def _explanation_json(why: Explanation) -> dict[str, Any]:
 
 
 def _effect(effect: Effect) -> Mapping[str, Any]:
-    variant = effect.undoing.variant
+    variant = effect.undone.variant
     return {
         "knobs": list(effect.knobs),
         "measured": effect.measured,
         "shows": effect.shows,
         "gains": gains_json(effect.gains),
         "misses_without": list(effect.misses),
-        "because": effect.undoing.because,
+        "because": effect.undone.because,
         "variant": variant.fingerprint if variant else None,
     }
 

@@ -26,19 +26,19 @@ def rest_of_line(window: ReadWindow) -> str:
     return f"nothing to take {window.waiting_ratio:>4.0%} of the time"
 
 
-def print_consumption(seen: Consumption, written: Measurement | None = None) -> None:
+def print_consumption(consumption: Consumption, written: Measurement | None = None) -> None:
     """Print the result with its verdict and its checks; the arguments are those of `consumption_json`."""
-    verdict = judge_reading(ReadEvidence.of(seen))
+    verdict = judge_reading(ReadEvidence.of(consumption))
     table = Table(Column(style="bold"), Column(overflow="fold"), show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in _rows(seen, verdict, written):
+    for name, value in _rows(consumption, verdict, written):
         table.add_row(name, Text(value))
     OUT.print(table)
-    for sentence in weaknesses(seen, verdict):
+    for sentence in weaknesses(consumption, verdict):
         warn(sentence)
 
 
-def _rows(seen: Consumption, verdict: Verdict, written: Measurement | None) -> list[tuple[str, str]]:
-    origin, reading = seen.origin, seen.reading
+def _rows(consumption: Consumption, verdict: Verdict, written: Measurement | None) -> list[tuple[str, str]]:
+    origin, reading = consumption.origin, consumption.reading
     given = " ".join(f"{name}={value}" for name, value in reading.properties.items()) or "the client's defaults"
     rows = [
         ("config", given),
@@ -47,31 +47,31 @@ def _rows(seen: Consumption, verdict: Verdict, written: Measurement | None) -> l
             f"{counted(reading.consumers, 'consumer')} of {origin.client_version} on "
             f"{counted(origin.partitions, 'partition')} of topic {origin.topic}, {cluster_text(origin.cluster)}",
         ),
-        ("load", _load(seen)),
-        ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
+        ("load", _load(consumption)),
+        ("throughput", f"{consumption.records_per_s:,.0f} records/s, {consumption.mb_per_s:.1f} MB/s of values"),
     ]
-    if seen.activity is not None:
-        rows.append(("fetches", _fetches(seen.activity)))
+    if consumption.activity is not None:
+        rows.append(("fetches", _fetches(consumption.activity)))
         if reading.start is Start.TAIL:
-            rows.append(("lag", f"{seen.activity.lag_records:,.0f} records on average"))
+            rows.append(("lag", f"{consumption.activity.lag_records:,.0f} records on average"))
     if written is not None:
         rows.append(("written", f"{written.records_per_s:,.0f} records/s, {written.mb_per_s:.1f} MB/s meanwhile"))
     return [
         *rows,
         ("bound by", f"{verdict.bound}: {verdict.because}"),
-        ("counts", _counts(seen)),
-        ("cost", cost_text(seen, "clients")),
-        *broker_lines(seen.resources),
+        ("counts", _counts(consumption)),
+        ("cost", cost_text(consumption, "clients")),
+        *broker_lines(consumption.resources),
     ]
 
 
-def _load(seen: Consumption) -> str:
-    where = "from the beginning" if seen.reading.start is Start.BEGINNING else "at the tail"
-    if seen.in_warm_up:
-        said = f"{where}, {seen.duration_s:.2f} s of the warm-up"
+def _load(consumption: Consumption) -> str:
+    where = "from the beginning" if consumption.reading.start is Start.BEGINNING else "at the tail"
+    if consumption.in_warm_up:
+        said = f"{where}, {consumption.duration_s:.2f} s of the warm-up"
     else:
-        said = f"{where}, {seen.duration_s:.2f} s after {seen.reading.warmup_s:g} s of warm-up"
-    return said if seen.ended_s is None else f"{said}; everything was read after {seen.ended_s:.2f} s"
+        said = f"{where}, {consumption.duration_s:.2f} s after {consumption.reading.warmup_s:g} s of warm-up"
+    return said if consumption.ended_s is None else f"{said}; everything was read after {consumption.ended_s:.2f} s"
 
 
 def _fetches(activity: FetchActivity) -> str:
@@ -81,8 +81,8 @@ def _fetches(activity: FetchActivity) -> str:
     )
 
 
-def _counts(seen: Consumption) -> str:
-    counts = seen.counts
+def _counts(consumption: Consumption) -> str:
+    counts = consumption.counts
     if not counts.agree:
         return "; ".join(counts.differences())
     known = [f"{counts.taken:,} taken"]
@@ -98,13 +98,13 @@ def _counts(seen: Consumption) -> str:
     return said
 
 
-def weaknesses(seen: Consumption, verdict: Verdict) -> list[str]:
+def weaknesses(consumption: Consumption, verdict: Verdict) -> list[str]:
     """Return the warnings that a user should read before believing the numbers."""
-    found = list(seen.warnings)
+    found = list(consumption.warnings)
     if verdict.other_limit and verdict.bound is not Bottleneck.GENERATOR:
         found.append(f"{verdict.other_limit}, so the throughput says little about the consumers")
-    if not seen.counts.agree:
-        found.append("the counts of records differ: " + "; ".join(seen.counts.differences()))
-    if seen.stopped_early:
+    if not consumption.counts.agree:
+        found.append("the counts of records differ: " + "; ".join(consumption.counts.differences()))
+    if consumption.stopped_early:
         found.append("the load was stopped early")
     return found

@@ -29,63 +29,60 @@ _PLOT_WIDTH: Final = 40
 _PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
 
 
-def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | None, *, plot: bool) -> None:
+def print_measurement(measurement: Measurement, bootstrap: str, command_config: Path | None, *, plot: bool) -> None:
     """Print the result of a measurement with its verdict and checks, and a command for the same load with Kafka's tool.
 
     Args:
-        seen: The measurement.
+        measurement: The measurement.
         bootstrap: The cluster's address, for the command.
         command_config: File with the connection settings, for the command.
         plot: Whether to print the latency distribution as a bar chart, too.
     """
-    verdict = judge(Evidence.of(seen))
+    verdict = judge(Evidence.of(measurement))
     columns = (Column(style="bold"), Column(overflow="fold"))
     table = Table(*columns, show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in _rows(seen, verdict):
+    for name, value in _rows(measurement, verdict):
         table.add_row(name, Text(value))
     OUT.print(table)
     if plot:
         OUT.print()
-        OUT.show(*_hdr_plot(seen.latency))
-    _print_command(seen, bootstrap, command_config)
-    for sentence in weaknesses(seen, verdict):
+        OUT.show(*_hdr_plot(measurement.latency))
+    _print_command(measurement, bootstrap, command_config)
+    for sentence in weaknesses(measurement, verdict):
         warn(sentence)
 
 
-def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
-    given = shown_values(seen.config.values) or "the client's defaults"
-    load = seen.workload
+def _rows(measurement: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
+    given = shown_values(measurement.config.values) or "the client's defaults"
+    load, origin = measurement.workload, measurement.origin
     offered = f"paced at {load.rate_records_per_s:,.0f} records/s" if load.rate_records_per_s else "saturating"
     offered += "" if load.peak_ratio == 1 else f" with bursts of {load.peak_ratio:g} times that"
-    on_wire = seen.wire_bytes_per_value_byte
+    on_wire = measurement.wire_bytes_per_value_byte
     wire = [] if on_wire is None else [f"{on_wire:.2f} bytes on the wire per value byte"]
-    delay = [("send delay", _percentiles(seen.send_delay))] if seen.send_delay.count else []
+    delay = [("send delay", _percentiles(measurement.send_delay))] if measurement.send_delay.count else []
     return [
-        ("config", f"{given}  [{seen.config.fingerprint}]"),
+        ("config", f"{given}  [{measurement.config.fingerprint}]"),
         (
             "workload",
-            f"{load.record_sizes} B records, {offered}, {seen.duration_s:.1f} s after {load.warmup_s:g} s of warm-up, "
-            f"{counted(load.partitions, 'partition')}, replication {load.replication}",
+            f"{load.record_sizes} B records, {offered}, {measurement.duration_s:.1f} s after {load.warmup_s:g} s of "
+            f"warm-up, {counted(load.partitions, 'partition')}, replication {load.replication}",
         ),
-        (
-            "client",
-            f"{seen.origin.client_version}, {seen.origin.generator} generator, {cluster_text(seen.origin.cluster)}",
-        ),
-        ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
-        ("latency", _percentiles(seen.latency) if seen.latency.count else "no latency was sampled"),
+        ("client", f"{origin.client_version}, {origin.generator} generator, {cluster_text(origin.cluster)}"),
+        ("throughput", f"{measurement.records_per_s:,.0f} records/s, {measurement.mb_per_s:.1f} MB/s of values"),
+        ("latency", _percentiles(measurement.latency) if measurement.latency.count else "no latency was sampled"),
         *delay,
-        *_consumers(seen),
+        *_consumers(measurement),
         ("bound by", f"{verdict.bound}: {verdict.because}"),
-        ("counts", _counts(seen)),
-        ("latency check", _check(seen)),
-        ("cost", cost_text(seen, "client", *wire)),
-        *broker_lines(seen.resources),
+        ("counts", _counts(measurement)),
+        ("latency check", _check(measurement)),
+        ("cost", cost_text(measurement, "client", *wire)),
+        *broker_lines(measurement.resources),
     ]
 
 
-def _consumers(seen: Measurement) -> list[tuple[str, str]]:
+def _consumers(measurement: Measurement) -> list[tuple[str, str]]:
     """Return the results of the consumers that read during the load; empty without consumers."""
-    found = seen.end_to_end
+    found = measurement.end_to_end
     if found is None:
         return []
     fetch = "" if found.fetch_records is None else f", {found.fetch_records:,.0f} records in a fetch"
@@ -105,8 +102,8 @@ def _percentiles(times: Histogram) -> str:
     return "  ".join(f"{name} {times.percentile_us(ratio) / 1e3:.2f}" for name, ratio in _PERCENTILES) + "  ms"
 
 
-def _counts(seen: Measurement) -> str:
-    counts = seen.counts
+def _counts(measurement: Measurement) -> str:
+    counts = measurement.counts
     if counts.agree:
         known = [f"{counts.acknowledged:,} acknowledged"]
         if counts.transmitted is not None:
@@ -117,9 +114,9 @@ def _counts(seen: Measurement) -> str:
     return "; ".join(counts.differences())
 
 
-def _check(seen: Measurement) -> str:
-    check = seen.latency_check
-    if check is None or seen.latency_is_local:
+def _check(measurement: Measurement) -> str:
+    check = measurement.latency_check
+    if check is None or measurement.latency_is_local:
         return "not possible, because the client reported no round trips"
     drain = "" if check.drain_us is None else f"; delivery reports waited {check.drain_us / 1e3:.2f} ms to be read"
     batch = "" if check.batch_us is None else f" + batch {check.batch_us / 1e3:.2f}"
@@ -130,10 +127,10 @@ def _check(seen: Measurement) -> str:
     )
 
 
-def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
+def weaknesses(measurement: Measurement, verdict: Verdict) -> list[str]:
     """Return the warnings that a user should read before believing the numbers of a measurement."""
-    found = list(seen.warnings)
-    if seen.latency_is_local:
+    found = list(measurement.warnings)
+    if measurement.latency_is_local:
         found.append(
             "with acks=0 the broker sends no answer, so the latency only covers the time until the record was handed "
             "to the local socket"
@@ -147,51 +144,50 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
         )
     if verdict.consumers_fell_behind:
         found.append(verdict.consumers_fell_behind)
-    check = seen.latency_check
-    if check is not None and check.agrees is False and not seen.latency_is_local:
+    check = measurement.latency_check
+    if check is not None and check.agrees is False and not measurement.latency_is_local:
         found.append(
             f"the measured latency differs from the latency in the client's statistics by "
             f"{check.difference_ratio:+.1%}; up to 3 % is normal"
         )
-    if not seen.counts.agree:
-        found.append("the counts of records differ: " + "; ".join(seen.counts.differences()))
-    if seen.latency.count < _MIN_SAMPLES_P999:
+    if not measurement.counts.agree:
+        found.append("the counts of records differ: " + "; ".join(measurement.counts.differences()))
+    if measurement.latency.count < _MIN_SAMPLES_P999:
         found.append(
-            f"only {seen.latency.count:,} latencies were sampled, so p99.9 and max are rough; measure for longer"
+            f"only {measurement.latency.count:,} latencies were sampled, so p99.9 and max are rough; measure for longer"
         )
-    used = seen.activity.partitions_used if seen.activity else None
-    if used is not None and used < seen.workload.partitions:
-        sticky = "sticky.partitioning.linger.ms" in seen.config.client.catalogue and not seen.workload.key_bytes
+    used = measurement.activity.partitions_used if measurement.activity else None
+    load = measurement.workload
+    if used is not None and used < load.partitions:
+        sticky = "sticky.partitioning.linger.ms" in measurement.config.client.catalogue and not load.key_bytes
         found.append(
-            f"{seen.workload.partitions - used} of {seen.workload.partitions} partitions got less than a tenth of an "
-            "even share of the records"
-            + " (sticky.partitioning.linger.ms decides how long the client stays with one partition)"
-            * sticky
+            f"{load.partitions - used} of {load.partitions} partitions got less than a tenth of an even share of the "
+            "records" + " (sticky.partitioning.linger.ms decides how long the client stays with one partition)" * sticky
         )
-    if seen.stopped_early:
+    if measurement.stopped_early:
         found.append("the measurement was stopped early")
     return found
 
 
-def _print_command(seen: Measurement, bootstrap: str, command_config: Path | None) -> None:
-    sizes = seen.workload.record_sizes
-    if len(sizes.shares) > 1 or seen.workload.key_bytes or seen.workload.peak_ratio > 1:
+def _print_command(measurement: Measurement, bootstrap: str, command_config: Path | None) -> None:
+    sizes = measurement.workload.record_sizes
+    if len(sizes.shares) > 1 or measurement.workload.key_bytes or measurement.workload.peak_ratio > 1:
         return  # Kafka's tool has no such load
-    seconds = seen.workload.warmup_s + seen.workload.measured_s
-    records = max(2, round(seen.records_per_s * seconds))
+    seconds = measurement.workload.warmup_s + measurement.workload.measured_s
+    records = max(2, round(measurement.records_per_s * seconds))
     command = perf_test_command(
-        seen.config,
+        measurement.config,
         topic="TOPIC",
         records=records,
         record_bytes=sizes.largest_bytes,
         bootstrap_servers=bootstrap,
-        records_per_s=round(seen.workload.rate_records_per_s or -1),
-        warmup_records=min(records - 1, round(seen.records_per_s * seen.workload.warmup_s)),
+        records_per_s=round(measurement.workload.rate_records_per_s or -1),
+        warmup_records=min(records - 1, round(measurement.records_per_s * measurement.workload.warmup_s)),
         command_config=str(command_config) if command_config else None,
     )
     OUT.print()
     translated = " (the config is translated for the Java client, which was not measured)"
-    same = seen.config.client.kind is ClientKind.JAVA
+    same = measurement.config.client.kind is ClientKind.JAVA
     OUT.show(f"the same load with Kafka's own tool{'' if same else translated}:", style="dim")
     OUT.show(command, style="dim")
 

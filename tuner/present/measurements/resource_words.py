@@ -14,18 +14,18 @@ def cluster_text(label: str) -> str:
     return f"{'local' if kind == 'embedded' else kind} cluster {link}".rstrip()
 
 
-def cost_text(seen: Measurement | Consumption, client: str, *before: str) -> str:
+def cost_text(result: Measurement | Consumption, client: str, *before: str) -> str:
     """Return what a load cost: CPU of the client, of the local brokers and of the host.
 
     Args:
-        seen: The measurement.
+        result: The measurement.
         client: The name of the client.
         before: Other costs, which come first in the text.
     """
-    used, parts = seen.resources, list(before)
+    used, parts = result.resources, list(before)
     for name, cores, ms_per_mb in (
-        (client, used.process_cpu_cores, seen.client_cpu_ms_per_mb),
-        ("broker", used.broker_cpu_cores, seen.broker_cpu_ms_per_mb),
+        (client, used.process_cpu_cores, result.client_cpu_ms_per_mb),
+        ("broker", used.broker_cpu_cores, result.broker_cpu_ms_per_mb),
     ):
         if cores is not None:
             each_mb = "" if ms_per_mb is None else f" ({ms_per_mb:.2f} ms of CPU time per MB)"

@@ -89,22 +89,22 @@ def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simula
     }
 
 
-def _json(each: SettingsEstimate) -> dict[str, Any]:
-    no_latency = {"latency_p50_ms": None, "latency_p99_ms": None} if each.falls_behind else {}
-    return {**asdict(each), **no_latency}
+def _json(estimate: SettingsEstimate) -> dict[str, Any]:
+    no_latency = {"latency_p50_ms": None, "latency_p99_ms": None} if estimate.falls_behind else {}
+    return {**asdict(estimate), **no_latency}
 
 
-def _row(heading: str, each: SettingsEstimate) -> list[str]:
+def _row(heading: str, estimate: SettingsEstimate) -> list[str]:
     return [
         heading,
-        *each.settings.values(),
-        interval_text(each.batch_records),
-        number(each.batches_per_s),
-        number(each.mb_per_s),
-        interval_text(each.broker_cpu_cores),
+        *estimate.settings.values(),
+        interval_text(estimate.batch_records),
+        number(estimate.batches_per_s),
+        number(estimate.mb_per_s),
+        interval_text(estimate.broker_cpu_cores),
         *(
             ["falls behind"] * 2
-            if each.falls_behind
-            else map(interval_text, (each.latency_p50_ms, each.latency_p99_ms))
+            if estimate.falls_behind
+            else map(interval_text, (estimate.latency_p50_ms, estimate.latency_p99_ms))
         ),
     ]

@@ -82,15 +82,15 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
     return rows if retention is None else [*rows, *_retention_rows(retention, found)]
 
 
-def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterator[list[str]]:
+def _retention_rows(retention: Retention, predictions: Sequence[Prediction]) -> Iterator[list[str]]:
     if retention.limited:
-        yield ["records kept for at least, days", *(number(retention.kept_days(each)) for each in found)]
-        yield ["kept on each broker, at most, GB", *(number(retention.kept_gb(each)) for each in found)]
+        yield ["records kept for at least, days", *(number(retention.kept_days(each)) for each in predictions)]
+        yield ["kept on each broker, at most, GB", *(number(retention.kept_gb(each)) for each in predictions)]
     if retention.disk_bytes is not None:
-        full = [retention.full_after_days(each) for each in found]
+        full = [retention.full_after_days(each) for each in predictions]
         cells = [
             "-" if not retention.covers(each.workload) else "never" if days is None else number(days)
-            for each, days in zip(found, full, strict=True)
+            for each, days in zip(predictions, full, strict=True)
         ]
         yield ["disks full after, days", *cells]
 
@@ -151,50 +151,51 @@ def prediction_json(
     )
 
 
-def _json(each: Prediction, retention: Retention | None) -> dict[str, Any]:
+def _json(prediction: Prediction, retention: Retention | None) -> dict[str, Any]:
     return {
-        "config": each.config.values,
-        "record_bytes": str(each.workload.record_sizes),
-        "partitions": each.workload.partitions,
-        "replication": each.workload.replication,
-        "producers": each.producers,
-        "compressibility_ratio": each.workload.compressibility_ratio,
-        "rate_records_per_s": each.workload.rate_records_per_s,
+        "config": prediction.config.values,
+        "record_bytes": str(prediction.workload.record_sizes),
+        "partitions": prediction.workload.partitions,
+        "replication": prediction.workload.replication,
+        "producers": prediction.producers,
+        "compressibility_ratio": prediction.workload.compressibility_ratio,
+        "rate_records_per_s": prediction.workload.rate_records_per_s,
         "metrics": {
-            name: {"value": found.value, "low": found.low, "high": found.high} for name, found in each.values.items()
+            name: {"value": found.value, "low": found.low, "high": found.high}
+            for name, found in prediction.values.items()
         },
-        **({} if each.consumer_mb_per_s is None else {"consumer_mb_per_s": each.consumer_mb_per_s}),
-        "bound_by": each.bound_by,
-        "falls_behind": each.falls_behind,
-        "no_latency": each.no_latency,
-        "stored_gb_per_day": each.stored_gb_per_day,
-        **({} if retention is None else _retention_json(retention, each)),
+        **({} if prediction.consumer_mb_per_s is None else {"consumer_mb_per_s": prediction.consumer_mb_per_s}),
+        "bound_by": prediction.bound_by,
+        "falls_behind": prediction.falls_behind,
+        "no_latency": prediction.no_latency,
+        "stored_gb_per_day": prediction.stored_gb_per_day,
+        **({} if retention is None else _retention_json(retention, prediction)),
     }
 
 
-def _retention_json(retention: Retention, each: Prediction) -> dict[str, float | None]:
+def _retention_json(retention: Retention, prediction: Prediction) -> dict[str, float | None]:
     """Return what is known of stored records; nothing if it can't be computed, so that None always means never."""
-    if not retention.covers(each.workload):
+    if not retention.covers(prediction.workload):
         return {}
-    kept = {"kept_days": retention.kept_days(each), "kept_gb_per_broker": retention.kept_gb(each)}
-    disk = {} if retention.disk_bytes is None else {"disk_full_after_days": retention.full_after_days(each)}
+    kept = {"kept_days": retention.kept_days(prediction), "kept_gb_per_broker": retention.kept_gb(prediction)}
+    disk = {} if retention.disk_bytes is None else {"disk_full_after_days": retention.full_after_days(prediction)}
     return {**(kept if retention.limited else {}), **disk}
 
 
-def fitted_to(seen: Sequence[Observation], name: str) -> str:
+def fitted_to(observations: Sequence[Observation], name: str) -> str:
     """Return in words what the model is fitted to: the repeats of each config under each load are averaged."""
-    return f"the model is fitted to {counted(len(seen), 'measured combination')} of config and load of {name}"
+    return f"the model is fitted to {counted(len(observations), 'measured combination')} of config and load of {name}"
 
 
-def _cell(each: Prediction, metric: str) -> str:
-    if metric in each.values:
-        return interval_text(each.values[metric])
-    return each.no_latency if metric in LATENCIES and each.workload.rate_records_per_s is not None else "-"
+def _cell(prediction: Prediction, metric: str) -> str:
+    if metric in prediction.values:
+        return interval_text(prediction.values[metric])
+    return prediction.no_latency if metric in LATENCIES and prediction.workload.rate_records_per_s is not None else "-"
 
 
-def interval_text(found: Interval) -> str:
+def interval_text(interval: Interval) -> str:
     """Return a predicted value with its interval, `310 (262 to 367)`."""
-    return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
+    return f"{number(interval.value)} ({number(interval.low)} to {number(interval.high)})"
 
 
 def determined(calibration: Calibration) -> str:
@@ -206,16 +207,16 @@ def determined(calibration: Calibration) -> str:
     return f"constants of the model that these measurements determine: {', '.join(known)}; {unknown} are uncertain"
 
 
-def _load(each: Prediction) -> str:
-    load, rate = each.workload, each.workload.rate_records_per_s
+def _load(prediction: Prediction) -> str:
+    load, rate = prediction.workload, prediction.workload.rate_records_per_s
     at = "" if rate is None else f", latency at {number(rate)} records/s"
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
-    by = "" if each.producers == 1 else f", {each.producers} producers"
+    by = "" if prediction.producers == 1 else f", {prediction.producers} producers"
     keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
     values = f"records of {load.record_sizes} B{keys}, {percent(load.compressibility_ratio)} compressible"
     return f"{values}, {shape}{by}{at}"
 
 
-def config_text(each: Prediction | Question) -> str:
+def config_text(prediction: Prediction | Question) -> str:
     """Return the properties of a config in one line, such as `linger.ms=20 batch.size=65536`."""
-    return shown_values(each.config.values) or "the client's defaults"
+    return shown_values(prediction.config.values) or "the client's defaults"

@@ -31,7 +31,7 @@ _LABELS: Final = {
 def what_if_json(
     source: PredictionSource,
     calibration: Calibration,
-    asked: Question,
+    question: Question,
     retention: Retention | None = None,
     typed: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
@@ -43,48 +43,56 @@ def what_if_json(
     Args:
         source: The study or experiment.
         calibration: The constants that were fitted to the study or experiment.
-        asked: The config and the load to predict.
+        question: The config and the load to predict.
         retention: The retention limits and the disks; None to leave out predictions about them.
         typed: The text that the user typed into the fields of `tuner.prediction.retention.TYPED`.
     """
-    predictions = side_by_side(source, asked, calibration)
+    predictions = side_by_side(source, question, calibration)
     known = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
     return {
         "means": len(calibration.observations),
         "fields": [
-            *_knob_fields(source, asked),
-            *_load_fields(source, calibration, asked),
-            *_disk_fields(asked, typed),
+            *_knob_fields(source, question),
+            *_load_fields(source, calibration, question),
+            *_disk_fields(question, typed),
         ],
         "headings": list(known),
         "rows": prediction_rows(known.values(), retention),
         "unknown": [each for each in predictions.values() if isinstance(each, str)],
-        "config": config_text(asked),
+        "config": config_text(question),
         "simulated": source.simulated,
         "assumed": source.assumed,
     }
 
 
-def _knob_fields(source: PredictionSource, asked: Question) -> Iterator[dict[str, Any]]:
-    in_force = asked.config.in_force
-    yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
+def _knob_fields(source: PredictionSource, question: Question) -> Iterator[dict[str, Any]]:
+    effective_values = question.config.effective_values
+    yield _slider(
+        "linger.ms",
+        effective_values.number("linger.ms"),
+        0,
+        max(_MOST_LINGER_MS, effective_values.number("linger.ms")),
+        1,
+    )
     sizes = [str(2**power) for power in _BATCH_POWERS]
-    yield _choice("batch.size", in_force.text("batch.size"), [size for size in sizes if _is_possible(asked, size)])
+    yield _choice(
+        "batch.size", effective_values.text("batch.size"), [size for size in sizes if _is_possible(question, size)]
+    )
     codecs = dict.fromkeys(each.config.compression for each in source.observations)
-    yield _choice("compression.type", asked.config.compression, list(codecs))
-    yield _choice(IN_FLIGHT, in_force.text(IN_FLIGHT), ["1", "2", "3", "5"])
+    yield _choice("compression.type", question.config.compression, list(codecs))
+    yield _choice(IN_FLIGHT, effective_values.text(IN_FLIGHT), ["1", "2", "3", "5"])
 
 
-def _is_possible(asked: Question, batch_size: str) -> bool:
+def _is_possible(question: Question, batch_size: str) -> bool:
     try:
-        asked.config.updated({"batch.size": batch_size})
+        question.config.updated({"batch.size": batch_size})
     except ConfigError:
         return False
     return True
 
 
-def _load_fields(source: PredictionSource, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
-    load, loads = asked.workload, [each.workload for each in source.observations]
+def _load_fields(source: PredictionSource, calibration: Calibration, question: Question) -> Iterator[dict[str, Any]]:
+    load, loads = question.workload, [each.workload for each in source.observations]
     sizes = [each.record_sizes.mean_bytes for each in loads]
     size = round(load.record_sizes.mean_bytes)
     least, most = ceil(min(sizes) / MOST_EXTRAPOLATION), floor(max(sizes) * MOST_EXTRAPOLATION)
@@ -92,9 +100,9 @@ def _load_fields(source: PredictionSource, calibration: Calibration, asked: Ques
     most_partitions = floor(max(each.partitions for each in loads) * MOST_EXTRAPOLATION)
     yield _slider("partitions", load.partitions, 1, most_partitions, 1)
     most_producers = floor(max(each.producers for each in source.observations) * MOST_EXTRAPOLATION)
-    yield _slider("producers", asked.producers, 1, most_producers, 1)
+    yield _slider("producers", question.producers, 1, most_producers, 1)
     if load.rate_records_per_s is not None:
-        settings = Settings.of(source.config, load, min(asked.producers, most_producers))
+        settings = Settings.of(source.config, load, min(question.producers, most_producers))
         capacity = perform(calibration.constants, settings, load).capacity_records_per_s
         step = 10.0 ** max(0, floor(log10(capacity)) - 2)
         most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
@@ -102,9 +110,9 @@ def _load_fields(source: PredictionSource, calibration: Calibration, asked: Ques
         yield _slider("rate", load.rate_records_per_s, min(step, *rates), most_rate, step)
 
 
-def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _disk_fields(question: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the fields about stored records. Without a rate, nothing is known of them."""
-    if asked.workload.rate_records_per_s is not None:
+    if question.workload.rate_records_per_s is not None:
         for name in TYPED:
             step = "1" if name == BROKERS else "any"
             yield {**_field(name), "typed": True, "step": step, "value": typed.get(name, "")}

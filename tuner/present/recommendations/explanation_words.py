@@ -8,7 +8,7 @@ from typing import Final
 from objectives.ratios import Ratio
 from runners.reporting import counted, enumerated, percent
 from tuner.confirmation.effects import Effect, is_clear
-from tuner.present.changed_properties import Change, changes
+from tuner.present.changed_properties import changes
 from tuner.present.console import Unwrapped
 from tuner.present.number_text import gain, metric_name
 from tuner.present.recommendations.recommendation_words import gain_sentences
@@ -44,10 +44,10 @@ def explanation_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
             f"{rounds_text(why)}; of these 95 % intervals, about 1 in 20 misses the true value"
         )
     sections = (
-        ExplanationSection("gain over the baseline", tuple(gain_sentences(why.found))),
+        ExplanationSection("gain over the baseline", tuple(gain_sentences(why.recommendation))),
         ExplanationSection(heading, (*(_effect_line(why, each) for each in why.clear_effects), *change_notes(why))),
         ExplanationSection("what came closest", closest_lines(why)),
-        ExplanationSection("what limited the throughput", bound_lines(why.found)),
+        ExplanationSection("what limited the throughput", bound_lines(why.recommendation)),
         ExplanationSection(
             f"which knobs mattered most in the {why.searched} trials of the search (in brackets: the knob's share in "
             "what a random forest learned about the metric; a metric is missing if the trials show no pattern)",
@@ -59,7 +59,7 @@ def explanation_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
 
 def _explanation_heading(why: Explanation) -> str:
     """Return the heading of an explanation."""
-    found = why.found
+    found = why.recommendation
     what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
     return f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: why {what} is recommended"
 
@@ -78,8 +78,8 @@ def explanation_markdown(explanations: Iterable[Explanation]) -> str:
     """Return several explanations as Markdown; goals with the same config share one explanation."""
     parts = []
     for same in by_config(explanations):
-        what = "the baseline" if same[0].found.is_baseline else f"trial {same[0].found.trial.number}"
-        parts.append(f"## {', '.join(str(each.found.goal) for each in same)}: why {what} is recommended")
+        what = "the baseline" if same[0].recommendation.is_baseline else f"trial {same[0].recommendation.trial.number}"
+        parts.append(f"## {', '.join(str(each.recommendation.goal) for each in same)}: why {what} is recommended")
         for section in explanation_sections(same[0]):
             parts.append(f"**{section.heading[:1].upper()}{section.heading[1:]}**")
             parts.append("\n".join(f"- {line}" for line in section.lines))
@@ -90,7 +90,7 @@ def by_config(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
     """Group explanations by config, in the order in which each config first occurs."""
     found: dict[str, list[Explanation]] = {}
     for each in explanations:
-        found.setdefault(each.found.trial.fingerprint, []).append(each)
+        found.setdefault(each.recommendation.trial.fingerprint, []).append(each)
     return list(found.values())
 
 
@@ -104,9 +104,9 @@ def effect_name(why: Explanation, effect: Effect) -> str:
 
     Changes that were undone together with it are named after it.
     """
-    found = why.found
+    found = why.recommendation
     known = {change.name: change for change in changes(found.trial, found.baseline.values)}
-    leader, *others = (_change(known[knob]) for knob in effect.knobs)
+    leader, *others = (f"{known[knob]} instead of {known[knob].baseline or 'nothing'}" for knob in effect.knobs)
     return f"{leader}, together with {', '.join(others)}" if others else leader
 
 
@@ -118,7 +118,7 @@ def _effect_line(why: Explanation, effect: Effect) -> str:
     parts = [f"{metric_name(metric)} {effect_words(effect.gains[metric])}" for metric in _metrics_to_show(why, effect)]
     if effect.misses:
         parts.append(f"without it, the config breaks {enumerated(effect.misses)}")
-    reason = f" ({effect.undoing.because})" if effect.undoing.because else ""
+    reason = f" ({effect.undone.because})" if effect.undone.because else ""
     return f"{effect_name(why, effect)}{reason}: {'; '.join(parts)}"
 
 
@@ -135,13 +135,13 @@ def effect_words(ratio: Ratio) -> str:
 
 def in_one_line(why: Explanation) -> str:
     """Return the main reason for a recommendation: the strongest change, or the next best config; empty if unknown."""
-    if why.found.is_baseline:
+    if why.recommendation.is_baseline:
         return next(iter(closest_lines(why)), "")
     if why.clear_effects:
         return _effect_line(why, why.clear_effects[0])
     if len(why.unclear_effects) > 1:
         return "no single change makes a measurable difference, only all changes together do"
-    return next(iter((*change_notes(why), *bound_lines(why.found))), "")
+    return next(iter((*change_notes(why), *bound_lines(why.recommendation))), "")
 
 
 def change_notes(why: Explanation) -> tuple[str, ...]:
@@ -155,19 +155,19 @@ def closest_lines(why: Explanation) -> tuple[str, ...]:
     If another config is recommended, the result is empty.
     """
     closest = why.closest
-    if not why.found.is_baseline:
+    if not why.recommendation.is_baseline:
         return ()
     if closest is None:
         return ("no other measured config meets every constraint",)
-    differs = " ".join(map(str, changes(closest.trial, why.found.baseline.values))) or "nothing changed"
+    differs = " ".join(map(str, changes(closest.trial, why.recommendation.baseline.values))) or "nothing changed"
     return (f"trial {closest.trial.number} ({differs}): {_falls_short(closest)}",)
 
 
-def bound_lines(found: Recommendation) -> tuple[str, ...]:
+def bound_lines(recommendation: Recommendation) -> tuple[str, ...]:
     """Return sentences about what limited the throughput of the baseline and of the recommended config."""
-    sides = [("the baseline", found.baseline)]
-    if not found.is_baseline:
-        sides.append((f"trial {found.trial.number}", found.trial))
+    sides = [("the baseline", recommendation.baseline)]
+    if not recommendation.is_baseline:
+        sides.append((f"trial {recommendation.trial.number}", recommendation.trial))
     return tuple(f"{name}: {trial.verdict}: {trial.because}" for name, trial in sides if trial.verdict)
 
 
@@ -207,7 +207,7 @@ def _silent(why: Explanation) -> Iterable[str]:
 def _together(why: Explanation) -> Iterable[str]:
     """Yield one sentence per metric of the goal that compares the whole gain with the product of the single effects."""
     for metric in why.goal_metrics:
-        whole, product = why.found.gains.get(metric), why.effects.product.get(metric)
+        whole, product = why.recommendation.gains.get(metric), why.effects.product.get(metric)
         if whole is None or product is None:
             continue
         both = (
@@ -226,7 +226,7 @@ def _unmeasured(why: Explanation) -> Iterable[str]:
     left = why.unmeasured
     if not left:
         return
-    found = why.found
+    found = why.recommendation
     if len(why.effects.each) == 1:
         whole = "the whole gain comes from it" if found.confirmed else "any difference comes from it"
         yield f"{effect_name(why, left[0])}: the only change, so {whole}"
@@ -235,12 +235,12 @@ def _unmeasured(why: Explanation) -> Iterable[str]:
         yield f"{names}: not measured one by one, {_why_not(found)}"
     else:
         for each in left:
-            reason = each.undoing.because if each.undoing.variant is None else "there was no time for it"
+            reason = each.undone.because if each.undone.variant is None else "there was no time for it"
             yield f"{effect_name(why, each)}: not measured alone ({reason})"
 
 
-def _why_not(found: Recommendation) -> str:
-    if not found.confirmed:
+def _why_not(recommendation: Recommendation) -> str:
+    if not recommendation.confirmed:
         return "because changes are measured one by one only for a config with a proven gain"
     return "because the study has no rounds for it (confirm.undo_rounds: 0) or had no time left for them"
 
@@ -261,10 +261,6 @@ def _metrics_to_show(why: Explanation, effect: Effect) -> Sequence[str]:
     """Return the metrics in which an effect is reported; metrics with a clear difference come first."""
     known = [metric for metric in why.metrics if metric in effect.gains]
     return sorted(known, key=lambda metric: not is_clear(effect.gains[metric]))
-
-
-def _change(change: Change) -> str:
-    return f"{change} instead of {change.baseline or 'nothing'}"
 
 
 def _largest(shares: Mapping[str, float]) -> list[tuple[str, float]]:

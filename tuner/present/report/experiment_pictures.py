@@ -43,7 +43,10 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
     parts = [(name, along, rows) for name in known for along, rows in groups(results.rows)]
     parts = [(name, along, rows) for name, along, rows in parts if any(row.mean(name) for row in rows)]
     heights = [_LINES_HEIGHT] * (len(OVER_TIME) if lost else 0)
-    heights += [_LINES_HEIGHT if along else 1.0 + 0.3 * _measured(rows, name) for name, along, rows in parts]
+    heights += [
+        _LINES_HEIGHT if along else 1.0 + 0.3 * sum(row.mean(name) is not None for row in rows)
+        for name, along, rows in parts
+    ]
     figure = canvas(height=sum(heights) or _LINES_HEIGHT)
     places = iter(figure.subplots(len(heights) or 1, 1, squeeze=False, height_ratios=heights or None)[:, 0])
     for title, read, log in OVER_TIME if lost else ():
@@ -85,10 +88,6 @@ def _legend(figure: Figure, axes: Axes) -> None:
     names = axes.get_legend_handles_labels()[1]
     columns = 1 if max(map(len, names)) > _LONG_NAME else 2
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), ncols=columns, frameon=False, fontsize=8)
-
-
-def _measured(rows: tuple[RowResults, ...], metric: str) -> int:
-    return sum(row.mean(metric) is not None for row in rows)
 
 
 def _draw(axes: Axes, series: Series, along: str, colour: str) -> None:

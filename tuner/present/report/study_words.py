@@ -37,7 +37,9 @@ def drift_text(size: SizeResults) -> str:
 
 def kept_lines(same: Sequence[Explanation]) -> list[str]:
     """Return the advice to keep the baseline and the proven results for other goals, without repeated sentences."""
-    return list(dict.fromkeys(line for each in same for line in recommendation_words.gain_sentences(each.found)))
+    return list(
+        dict.fromkeys(line for each in same for line in recommendation_words.gain_sentences(each.recommendation))
+    )
 
 
 def trial_metrics(size: SizeResults) -> list[str]:

@@ -50,18 +50,18 @@ def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: 
     save(figure, path)
 
 
-def _draw_intervals(axes: Axes, found: Mapping[str, Interval], colour: str, label: str) -> None:
+def _draw_intervals(axes: Axes, intervals: Mapping[str, Interval], colour: str, label: str) -> None:
     """Draw values with their intervals: over numbers a line in a band, and over words points with bars."""
-    numbers = all(map(_is_number, found))
-    swept = sorted(found, key=float) if numbers else list(found)
-    values = [found[each].value for each in swept]
-    lows, highs = [found[each].low for each in swept], [found[each].high for each in swept]
+    numbers = all(map(_is_number, intervals))
+    swept = sorted(intervals, key=float) if numbers else list(intervals)
+    values = [intervals[each].value for each in swept]
+    lows, highs = [intervals[each].low for each in swept], [intervals[each].high for each in swept]
     if not numbers:
         bars = [np.subtract(values, lows), np.subtract(highs, values)]
         axes.errorbar(swept, values, yerr=bars, fmt="o", color=colour, capsize=4, label=label)
         return
     at = [float(each) for each in swept]
-    axes.plot(at, values, "o-" if len(found) <= _MOST_MARKS else "-", color=colour, ms=3, label=label)
+    axes.plot(at, values, "o-" if len(intervals) <= _MOST_MARKS else "-", color=colour, ms=3, label=label)
     axes.fill_between(at, lows, highs, color=colour, alpha=0.15, lw=0)
 
 

@@ -8,7 +8,6 @@ from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import CODECS_BY_COST
 from runners.inspection.topic_traffic import Spread
 from runners.reporting import counted
-from tuner.inspection.batch_ending import BatchEnding
 from tuner.inspection.topic_savings import Inspection, RankedTopic
 from tuner.model.document import document
 from tuner.present.console import OUT
@@ -30,19 +29,19 @@ _RANKING_RULE: Final = (
 )
 
 
-def inspection_json(found: Inspection, sample: BatchSample, received_bytes: int) -> dict[str, Any]:
+def inspection_json(inspection: Inspection, sample: BatchSample, received_bytes: int) -> dict[str, Any]:
     """Return the results of inspecting a topic as a JSON document.
 
     Args:
-        found: The results.
+        inspection: The results.
         sample: The batches.
         received_bytes: How many bytes were read from the brokers.
     """
     return document(
         "inspection",
         received_bytes=received_bytes,
-        **_json(found),
-        says=[*remarks(found), *notes(sample, found)],
+        **_json(inspection),
+        says=[*remarks(inspection), *notes(sample, inspection)],
     )
 
 
@@ -77,37 +76,33 @@ def ranking_json(
     )
 
 
-def _json(found: Inspection) -> dict[str, Any]:
+def _json(inspection: Inspection) -> dict[str, Any]:
     return {
-        "topic": found.topic,
-        "traffic": asdict(found.traffic),
-        "ending": _ending_json(found.ending),
-        "savings": asdict(found.savings),
+        "topic": inspection.topic,
+        "traffic": asdict(inspection.traffic),
+        "ending": {**asdict(inspection.ending), "ending": str(inspection.ending.ending)},
+        "savings": asdict(inspection.savings),
     }
 
 
-def _ending_json(ending: BatchEnding) -> dict[str, Any]:
-    return {**asdict(ending), "ending": str(ending.ending)}
-
-
-def print_inspection(found: Inspection, sample: BatchSample, received_bytes: int) -> None:
+def print_inspection(inspection: Inspection, sample: BatchSample, received_bytes: int) -> None:
     """Print the results of inspecting a topic: a line for each figure, and remarks about the figures."""
-    OUT.show(*(f"{name:<22} {text}" for name, text in inspection_lines(found, received_bytes)))
+    OUT.show(*(f"{name:<22} {text}" for name, text in inspection_lines(inspection, received_bytes)))
     OUT.show("\nwhat this says")
-    OUT.show(*(f"- {sentence}" for sentence in (*remarks(found), *notes(sample, found))))
+    OUT.show(*(f"- {sentence}" for sentence in (*remarks(inspection), *notes(sample, inspection))))
 
 
-def inspection_lines(found: Inspection, received_bytes: int) -> Iterator[tuple[str, str]]:
+def inspection_lines(inspection: Inspection, received_bytes: int) -> Iterator[tuple[str, str]]:
     """Yield the figures of a topic as pairs of a name and a text."""
-    traffic, ending = found.traffic, found.ending
+    traffic, ending = inspection.traffic, inspection.ending
     yield (
         "topic",
-        f"{found.topic}: {traffic.batches:,} of the newest batches of {traffic.partitions_read} of "
+        f"{inspection.topic}: {traffic.batches:,} of the newest batches of {traffic.partitions_read} of "
         f"{traffic.partitions} partitions, {traffic.records:,} records; {received_bytes / 1e6:.2f} MB read",
     )
     yield "records per batch", _spread(traffic.records_per_batch)
     yield "bytes per batch", _spread(traffic.bytes_per_batch)
-    yield "batch fill", _fill(found)
+    yield "batch fill", _fill(inspection)
     yield "linger.ms", linger(ending)
     yield "codec", ", ".join(f"{codec} {share(count / traffic.batches)}" for codec, count in traffic.codecs.items())
     if traffic.compressed_ratio is not None:
@@ -175,10 +170,10 @@ def _spread(spread: Spread) -> str:
     return f"mean {number(spread.mean)}, median {number(spread.median)}, p90 {number(spread.p90)}"
 
 
-def _fill(found: Inspection) -> str:
-    if found.ending.full_bytes is not None:
-        return f"full: batch.size is about {found.ending.full_bytes:,}"
-    mean = found.traffic.plain_bytes / found.traffic.batches
+def _fill(inspection: Inspection) -> str:
+    if inspection.ending.full_bytes is not None:
+        return f"full: batch.size is about {inspection.ending.full_bytes:,}"
+    mean = inspection.traffic.plain_bytes / inspection.traffic.batches
     return (
         f"{share(mean / JAVA_BATCH_BYTES)} of {JAVA_BATCH_BYTES:,} (batch.size of the Java client by default), "
         f"{share(mean / LIBRDKAFKA_BATCH_BYTES)} of {LIBRDKAFKA_BATCH_BYTES:,} (librdkafka)"

@@ -28,12 +28,12 @@ _SET_ASIDE: Final = {
 }
 
 
-def remarks(found: Inspection) -> Iterator[str]:
+def remarks(inspection: Inspection) -> Iterator[str]:
     """Yield a sentence for each thing that the batches of a topic say."""
-    yield from _batching(found)
-    yield _compression(found)
-    yield _idempotence(found)
-    traffic = found.traffic
+    yield from _batching(inspection)
+    yield _compression(inspection)
+    yield _idempotence(inspection)
+    traffic = inspection.traffic
     if traffic.transactional_ratio:
         yield f"{share(traffic.transactional_ratio)} of the batches belong to transactions."
     if traffic.partitions > 1 and traffic.largest_partition_ratio > _UNEVEN / traffic.partitions:
@@ -43,16 +43,16 @@ def remarks(found: Inspection) -> Iterator[str]:
         )
 
 
-def notes(sample: BatchSample, found: Inspection) -> Iterator[str]:
+def notes(sample: BatchSample, inspection: Inspection) -> Iterator[str]:
     """Yield what limits the figures."""
-    for reason, count in found.traffic.set_aside.items():
+    for reason, count in inspection.traffic.set_aside.items():
         yield f"Besides, of the batches that were read, {_SET_ASIDE[reason].format(count=f'{count:,}')}."
-    if found.traffic.several_producers:
+    if inspection.traffic.several_producers:
         yield (
             "Several producers without a producer id write to one partition, so the time between batches of one of "
             "them is not known."
         )
-    if found.traffic.idempotent_ratio < 1 and found.savings.batches_ratio >= _FEW_RATIO:
+    if inspection.traffic.idempotent_ratio < 1 and inspection.savings.batches_ratio >= _FEW_RATIO:
         yield (
             "Batches without a producer id were taken for those of one producer in each partition. If there are "
             "several, longer waits would bring less."
@@ -66,13 +66,13 @@ def notes(sample: BatchSample, found: Inspection) -> Iterator[str]:
         yield f"{counted(len(sample.topic.unknown), 'partition')} could not be read: without a leader."
 
 
-def in_short(found: Inspection) -> str:
+def in_short(inspection: Inspection) -> str:
     """Return the state of a topic's batches in a few words: `1.4 records a batch, not compressed`."""
-    codecs = found.traffic.codecs
+    codecs = inspection.traffic.codecs
     compressed = sum(count for codec, count in codecs.items() if codec != UNCOMPRESSED)
     said = "not compressed" if not compressed else "/".join(codec for codec in codecs if codec != UNCOMPRESSED)
     partly = f"{said} in part" if compressed and UNCOMPRESSED in codecs else said
-    return f"{number(found.traffic.records_per_batch.mean)} records a batch, {partly}"
+    return f"{number(inspection.traffic.records_per_batch.mean)} records a batch, {partly}"
 
 
 def share(ratio: float) -> str:
@@ -93,18 +93,18 @@ def _ms(value: float) -> str:
     return f"{value:,.0f}" if value >= _WHOLE_MS else f"{value:.2g}"
 
 
-def _batching(found: Inspection) -> Iterator[str]:
-    traffic, ending = found.traffic, found.ending
+def _batching(inspection: Inspection) -> Iterator[str]:
+    traffic, ending = inspection.traffic, inspection.ending
     mean = number(traffic.records_per_batch.mean)
     if ending.producers_differ:
         yield f"The producers are configured differently: linger.ms is {linger(ending)}."
     else:
         yield _ENDINGS[ending.ending].format(mean=mean, linger=linger(ending), full=f"{ending.full_bytes or 0:,}")
     merged = traffic.merged
-    if found.savings.batches_ratio >= _FEW_RATIO:
+    if inspection.savings.batches_ratio >= _FEW_RATIO:
         yield (
             f"{IF_THEY_WAITED[0].upper()}{IF_THEY_WAITED[1:]}, {merged.before:,} batches would become "
-            f"{merged.after:,}, which is {share(found.savings.batches_ratio)} fewer, for up to {MERGE_WAIT_MS} ms "
+            f"{merged.after:,}, which is {share(inspection.savings.batches_ratio)} fewer, for up to {MERGE_WAIT_MS} ms "
             "more latency."
         )
     else:
@@ -123,8 +123,8 @@ _ENDINGS: Final = {
 }
 
 
-def _compression(found: Inspection) -> str:
-    traffic, savings = found.traffic, found.savings
+def _compression(inspection: Inspection) -> str:
+    traffic, savings = inspection.traffic, inspection.savings
     used = [codec for codec in traffic.codecs if codec != UNCOMPRESSED]
     now = f"Batches are compressed with {enumerated(used)}" if used else "Batches are not compressed"
     if UNCOMPRESSED in traffic.codecs and used:
@@ -140,8 +140,8 @@ def _compression(found: Inspection) -> str:
     )
 
 
-def _idempotence(found: Inspection) -> str:
-    traffic = found.traffic
+def _idempotence(inspection: Inspection) -> str:
+    traffic = inspection.traffic
     if not traffic.idempotent_ratio:
         return "No batch has a producer id: enable.idempotence is off, so a retry may store a record twice."
     if traffic.idempotent_ratio == 1:

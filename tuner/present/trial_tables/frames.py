@@ -112,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str, Any]:
-    in_force = trial.config().in_force
+    effective_values = trial.config().effective_values
     return {
         "record_bytes": _parsed(trial.record_bytes),
         "number": trial.number,
@@ -120,7 +120,7 @@ def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str
         "state": str(trial.state),
         "feasible": trial.feasible,
         "on_front": trial.number in size.front,
-        **{name: _parsed(in_force.text(name)) for name in properties},
+        **{name: _parsed(effective_values.text(name)) for name in properties},
         **size.shown_metrics(trial),
         **size.raw_metrics(trial),
         "verdict": trial.verdict,

@@ -120,11 +120,11 @@ class StudyComparison:
             ],
         )
 
-    def _goal(self, each: GoalComparison) -> dict[str, Any]:
+    def _goal(self, goal: GoalComparison) -> dict[str, Any]:
         return {
-            "winner": None if each.winner is None else self.names[each.winner],
-            "second_times_better": each.times,
-            "recommended": [_brief(each.ours), _brief(each.theirs)],
+            "winner": None if goal.winner is None else self.names[goal.winner],
+            "second_times_better": goal.times,
+            "recommended": [_brief(goal.ours), _brief(goal.theirs)],
         }
 
 

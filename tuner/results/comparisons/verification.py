@@ -45,7 +45,7 @@ def verification_rounds(
     return min(FEWEST_ROUNDS, most) if rounds is None else rounds, most
 
 
-def check_gain_asked(
+def check_required_gain(
     min_gain: float | None, tolerance_ratio: float, names: tuple[str, str] = ("min_gain", "tolerance_ratio")
 ) -> None:
     """Check the numbers that say how much better a config must be, or how much worse it may be.
@@ -99,9 +99,9 @@ class VerificationTerms:
         """Check `min_gain` and `tolerance_ratio`.
 
         Raises:
-            RequestRefused: As `check_gain_asked` says.
+            RequestRefused: As `check_required_gain` says.
         """
-        check_gain_asked(self.min_gain, self.tolerance_ratio)
+        check_required_gain(self.min_gain, self.tolerance_ratio)
 
     def as_json(self) -> dict[str, Any]:
         """Return the terms as JSON values."""
@@ -114,7 +114,7 @@ class VerificationTerms:
 
         Raises:
             ConfigError: The client does not accept the config.
-            RequestRefused: As `check_gain_asked` says.
+            RequestRefused: As `check_required_gain` says.
         """
         terms = {name: value for name, value in record.items() if name != "client"}
         return cls(**{**terms, "config": ProducerConfig.parse(record["config"], client_of(record["client"]))})
@@ -140,7 +140,7 @@ class Judgement:
         file: The file that the config was read from, as the user named it.
         promises: The guarantees of the config and of the baseline.
         refused: Why the config is rejected without any measurement; empty if it is measured.
-        found: The comparison of the config with the baseline for each record size.
+        sizes: The comparison of the config with the baseline for each record size.
         outcomes: How the config compares with the baseline, for each record size and metric.
         misses: Why the config is rejected, for each record size.
         undecided: What the rounds could not decide, for each record size.
@@ -150,7 +150,7 @@ class Judgement:
     file: str
     promises: Promises
     refused: Sequence[str]
-    found: Sequence[SizeVerification]
+    sizes: Sequence[SizeVerification]
     outcomes: Mapping[str, Mapping[str, VerificationOutcome]]
     misses: Mapping[str, Sequence[str]]
     undecided: Mapping[str, Sequence[str]]
@@ -178,21 +178,21 @@ class Judgement:
             spec: The study that `VerificationTerms.study` returned.
             terms: What the config must show.
         """
-        found = [verification_of(size, spec) for size in results.sizes]
+        sizes = [verification_of(size, spec) for size in results.sizes]
         gain, tolerance, allow = terms.min_gain, terms.tolerance_ratio, terms.allow_weaker
         return replace(
             self,
             study=spec.name,
-            found=found,
-            outcomes={each.record_bytes: each.outcomes(gain, tolerance) for each in found},
-            misses={each.record_bytes: each.misses(gain, tolerance, allow_weaker=allow) for each in found},
-            undecided={each.record_bytes: each.undecided(gain, tolerance) for each in found},
+            sizes=sizes,
+            outcomes={each.record_bytes: each.outcomes(gain, tolerance) for each in sizes},
+            misses={each.record_bytes: each.misses(gain, tolerance, allow_weaker=allow) for each in sizes},
+            undecided={each.record_bytes: each.undecided(gain, tolerance) for each in sizes},
         )
 
     @property
     def unmeasured(self) -> str:
         """Why there is no judgement for a record size; empty if every record size was measured."""
-        for each in self.found:
+        for each in self.sizes:
             if not each.measured:
                 why = "; ".join(each.warnings) or "no round measured both sides"
                 return (
@@ -229,6 +229,6 @@ class Judgement:
                     "misses": list(self.misses[each.record_bytes]),
                     "undecided": list(self.undecided[each.record_bytes]),
                 }
-                for each in self.found
+                for each in self.sizes
             ],
         )

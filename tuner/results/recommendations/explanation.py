@@ -67,7 +67,7 @@ class Explanation:
     """Why a config is recommended.
 
     Attributes:
-        found: The recommendation.
+        recommendation: The recommendation.
         metrics: The metrics in which the effects are reported; the metrics of the goal come first.
         goal_metrics: The metrics that the goal is about.
         effects: The effect of each change, the strongest first.
@@ -77,7 +77,7 @@ class Explanation:
         searched: Number of trials of the search.
     """
 
-    found: Recommendation
+    recommendation: Recommendation
     metrics: tuple[str, ...]
     goal_metrics: tuple[str, ...]
     effects: Effects
@@ -101,35 +101,36 @@ class Explanation:
         return tuple(each for each in self.effects.each if not each.measured)
 
 
-def explain(study: StudyResults, found: Recommendation, importance: Importance) -> Explanation:
+def explain(study: StudyResults, recommendation: Recommendation, importance: Importance) -> Explanation:
     """Explain a recommendation.
 
     Args:
         study: The study's results.
-        found: The study's recommendation.
+        recommendation: The study's recommendation.
         importance: The result of `knob_importance` for the recommendation's record size.
     """
-    size = study.size(found.record_bytes)
+    size = study.size(recommendation.record_bytes)
     assert size is not None, "a recommendation is for one of the study's record sizes"
-    asked = goal_metrics(found.goal, size.objectives)
+    asked = goal_metrics(recommendation.goal, size.objectives)
     metrics = tuple(dict.fromkeys((*asked, *COMPARED_WITH_BASELINE, *goal_metrics(Goal.BALANCED, size.objectives))))
-    effects = effects_of(size.trials, found.config, found.baseline.config(), metrics, _plan(study, size, found))
+    plan = _plan(study, size, recommendation)
+    effects = effects_of(size.trials, recommendation.config, recommendation.baseline.config(), metrics, plan)
     strongest = sorted(effects.each, key=lambda each: _strength(each, asked), reverse=True)
     return Explanation(
-        found=found,
+        recommendation=recommendation,
         metrics=metrics,
         goal_metrics=asked,
         effects=Effects(tuple(strongest), effects.product, effects.rounds),
-        closest=_closest(size, found.goal, study.allow_loss) if found.is_baseline else None,
+        closest=_closest(size, recommendation.goal, study.allow_loss) if recommendation.is_baseline else None,
         importance=importance,
         searched=sum(trial.kind is Kind.SEARCH for trial in size.trials),
     )
 
 
-def _plan(study: StudyResults, size: SizeResults, found: Recommendation) -> ConfirmationPlan | None:
+def _plan(study: StudyResults, size: SizeResults, recommendation: Recommendation) -> ConfirmationPlan | None:
     """Return the plan of the newest confirmation that measured the recommended config; None if there is none."""
     plans = reversed(plans_in(study.facts, size.record_bytes))
-    return next((each for each in plans if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
+    return next((each for each in plans if rounds_of(each, size.trials, recommendation.trial.fingerprint).ours), None)
 
 
 def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, bool, float]:
@@ -143,7 +144,7 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig 
     known = [
         (gain, confirmation)
         for confirmation in size.confirmations
-        if (gain := _gain_of(confirmation, metric)) is not None
+        if (gain := confirmation.balance if metric is None else confirmation.gains.get(metric)) is not None
     ]
     claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
     if claimed:
@@ -184,10 +185,6 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
         if goal not in confirmation.proven_in_mean
         else "the config breaks a limit that you set"
     )
-
-
-def _gain_of(confirmation: Confirmation, metric: str | None) -> Ratio | None:
-    return confirmation.balance if metric is None else confirmation.gains.get(metric)
 
 
 def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:

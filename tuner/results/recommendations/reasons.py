@@ -10,7 +10,7 @@ from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import SizeResults, StudyResults
 
 
-def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:
+def why_baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:
     """Return why no config of a record size is recommended instead of the baseline for a goal.
 
     Args:
@@ -70,7 +70,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     )
 
 
-def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> str:
+def why_no_gain_is_claimed(study: StudyResults, results: SizeResults, trial: Trial) -> str:
     """Return why no gain is claimed for the config of a trial that was measured only in the search."""
     times = results.estimates.repeats_of(trial.fingerprint)
     measured = "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
@@ -80,7 +80,7 @@ def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> st
     )
 
 
-def nothing_fits(
+def no_config_meets_conditions(
     study: StudyResults, results: SizeResults, conditions: Conditions, front: Sequence[Mapping[str, float]]
 ) -> str:
     """Return the error message for constraints that no config meets, with the best values on the front.
@@ -124,6 +124,6 @@ def _best(front: Sequence[Mapping[str, float]], metric: str, *, smallest: bool) 
     return (min(values) if smallest else max(values)) if values else None
 
 
-def none_keeps_constraints(study: str) -> str:
+def no_config_meets_constraints(study: str) -> str:
     """Return the error message for a study in which no config meets every constraint."""
     return f"no config of {study} meets every constraint; `tuner front {study}` shows how near the configs came"

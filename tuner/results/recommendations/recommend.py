@@ -16,7 +16,11 @@ from tuner.model.facts import CONSTRAINTS
 from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
-from tuner.results.recommendations.reasons import baseline_is_kept, nothing_fits, only_searched
+from tuner.results.recommendations.reasons import (
+    no_config_meets_conditions,
+    why_baseline_is_kept,
+    why_no_gain_is_claimed,
+)
 from tuner.results.recommendations.recommendation import (
     NO_CONDITIONS,
     Conditions,
@@ -128,7 +132,7 @@ def recommendations(
     return chosen
 
 
-def preferred(found: Sequence[Recommendation]) -> Recommendation:
+def preferred(candidates: Sequence[Recommendation]) -> Recommendation:
     """Return the recommendation to follow if the user gave no goal.
 
     1. If the recommendation for the first goal is proven, the result is this recommendation.
@@ -139,22 +143,22 @@ def preferred(found: Sequence[Recommendation]) -> Recommendation:
     4. If all recommend the baseline, the result is the first.
 
     Args:
-        found: At least one recommendation, in the order of the goals.
+        candidates: At least one recommendation, in the order of the goals.
     """
-    proven = [each for each in found if each.proven]
+    proven = [each for each in candidates if each.proven]
     if not proven:
-        return next((each for each in found if not each.is_baseline), found[0])
-    if proven[0] is found[0]:
-        return found[0]
+        return next((each for each in candidates if not each.is_baseline), candidates[0])
+    if proven[0] is candidates[0]:
+        return candidates[0]
     chosen = max(proven, key=_mean_gain)
     others = {each.goal: each for each in proven if each.trial.fingerprint != chosen.trial.fingerprint}
-    return replace(chosen, alternatives=others, unproven=tuple(each.goal for each in found if not each.proven))
+    return replace(chosen, alternatives=others, unproven=tuple(each.goal for each in candidates if not each.proven))
 
 
-def _mean_gain(found: Recommendation) -> float:
+def _mean_gain(recommendation: Recommendation) -> float:
     """Return the logarithm of the geometric mean of a config's gains in the study's objectives."""
-    gains = {**found.gains, **{metric: effect.ratio for metric, effect in found.side_effects.items()}}
-    return fmean([log(gains[metric].value) for metric in found.objectives if metric in gains] or [0.0])
+    gains = {**recommendation.gains, **{metric: effect.ratio for metric, effect in recommendation.side_effects.items()}}
+    return fmean([log(gains[metric].value) for metric in recommendation.objectives if metric in gains] or [0.0])
 
 
 def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -> Recommendation:
@@ -278,7 +282,7 @@ class _Choice:
             return None
         others = {each: self._proven(each) for each in goals_of(study.objectives) if each is not self.goal}
         alternatives = {each: found for each, found in others.items() if found is not None}
-        how = baseline_is_kept(results, self.goal, self.conditions.allowed_loss)
+        how = why_baseline_is_kept(results, self.goal, self.conditions.allowed_loss)
         kept = self._recommendation(self.goal, results.baseline, None, how)
         return replace(kept, alternatives=alternatives)
 
@@ -296,7 +300,7 @@ class _Choice:
                 chosen = results.baseline
         if chosen is None:
             front = [deciding_metrics(results, trial) for trial in results.front_trials]
-            raise NoFeasibleConfig(nothing_fits(study, results, self.conditions, front))
+            raise NoFeasibleConfig(no_config_meets_conditions(study, results, self.conditions, front))
         confirmation = results.confirmation(chosen.fingerprint)
         if confirmation is not None:
             how = (
@@ -306,7 +310,7 @@ class _Choice:
         elif results.baseline is not None and chosen.fingerprint == results.baseline.fingerprint:
             how = "nothing measured was better than the baseline"
         else:
-            how = only_searched(study, results, chosen)
+            how = why_no_gain_is_claimed(study, results, chosen)
         return self._recommendation(goal, chosen, confirmation, how)
 
     def _recommendation(self, goal: Goal, chosen: Trial, confirmation: Confirmation | None, how: str) -> Recommendation:

@@ -28,9 +28,9 @@ class Conditions:
     allow_loss: float | None = None
 
     @classmethod
-    def named(cls, given: Mapping[str, Any]) -> Self:
+    def named(cls, parameters: Mapping[str, Any]) -> Self:
         """Return the conditions from values by name, such as the parameters of a request. Other names are ignored."""
-        return cls(**{name: given[name] for name in CONDITIONS if name in given})
+        return cls(**{name: parameters[name] for name in CONDITIONS if name in parameters})
 
     @property
     def options(self) -> tuple[str, ...]:

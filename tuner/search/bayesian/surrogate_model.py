@@ -87,15 +87,15 @@ class SurrogateModel:
             rng: The source of randomness.
         """
         models = [self] if self.gains is None else [self, replace(self, gains=None)]
-        choices = [_weighted([each._predictor(index) for each in models]) for index in range(len(self.reference))]
+        choices = [
+            _weighted([_Predictor(each._objective(index), each._points) for each in models])
+            for index in range(len(self.reference))
+        ]
         counted = [
             (math.prod(weight for weight, _ in chosen), self._acquisition_of([each for _, each in chosen], rng))
             for chosen in product(*choices)
         ]
         return lambda wanted: np.asarray(sum(weight * acquisition(wanted) for weight, acquisition in counted))
-
-    def _predictor(self, index: int) -> "_Predictor":
-        return _Predictor(self._objective(index), self._points)
 
     def _acquisition_of(self, predictors: Sequence["_Predictor"], rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.

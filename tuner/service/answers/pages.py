@@ -29,7 +29,7 @@ from tuner.service.answers.results_cache import ResultsCache, asked_sizes
 from tuner.storage.protocols import ResultsStore
 
 
-def summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the values that the list of studies shows for one study.
 
     All results of the study are needed for its current work, its remaining time and its best gain. So the results are
@@ -37,10 +37,10 @@ def summary(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
-    reads = OBJECTIVES in facts and (given.get("at_work", False) or bool(facts.get(FINISHED_AT)))
-    now = status_of(kept.results(study, store), progress, datetime.now(UTC)) if reads else None
+    reads = OBJECTIVES in facts and (parameters.get("at_work", False) or bool(facts.get(FINISHED_AT)))
+    now = status_of(cache.results(study, store), progress, datetime.now(UTC)) if reads else None
     best = listed_study(study, facts, now.as_json()).best_gain if now else None
-    extent = kept.extent(study, store, facts)
+    extent = cache.extent(study, store, facts)
     names = (TARGET, RECORD_SIZES, OBJECTIVES, STARTED_AT, FINISHED_AT, TRIALS_PER_SIZE, TOTALS)
     return Answer.of(
         {
@@ -63,43 +63,45 @@ def _experiment(name: str, store: ResultsStore) -> dict[str, Any]:
     return listed_experiment(name, store.facts(), store.progress(), measured).as_json()
 
 
-def newest(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def newest(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the newest trials of a study, for its page."""
     facts = store.facts()
-    rows = newest_trials(kept.results(study, store)) if OBJECTIVES in facts else []
-    return Answer.of({"last": kept.extent(study, store, facts).last, "trials": rows})
+    rows = newest_trials(cache.results(study, store)) if OBJECTIVES in facts else []
+    return Answer.of({"last": cache.extent(study, store, facts).last, "trials": rows})
 
 
-def picture(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def picture(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the chart of a Pareto front, as PNG."""
     from tuner.present.report.study_pictures import draw_front
     from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
 
-    results = kept.results(study, store)
-    (size,) = asked_sizes(results, given["record_bytes"])
+    results = cache.results(study, store)
+    (size,) = asked_sizes(results, parameters["record_bytes"])
     with tempfile.TemporaryDirectory(prefix="tuner-front-") as folder:
         path = Path(folder) / "front.png"
         draw_front(size, labels(recommendations_by_goal(results, size)), path, heading=f"{size.record_bytes} B records")
         return Answer.of(path.read_bytes(), PNG)
 
 
-def figure(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def figure(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the interactive chart of a Pareto front, as JSON."""
     from tuner.present.report.interactive import figure_json
     from tuner.present.report.study_figures import front_figure
     from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
 
-    results = kept.results(study, store)
-    (size,) = asked_sizes(results, given["record_bytes"])
+    results = cache.results(study, store)
+    (size,) = asked_sizes(results, parameters["record_bytes"])
     return Answer.of(figure_json(front_figure(size, labels(recommendations_by_goal(results, size)))), JSON)
 
 
-def mlflow_views(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def mlflow_views(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
     from tuner.tracking.views import SavedView, views_of
 
     place = store.facts().get(IN_MLFLOW)
     if place is None:
         return Answer.of({})
-    link = partial(SavedView.link, address=given["address"], experiment_id=place["experiment_id"], saved=place["views"])
-    return Answer.of({each.name: link(each) for each in views_of(kept.results(study, store))})
+    link = partial(
+        SavedView.link, address=parameters["address"], experiment_id=place["experiment_id"], saved=place["views"]
+    )
+    return Answer.of({each.name: link(each) for each in views_of(cache.results(study, store))})

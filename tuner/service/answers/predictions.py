@@ -13,24 +13,24 @@ from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore
 
 
-def prediction(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the prediction for another config or load, or the content of the what-if page."""
     from tuner.prediction.prediction_request import PredictionRequest
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json
 
-    form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
-    limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
+    form, swept, settings = parameters.get("form"), parameters.get("sweep"), dict(parameters.get("changes", ()))
+    limits = (parameters.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
     typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
     retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
     try:
         changes = ChangedSettings.of(settings)
     except ValueError as error:
         raise Problem(ProblemKind.INVALID, str(error)) from None
-    source = kept.source(study, store, changes.record_bytes)
-    begin = ProducerConfig.parse({}, source.config.client) if given.get("begin") == "defaults" else None
+    source = cache.source(study, store, changes.record_bytes)
+    begin = ProducerConfig.parse({}, source.config.client) if parameters.get("begin") == "defaults" else None
     request = PredictionRequest.of(source, changes, begin, swept, retention)
-    calibration = kept.calibration(study, store, source)
+    calibration = cache.calibration(study, store, source)
     if form == "page":
         return Answer.of(what_if_json(source, calibration, request.question, retention, typed))
     predictions = request.predictions(calibration)

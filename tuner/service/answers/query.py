@@ -24,17 +24,17 @@ class ResultQuery:
     Attributes:
         study: The study's name.
         what: The kind of answer: a key of `tuner.service.answers.responder.RESPONSES`, or `EVERY_RECOMMENDATION`.
-        given: The parameters of the query as pairs of name and value, sorted by name.
+        parameters: The parameters of the query as pairs of name and value, sorted by name.
     """
 
     study: str
     what: str
-    given: tuple[tuple[str, Any], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, study: str, what: str, **given: Any) -> Self:
+    def of(cls, study: str, what: str, **parameters: Any) -> Self:
         """Return a query with the given parameters. Parameters that are None are left out."""
-        return cls(study, what, tuple(sorted((name, value) for name, value in given.items() if value is not None)))
+        return cls(study, what, tuple(sorted(pair for pair in parameters.items() if pair[1] is not None)))
 
 
 @dataclass(frozen=True, slots=True)

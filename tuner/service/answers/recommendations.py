@@ -20,40 +20,40 @@ _MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
 """The media types of formats, by the end of their files' names."""
 
 
-def recommendation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def recommendation(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the configs that a study recommends."""
-    results = kept.results(study, store)
-    form = Format(given.get("form", Format.JSON))
-    found, missing = _recommended(results, given)
+    results = cache.results(study, store)
+    form = Format(parameters.get("form", Format.JSON))
+    found, missing = _recommended(results, parameters)
     if missing:
         raise missing
-    text = export_all(found, form, everything=given.get("everything", False))
+    text = export_all(found, form, everything=parameters.get("everything", False))
     return Answer.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
 
 
-def explanation(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def explanation(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the explanation of a study's recommendations."""
     from tuner.present.export.recommendation_json import explanations_json
     from tuner.present.recommendations.explanation_words import print_explanations
     from tuner.results.recommendations.explanation import explain, knob_importance
 
-    results = kept.results(study, store)
-    recommended, missing = _recommended(results, given)
+    results = cache.results(study, store)
+    recommended, missing = _recommended(results, parameters)
     if missing:
         raise missing
     sizes = [results.size(each.record_bytes) for each in recommended]
     importances = [knob_importance(size) if size is not None else {} for size in sizes]
     found = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
-    if given.get("form") == "text":
+    if parameters.get("form") == "text":
         return Answer.of(text_of(partial(print_explanations, found)), TEXT)
     return Answer.of(explanations_json(results.name, found))
 
 
 def _recommended(
-    results: StudyResults, given: Mapping[str, Any]
+    results: StudyResults, parameters: Mapping[str, Any]
 ) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
-    goal = Goal(given["goal"]) if given.get("goal") else None
-    return recommend_each(results, given.get("record_bytes"), goal, Conditions.named(given))
+    goal = Goal(parameters["goal"]) if parameters.get("goal") else None
+    return recommend_each(results, parameters.get("record_bytes"), goal, Conditions.named(parameters))
 
 
 def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuery]:

@@ -30,7 +30,7 @@ class Responder:
     """
 
     def __init__(self, storage: Storage, root: Path) -> None:
-        self._kept = ResultsCache(storage, root)
+        self._cache = ResultsCache(storage, root)
 
     def responses(self, query: ResultQuery) -> Answers:
         """Return the response to a query.
@@ -39,9 +39,9 @@ class Responder:
         poll. When a query fails, return an error response.
         """
         try:
-            with closing(self._kept.open_store(query.study)) as store:
+            with closing(self._cache.open_store(query.study)) as store:
                 if query.what == EVERY_RECOMMENDATION:
-                    asked = recommendations.polled_recommendations(query.study, self._kept.results(query.study, store))
+                    asked = recommendations.polled_recommendations(query.study, self._cache.results(query.study, store))
                 else:
                     asked = [query]
                 return {each: self._response(each, store) for each in asked}
@@ -50,7 +50,7 @@ class Responder:
 
     def _response(self, query: ResultQuery, store: ResultsStore) -> Answer:
         try:
-            return RESPONSES[query.what](self._kept, query.study, store, dict(query.given))
+            return RESPONSES[query.what](self._cache, query.study, store, dict(query.parameters))
         except Exception as error:  # noqa: BLE001 - `_problem` says why
             return _problem(query, error)
 
@@ -77,8 +77,8 @@ def _problem(query: ResultQuery, error: Exception) -> Answer:
     return Answer.of_problem(problem)
 
 
-def _stamp(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
-    return Answer.of(repr(kept.stamp(study, store)), TEXT)
+def _stamp(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+    return Answer.of(repr(cache.stamp(study, store)), TEXT)
 
 
 _Respond = Callable[[ResultsCache, str, ResultsStore, Mapping[str, Any]], Answer]

@@ -20,26 +20,26 @@ from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore
 
 
-def status(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def status(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the progress of a study."""
-    found = status_of(kept.results(study, store), store.progress(), datetime.now(UTC))
-    if state := given.get("state"):
+    found = status_of(cache.results(study, store), store.progress(), datetime.now(UTC))
+    if state := parameters.get("state"):
         found = found.in_queue(state)
-    if given.get("form") == "text":
+    if parameters.get("form") == "text":
         from tuner.present.studies.status_view import status_text
 
         return Answer.of(text_of(lambda out: out.print(status_text(found))), TEXT)
     return Answer.of(found.as_json())
 
 
-def trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return one page of a study's trials: at most `limit` of them, beginning after the sequence number `after`."""
-    after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
+    after, limit = int(parameters.get("after", 0)), int(parameters.get("limit", 100))
     found = store.trials(after, limit)
     # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
     # page, so that they hold every trial of the page.
-    asked = given.get("record_bytes")
-    sizes = asked_sizes(kept.results(study, store), asked) if found or asked is not None else ()
+    asked = parameters.get("record_bytes")
+    sizes = asked_sizes(cache.results(study, store), asked) if found or asked is not None else ()
     known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
     shown = {size.record_bytes for size in sizes}
     rows = [
@@ -54,26 +54,26 @@ def trials(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[s
     return Answer.of(page)
 
 
-def trials_table(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the table of all trials of a study, as CSV or JSON."""
     # Imported here, because it imports pandas.
     from tuner.present.trial_tables.frames import trials_csv, trials_frame, trials_json
 
-    results = kept.results(study, store)
-    frame = trials_frame(asked_sizes(results, given.get("record_bytes")))
-    if given["form"] == "csv":
+    results = cache.results(study, store)
+    frame = trials_frame(asked_sizes(results, parameters.get("record_bytes")))
+    if parameters["form"] == "csv":
         return Answer.of(trials_csv(frame), CSV)
     objectives = [each.metric for each in results.objectives]
     return Answer.of(trials_json(results.name, frame, objectives, simulated=results.simulated))
 
 
-def front(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the Pareto front of each record size."""
     from tuner.present.trial_tables.front_table import front_csv, fronts_json
 
-    results = kept.results(study, store)
-    sizes = asked_sizes(results, given.get("record_bytes"))
-    match given.get("form", "json"):
+    results = cache.results(study, store)
+    sizes = asked_sizes(results, parameters.get("record_bytes"))
+    match parameters.get("form", "json"):
         case "csv":
             return Answer.of(front_csv(*sizes), CSV)
         case "text":
@@ -85,14 +85,14 @@ def front(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[st
             return Answer.of(fronts_json(results, sizes))
 
 
-def grid(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the tables of a grid search."""
     from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
 
-    results = kept.results(study, store)
-    sizes = asked_sizes(results, given.get("record_bytes"))
+    results = cache.results(study, store)
+    sizes = asked_sizes(results, parameters.get("record_bytes"))
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
-    match given.get("form", "json"):
+    match parameters.get("form", "json"):
         case "csv":
             return Answer.of(grid_csv(tables), CSV)
         case "text":
@@ -102,19 +102,19 @@ def grid(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str
             return Answer.of(grid_json(results.name, tables, simulated=results.simulated))
 
 
-def report(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def report(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the report of a study as one HTML page."""
     from tuner.present.report.page import report_page
 
-    return Answer.of(report_page(kept.results(study, store)), HTML)
+    return Answer.of(report_page(cache.results(study, store)), HTML)
 
 
-def comparison(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the comparison of a study with another one."""
-    found_in = (kept.results(study, store), kept.other_results(given["second"]))
+    found_in = (cache.results(study, store), cache.other_results(parameters["second"]))
     # The names of the folders: two studies that are called the same would be shown with their paths on this host.
-    found = replace(compare(*found_in), names=(study, given["second"]))
-    match given["form"]:
+    found = replace(compare(*found_in), names=(study, parameters["second"]))
+    match parameters["form"]:
         case "html":
             from tuner.present.report.page import fronts_html
             from tuner.present.report.study_points import pictures_to_compare
@@ -129,11 +129,11 @@ def comparison(kept: ResultsCache, study: str, store: ResultsStore, given: Mappi
             return Answer.of(found.as_json())
 
 
-def verification(kept: ResultsCache, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
+def verification(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the judgement of a verified config."""
     stored = store.facts().get(VERIFICATION)
     if stored is None:
         raise Problem(ProblemKind.NOT_FOUND, f"{study} verifies no config, or has not ended yet")
-    if given.get("form") == "text":
+    if parameters.get("form") == "text":
         return Answer.of(stored["text"] + "\n", TEXT)
     return Answer.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})

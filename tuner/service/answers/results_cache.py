@@ -148,6 +148,6 @@ def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeRe
         raise Problem(ProblemKind.NOT_FOUND, str(error)) from None
 
 
-def _share(kept: tuple[object, StudyResults]) -> int:
+def _share(entry: tuple[object, StudyResults]) -> int:
     """Return the size of a study's results in the cache: their number of trials, but at most the cache's size."""
-    return min(sum(len(size.trials) for size in kept[1].sizes), _KEPT_TRIALS)
+    return min(sum(len(size.trials) for size in entry[1].sizes), _KEPT_TRIALS)

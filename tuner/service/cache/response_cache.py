@@ -100,7 +100,7 @@ class ResponseCache:
 
         A query for one recommendation computes all recommendations of the study and caches them.
         """
-        if query.what == "recommendation" and not any(name in CONDITIONS for name, _ in query.given):
+        if query.what == "recommendation" and not any(name in CONDITIONS for name, _ in query.parameters):
             every = await self._once(ResultQuery.of(query.study, EVERY_RECOMMENDATION), stamp)
             if query in every:
                 return every[query]
@@ -138,8 +138,8 @@ class ResponseCache:
         return stamp.etag
 
 
-def _size_bytes(kept: tuple[object, Answer]) -> int:
-    return len(kept[1].body) + _OVERHEAD_BYTES
+def _size_bytes(entry: tuple[object, Answer]) -> int:
+    return len(entry[1].body) + _OVERHEAD_BYTES
 
 
 def _times(path: Path) -> tuple[int, int, int] | None:

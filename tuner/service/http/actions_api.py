@@ -9,10 +9,10 @@ from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.actions import StudyActions, VerificationAsked, confirm_options
 from tuner.service.http.request_parameters import JsonOrText, Study, client_name, study_text
 from tuner.service.http.responses import json_response, response_of
 from tuner.service.http.studies import NAME_PATTERN, Studies
+from tuner.service.http.study_actions import StudyActions, VerificationRequest, confirm_options
 from tuner.service.problems import Problem
 
 
@@ -114,14 +114,14 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
         openapi_extra=examples.VERIFIED,
         tags=["studies"],
     )
-    async def verify(request: Request, asked: VerificationAsked) -> Response:
+    async def verify(request: Request, body: VerificationRequest) -> Response:
         """Measure a producer config alternating with the baseline, as `tuner verify` does.
 
         The measurements are a new study in the queue (status 201). When it is complete,
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
         without any measurement, and its judgement is returned immediately (status 200).
         """
-        found, new = await actions.verify(asked, client_name(request))
+        found, new = await actions.verify(body, client_name(request))
         return json_response(found, status=201 if new else 200)
 
     @api.get(

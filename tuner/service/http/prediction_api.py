@@ -22,7 +22,7 @@ SETTING_PATTERN: Final = r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$"
 _Setting = Annotated[str, StringConstraints(pattern=SETTING_PATTERN)]
 
 
-class PredictionAsked(BaseModel):
+class PredictionParameters(BaseModel):
     """What is predicted: the settings that differ from those of the study, and what else is to be learnt."""
 
     properties: Annotated[
@@ -118,14 +118,16 @@ def add_prediction(api: APIRouter, studies: Studies) -> None:
     @api.get(
         "/studies/{study}/prediction", response_class=Response, responses={200: examples.PREDICTION}, tags=["results"]
     )
-    async def prediction(request: Request, study: Study, asked: Annotated[PredictionAsked, Query()]) -> Response:
+    async def prediction(
+        request: Request, study: Study, parameters: Annotated[PredictionParameters, Query()]
+    ) -> Response:
         """Predict what another config or load would do, from what the study has measured, without sending anything.
 
         Without parameters, it predicts the config that the study recommends, or the baseline if it recommends none.
         Each number has an interval, in which about 9 of 10 single measurements lie. If the study
         has measured nothing similar, there are no numbers, and `outside` says why.
         """
-        return await answered(request, studies, asked.query(study))
+        return await answered(request, studies, parameters.query(study))
 
 
 def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: str | float | None) -> ResultQuery:

@@ -16,7 +16,7 @@ from tuner.service.http.responses import answered
 from tuner.service.http.studies import NAME_PATTERN, Studies
 
 
-class RecommendationAsked(BaseModel):
+class RecommendationParameters(BaseModel):
     """The query parameters of a request for a recommendation. Those that limit it are fields of `Conditions`, too."""
 
     record_bytes: RecordBytes = None
@@ -71,18 +71,18 @@ class RecommendationAsked(BaseModel):
         return ResultQuery.of(study, what, **given)
 
 
-class ExplanationAsked(RecommendationAsked):
+class ExplanationParameters(RecommendationParameters):
     """Which recommendation is explained, and in which form."""
 
     form: JsonOrText = "json"
 
 
-class _StudyAsked(BaseModel):
+class _StudyParameter(BaseModel):
     study: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
 
 
 # The fields of the last base come first, so the description of the API begins with the study.
-class ConfigAsked(RecommendationAsked, _StudyAsked):
+class ConfigParameters(RecommendationParameters, _StudyParameter):
     """Which recommended config is returned, and in which form."""
 
     form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON
@@ -102,9 +102,11 @@ def add_explanation(api: APIRouter, studies: Studies) -> None:
     @api.get(
         "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
     )
-    async def explanation(request: Request, study: Study, asked: Annotated[ExplanationAsked, Query()]) -> Response:
+    async def explanation(
+        request: Request, study: Study, parameters: Annotated[ExplanationParameters, Query()]
+    ) -> Response:
         """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
-        return await answered(request, studies, asked.query(study, "explanation"))
+        return await answered(request, studies, parameters.query(study, "explanation"))
 
 
 def add_recommendation(api: APIRouter, studies: Studies) -> None:
@@ -116,10 +118,10 @@ def add_recommendation(api: APIRouter, studies: Studies) -> None:
     """
 
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
-    async def recommendation(request: Request, asked: Annotated[ConfigAsked, Query()]) -> Response:
+    async def recommendation(request: Request, parameters: Annotated[ConfigParameters, Query()]) -> Response:
         """Return the recommended config.
 
         To poll it, send the `ETag` of the last response as `If-None-Match`. The status is 304 while the response is
         still the same.
         """
-        return await answered(request, studies, asked.query(asked.study, "recommendation"))
+        return await answered(request, studies, parameters.query(parameters.study, "recommendation"))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers import memory
 from runners.clusters.brokers.broker_layout import (
     LOGS_KEPT,
@@ -27,7 +28,6 @@ from runners.clusters.brokers.keeper_control import remove_dead_brokers
 from runners.clusters.brokers.memory import in_memory, memory_root
 from runners.clusters.brokers.ports import listener
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import Contact
 from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
 from runners.host_processes.clean_up import CleanUpList, clean_up_lists
@@ -236,7 +236,7 @@ def test_a_start_needs_no_network_if_the_jars_are_there(monkeypatch: pytest.Monk
         process = listener(port)
         assert process is not None
         assert process.pid == running.local_brokers[0].pid
-        assert len(Contact(running.connection).metadata(10.0).brokers) == 1
+        assert len(AdminConnection(running.connection).metadata(10.0).brokers) == 1
     finally:
         cluster.stop()
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from runners.clusters.admin_connection import AdminConnection, message_text
 from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.brokers.existing import ExistingCluster
 from runners.clusters.cluster import LocalBroker, RunningCluster
-from runners.clusters.contact import Contact, message_text
 from runners.clusters.topics.owned_topics import OwnedTopics
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from tests.helpers.ports import free_port
@@ -208,7 +208,7 @@ def test_a_connection_that_breaks_under_tls_gets_the_advice_for_a_closed_connect
         "ssl://127.0.0.1:20002/bootstrap: Send failed: error:80000020:system library::Broken pipe: "
         "tls_retry_write_records failure (after 1ms in state UP)"
     )
-    monkeypatch.setattr(Contact, "complaints", lambda _: [broken])
+    monkeypatch.setattr(AdminConnection, "complaints", lambda _: [broken])
     with pytest.raises(TargetRefused, match=r"may require TLS or SASL.*security\.protocol"):
         ExistingCluster(f"127.0.0.1:{free_port()}").start()
 
@@ -218,7 +218,7 @@ def test_a_login_to_a_listener_without_logins_does_not_blame_the_password(monkey
         "sasl_plaintext://127.0.0.1:9092/bootstrap: SASL PLAIN mechanism handshake failed: Broker: Request not valid "
         "in current SASL state: broker's supported mechanisms:  (after 6ms in state AUTH_HANDSHAKE)"
     )
-    monkeypatch.setattr(Contact, "complaints", lambda _: [said])
+    monkeypatch.setattr(AdminConnection, "complaints", lambda _: [said])
     with pytest.raises(TargetRefused, match=r"may not accept logins: check the port and security\.protocol$"):
         ExistingCluster(f"127.0.0.1:{free_port()}").start()
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers.persistent import Address, open_broker, wait_while_running
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import Contact
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
 from tests.helpers.command import arguments, tuner
 from tests.helpers.ports import free_port
@@ -57,7 +57,7 @@ def opened(own_places: None, outside: Address) -> Iterator[RunningCluster]:
 
 
 def advertised_to(bootstrap: str) -> list[tuple[str, int]]:
-    found = Contact({"bootstrap.servers": bootstrap}).metadata(10.0).brokers
+    found = AdminConnection({"bootstrap.servers": bootstrap}).metadata(10.0).brokers
     return [(broker.host, broker.port) for broker in found.values()]
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers.persistent import persistent_status, start_persistent, stop_persistent
-from runners.clusters.contact import Contact
 from runners.errors import EmbeddedBrokerError
 from runners.host_processes.clean_up import CleanUpList, clean_up_lists
 from runners.host_processes.processes import ProcessIdentity
@@ -36,7 +36,7 @@ def test_a_persistent_broker_outlives_its_starter_and_can_be_found_and_stopped()
     running = persistent_status()
     try:
         assert running is not None
-        assert len(Contact({"bootstrap.servers": running.bootstrap}).metadata(10.0).brokers) == 1
+        assert len(AdminConnection({"bootstrap.servers": running.bootstrap}).metadata(10.0).brokers) == 1
         assert all(log.exists() for log in running.logs)
         with pytest.raises(EmbeddedBrokerError, match=f"{running.bootstrap} is running already"):
             start_persistent()

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 
 from runners.clock import NS_PER_S
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import Contact
 from runners.clusters.topics import stored_records as stored_records_module
 from runners.clusters.topics.stored_records import once_replicated, stored_records
 from runners.clusters.topics.topic_admin import TopicAdmin
@@ -41,16 +41,16 @@ def test_leaders_are_asked_for_when_there_is_a_connection(
     mock_cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise librdkafka asks again seconds later, and one of several producers begins that much later."""
-    contacts: list[Contact] = []
+    contacts: list[AdminConnection] = []
 
     class Noted(TopicAdmin):
         def __init__(self, connection: Mapping[str, str]) -> None:
             super().__init__(connection)
-            contacts.append(self._contact)
+            contacts.append(self._admin_connection)
 
     monkeypatch.setattr(stored_records_module, "TopicAdmin", Noted)
     topic, connection = str(uuid4()), {**mock_cluster.connection, "debug": "metadata"}
-    Contact(connection).admin.list_topics(topic, timeout=60)  # the mock cluster creates the topic
+    AdminConnection(connection).admin.list_topics(topic, timeout=60)  # the mock cluster creates the topic
     for _ in range(10):  # without a connection, 7 of 10 clients ask in vain
         assert stored_records(connection, topic, PARTITIONS) == 0
         said = contacts.pop().complaints()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from runners.clusters.contact import Contact
+from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.topics.stored_topics import StoredTopics
 from runners.clusters.topics.topic_admin import TopicAdmin, TopicShape
 
@@ -50,7 +50,7 @@ def test_a_new_topic_is_settled_when_all_its_partitions_have_leaders(
 
 
 def test_what_lies_in_a_new_topic_is_reported_when_all_its_partitions_have_leaders() -> None:
-    stored, contact = object.__new__(StoredTopics), object.__new__(Contact)
-    stored._contact, contact.admin = contact, NewTopic(KafkaError.LEADER_NOT_AVAILABLE, 3)  # type: ignore[assignment]
+    stored, admin = object.__new__(StoredTopics), object.__new__(AdminConnection)
+    stored._admin_connection, admin.admin = admin, NewTopic(KafkaError.LEADER_NOT_AVAILABLE, 3)  # type: ignore[assignment]
     found = [(each.number, each.begin, each.end) for each in stored.one("orders").partitions]
     assert found == [(0, 10, 10), (1, 11, 11)]

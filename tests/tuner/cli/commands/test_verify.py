@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.command import arguments, tuner
-from tuner.cli.options.verify_options import rounds_asked
+from tuner.cli.options.verify_options import fewest_and_most_rounds
 from tuner.model.goals import Goal
 from tuner.model.trial import Kind
 from tuner.results.study_results import SIMULATED, load_results
@@ -368,10 +368,10 @@ def test_fewer_rounds_at_most_than_at_least_are_refused(better: Path, studies: P
 
 
 def test_a_low_maximum_lowers_the_default_rounds() -> None:
-    assert rounds_asked(None, None) == (8, 20)
-    assert rounds_asked(None, 3) == (3, 3)
-    assert rounds_asked(30, None) == (30, 30)
-    assert rounds_asked(5, 5) == (5, 5)
+    assert fewest_and_most_rounds(None, None) == (8, 20)
+    assert fewest_and_most_rounds(None, 3) == (3, 3)
+    assert fewest_and_most_rounds(30, None) == (30, 30)
+    assert fewest_and_most_rounds(5, 5) == (5, 5)
 
 
 def test_a_note_about_a_file_names_an_option_of_the_command(tmp_path: Path) -> None:

@@ -138,13 +138,13 @@ def test_a_config_pasted_into_the_baselines_file_is_the_measured_one(
     )
     for each in pasted:
         merged = ProducerConfig.parse({**before, **each})
-        assert same_effect(merged.in_force, config.in_force)
+        assert same_effect(merged.effective_values, config.effective_values)
         assert {name: merged.effective(name) for name in reached} == reached
     assert record["config"]["values"] == config.values
     java_values = parse_properties(export(found, Format.JAVA))
     before_in_java = translate_to_java(baseline).properties
     wanted = ProducerConfig.parse(translate_to_java(config).properties, java())
-    assert same_effect(read_java({**before_in_java, **java_values}).config.in_force, wanted.in_force)
+    assert same_effect(read_java({**before_in_java, **java_values}).config.effective_values, wanted.effective_values)
 
 
 def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:

@@ -1,9 +1,9 @@
-"""Programs read the forms for users of the Java client: their producer then has the values that were measured.
+"""Programs read the formats for users of the Java client: their producer then has the values that were measured.
 
 A producer of kafka-clients is constructed with what the program hands over, and is asked for its effective values.
 
 Quarkus has no test here: that all attributes of an outgoing channel are passed to its producer is what its
-documentation says, see `search_spaces.java_client.forms`. For Strimzi, Kafka Connect itself reads what stands in the
+documentation says, see `search_spaces.java_client.formats`. For Strimzi, Kafka Connect itself reads what stands in the
 resource's `config`, which Strimzi's operator passes on.
 """
 

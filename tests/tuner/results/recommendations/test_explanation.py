@@ -240,7 +240,7 @@ SPEC = StudySpec(
 def test_a_whole_study_finds_which_changes_matter(tmp_path: Path) -> None:
     study = measure_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
     found = explain(study, recommend(study, "1000", Goal.BALANCED), {})
-    assert not found.found.is_baseline
+    assert not found.recommendation.is_baseline
     assert {each.knobs for each in found.clear_effects} == {("linger.ms",), ("compression.type",)}
     (nothing,) = found.unclear_effects
     assert nothing.knobs == ("sticky.partitioning.linger.ms",)
@@ -249,7 +249,7 @@ def test_a_whole_study_finds_which_changes_matter(tmp_path: Path) -> None:
     assert codec.low <= LZ4_GAIN <= codec.high
     assert linger.low <= 3.0 <= linger.high, "(1 + 5) / (1 + 1)"
     for metric, product in found.effects.product.items():
-        whole = found.found.gains[metric]
+        whole = found.recommendation.gains[metric]
         assert product.low < whole.high, f"the effects of {metric} multiply"
         assert whole.low < product.high
     assert found.effects.rounds == 2

@@ -57,6 +57,6 @@ def test_a_near_change_of_a_listed_number_takes_a_neighbour() -> None:
     candidates = Candidates(knobs.axes, knobs.allowed, count=200, anywhere_ratio=0.0, near_ratio=1.0)
     parent = row_of(knobs, DEFAULTS.updated({"linger.ms": "2"}))
     rows = candidates.around(parent[None, :], np.ones(1), np.random.default_rng(0))
-    found = [config_at(knobs, row).in_force.text("linger.ms") for row in rows]
+    found = [config_at(knobs, row).effective_values.text("linger.ms") for row in rows]
     assert "2" not in found
     assert {text for text, _ in Counter(found).most_common(2)} == {"0.5", "5"}

@@ -11,12 +11,12 @@ from tuner.client import Client
 from tuner.results.recommendations.recommendation import CONDITIONS
 from tuner.service.answers.query import EVERY_RECOMMENDATION, ResultQuery
 from tuner.service.answers.responder import Responder
-from tuner.service.http.recommendation_api import ConfigAsked, ExplanationAsked, RecommendationAsked
+from tuner.service.http.recommendation_api import ConfigParameters, ExplanationParameters, RecommendationParameters
 from tuner.storage.locations import storage_at
 
 
 def asked(**given: str) -> ResultQuery:
-    return ConfigAsked.model_validate({"study": "overnight", **given}).query("overnight", "recommendation")
+    return ConfigParameters.model_validate({"study": "overnight", **given}).query("overnight", "recommendation")
 
 
 @pytest.mark.parametrize("given", [{}, {"record_bytes": "01000"}, {"goal": "latency"}, {"format": "java"}])
@@ -26,11 +26,13 @@ def test_what_clients_poll_is_computed_with_all_recommendations(tmp_path: Path, 
     assert every[asked(**given)].status == 200
 
 
-@pytest.mark.parametrize("model", [ConfigAsked, ExplanationAsked])
+@pytest.mark.parametrize("model", [ConfigParameters, ExplanationParameters])
 @pytest.mark.parametrize(
     ("text", "same"), [("01000", "1000"), (" 1000", "1000"), ("1000:30,100:70", "100:70,1000:30.0")]
 )
-def test_all_spellings_of_a_record_size_are_one_query(model: type[RecommendationAsked], text: str, same: str) -> None:
+def test_all_spellings_of_a_record_size_are_one_query(
+    model: type[RecommendationParameters], text: str, same: str
+) -> None:
     first, second = (
         model.model_validate({"study": "overnight", "record_bytes": size}).query("overnight", "anything")
         for size in (text, same)
@@ -41,4 +43,4 @@ def test_all_spellings_of_a_record_size_are_one_query(model: type[Recommendation
 def test_the_command_the_client_and_the_resources_have_all_conditions() -> None:
     assert set(CONDITIONS) <= ExplainOptions.__dataclass_fields__.keys()
     assert set(CONDITIONS) <= signature(Client.recommend).parameters.keys()
-    assert set(CONDITIONS) <= RecommendationAsked.model_fields.keys()
+    assert set(CONDITIONS) <= RecommendationParameters.model_fields.keys()

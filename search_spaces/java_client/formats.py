@@ -18,40 +18,40 @@ Sources:
 
 from typing import Final
 
-from search_spaces.client_facts.forms import FileLayout, Form
+from search_spaces.client_facts.formats import FileLayout, PropertiesFormat
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 
 _BY_CONNECT: Final = ("acks", IDEMPOTENCE, IN_FLIGHT)
 _OVERRIDES: Final = "the worker must allow it: connector.client.config.override.policy=All, the default since Kafka 3.0"
 
-FORMS: Final = (
-    Form("java"),
-    Form(
+FORMATS: Final = (
+    PropertiesFormat("java"),
+    PropertiesFormat(
         "spring",
         FileLayout.YAML,
         key="[{}]",
         inside=("spring", "kafka", "producer", "properties"),
         usage="put it into application.yml",
     ),
-    Form(
+    PropertiesFormat(
         "quarkus",
         key="mp.messaging.outgoing.CHANNEL.{}",
         own_defaults=("acks",),
         usage="put it into application.properties, with the name of your channel instead of CHANNEL",
     ),
-    Form(
+    PropertiesFormat(
         "connect",
         key="producer.override.{}",
         own_defaults=_BY_CONNECT,
         usage=f"put it into the config of a source connector; {_OVERRIDES}",
     ),
-    Form(
+    PropertiesFormat(
         "streams",
         key="producer.{}",
         own_defaults=("linger.ms",),
         usage="put it into the config of the Streams application",
     ),
-    Form(
+    PropertiesFormat(
         "strimzi-connect",
         FileLayout.YAML,
         key="producer.{}",
@@ -60,7 +60,7 @@ FORMS: Final = (
         own_defaults=_BY_CONNECT,
         usage="for all source connectors: kubectl patch kafkaconnect NAME --type merge --patch-file this-file",
     ),
-    Form(
+    PropertiesFormat(
         "strimzi-connector",
         FileLayout.YAML,
         key="producer.override.{}",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from search_spaces.properties.catalogue import Catalogue
 
 
-class Effective:
+class EffectiveValues:
     """The effective values of a config: the given values, and the client's defaults for all other properties.
 
     Methods accept aliases as property names.
@@ -23,7 +23,7 @@ class Effective:
         self,
         given: Mapping[str, str],
         catalogue: Catalogue,
-        derived: Callable[["Effective", str], str | None],
+        derived: Callable[["EffectiveValues", str], str | None],
     ) -> None:
         """Take the given values, and the client's defaults.
 

@@ -44,7 +44,7 @@ Share = Annotated[float, Field(ge=0, le=0.99, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
-class VerificationAsked(BaseModel):
+class VerificationRequest(BaseModel):
     """A producer config that is measured alternating with a baseline."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
@@ -208,7 +208,7 @@ class StudyActions:
                 raise
         return {**taken.as_json(name), "limited": limited_json(changes)}
 
-    async def verify(self, asked: VerificationAsked, submitted_by: str) -> tuple[dict[str, Any], bool]:
+    async def verify(self, body: VerificationRequest, submitted_by: str) -> tuple[dict[str, Any], bool]:
         """Put the verification of a config into the queue.
 
         Returns:
@@ -223,7 +223,7 @@ class StudyActions:
                 measure a record size, or `max_rounds` is less than `rounds`.
             Problem: A setting can't be given together with a study whose load is to be used.
         """
-        found = await run_in_threadpool(self._verify, asked, submitted_by)
+        found = await run_in_threadpool(self._verify, body, submitted_by)
         if isinstance(found, tuple):
             name, changes = found
             self.studies.supervisor.wake()
@@ -231,7 +231,7 @@ class StudyActions:
         return found, False
 
     def _verify(
-        self, asked: VerificationAsked, submitted_by: str
+        self, body: VerificationRequest, submitted_by: str
     ) -> tuple[str, tuple[LimitedValue, ...]] | dict[str, Any]:
         """Put a study that verifies a config into the queue.
 
@@ -240,31 +240,31 @@ class StudyActions:
             rejects the config.
         """
         while True:
-            name = self._free_name(verification_stem(asked.file))
-            text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
+            name = self._free_name(verification_stem(body.file))
+            text, rates = self._like(body, name) if body.study is not None else (_measuring(body, name), {})
             spec, _ = self._spec(text, searched=False)
-            if asked.client is not None and client_of(asked.client) != spec.client:
-                raise Problem(ProblemKind.INVALID, f"client must be that of {asked.study}: {spec.client.identity}")
-            terms = asked.terms(spec.client)
-            before = judgement_before(spec, terms, asked.file, "the baseline")
+            if body.client is not None and client_of(body.client) != spec.client:
+                raise Problem(ProblemKind.INVALID, f"client must be that of {body.study}: {spec.client.identity}")
+            terms = body.terms(spec.client)
+            before = judgement_before(spec, terms, body.file, "the baseline")
             if before.refused:
                 return before.as_json()
             submission, changes = submission_of(text, self.studies.config, os.environ, submitted_by, searched=False)
-            options = {"terms": terms.as_json(), "rates": rates, "file": asked.file}
+            options = {"terms": terms.as_json(), "rates": rates, "file": body.file}
             with suppress(NameTaken):  # another client has just taken the name
                 self.studies.queue.submit(replace(submission, task=Task(TaskKind.VERIFY, options)), must_be_new=True)
                 return name, changes
 
-    def _like(self, asked: VerificationAsked, name: str) -> tuple[str, dict[str, float]]:
+    def _like(self, body: VerificationRequest, name: str) -> tuple[str, dict[str, float]]:
         """Return a study file with the load of another study, and the fixed rate of each record size."""
-        fixed = {"target": asked.target, "baseline": asked.baseline, "seconds": asked.seconds, "warmup": asked.warmup}
+        fixed = {"target": body.target, "baseline": body.baseline, "seconds": body.seconds, "warmup": body.warmup}
         if given := [key for key, value in fixed.items() if value is not None]:
             raise Problem(ProblemKind.INVALID, f"study decides how to measure, so leave these out: {', '.join(given)}")
-        study = str(asked.study)
+        study = str(body.study)
         text = self.studies.queue.study_file(study)
         with closing(self._stored(study)) as store:
             facts = store.facts()
-        return measuring_like(text, name, study, facts, asked.record_bytes, "record_bytes")
+        return measuring_like(text, name, study, facts, body.record_bytes, "record_bytes")
 
     def _free_name(self, stem: str) -> str:
         """Return `STEM-1`, or the name with the next number that no study has."""
@@ -344,14 +344,14 @@ def confirm_options(
     }
 
 
-def _measuring(asked: VerificationAsked, name: str) -> str:
+def _measuring(body: VerificationRequest, name: str) -> str:
     """Return the study file of a study that measures a config in turn with the baseline."""
     return measuring_text(
         name,
-        asked.record_bytes or "1000",
-        target=asked.target,
-        client=asked.client,
-        baseline=asked.baseline,
-        measured_s=asked.seconds,
-        warmup_s=asked.warmup,
+        body.record_bytes or "1000",
+        target=body.target,
+        client=body.client,
+        baseline=body.baseline,
+        measured_s=body.seconds,
+        warmup_s=body.warmup,
     )

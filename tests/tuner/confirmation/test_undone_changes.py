@@ -5,7 +5,7 @@ import pytest
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
-from tuner.confirmation.undoing import MOST_VARIANTS, Undoing, changed_knobs, undoings, variants_of
+from tuner.confirmation.undone_changes import MOST_VARIANTS, UndoneChange, changed_knobs, undone_changes, variants_of
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.search.samplers import strategy_of
 
@@ -21,8 +21,8 @@ def parse(values: dict[str, str]) -> ProducerConfig:
     return ProducerConfig.parse(values)
 
 
-def undoing_of(knob: str, config: dict[str, str], baseline: dict[str, str]) -> Undoing:
-    return next(each for each in undoings(parse(config), parse(baseline)) if each.knobs[0] == knob)
+def undoing_of(knob: str, config: dict[str, str], baseline: dict[str, str]) -> UndoneChange:
+    return next(each for each in undone_changes(parse(config), parse(baseline)) if each.knobs[0] == knob)
 
 
 @pytest.mark.parametrize("record_bytes", [10, 10_000])
@@ -36,7 +36,7 @@ def test_every_change_of_every_config_can_be_undone(values: dict[str, str], reco
         proposal = strategy.ask(index)
         assert proposal is not None
         config = proposal.config
-        found = undoings(config, baseline)
+        found = undone_changes(config, baseline)
         assert {knob for each in found for knob in each.knobs} == set(changed_knobs(config, baseline))
         assert len({frozenset(each.knobs) for each in found}) == len(found)
         variants = variants_of(config, baseline)
@@ -69,9 +69,9 @@ def test_a_limit_raised_for_another_knob_is_undone_with_it() -> None:
 
 
 def test_the_only_change_of_a_config_is_not_measured_again() -> None:
-    (only,) = undoings(parse({"linger.ms": "1", "acks": "all"}), parse({"acks": "-1"}))
-    assert only == Undoing(("linger.ms",), None, "without this change, the config is the baseline")
-    assert undoings(parse({"acks": "all"}), parse({})) == ()
+    (only,) = undone_changes(parse({"linger.ms": "1", "acks": "all"}), parse({"acks": "-1"}))
+    assert only == UndoneChange(("linger.ms",), None, "without this change, the config is the baseline")
+    assert undone_changes(parse({"acks": "all"}), parse({})) == ()
 
 
 def test_of_many_changes_the_less_important_are_undone_together() -> None:
@@ -85,7 +85,7 @@ def test_of_many_changes_the_less_important_are_undone_together() -> None:
         "socket.nagle.disable": "false",
         "sticky.partitioning.linger.ms": "40",
     }
-    found = undoings(parse(many), parse({}))
+    found = undone_changes(parse(many), parse({}))
     together = found[-1]
     assert len(found) == MOST_VARIANTS
     assert set(together.knobs) == {

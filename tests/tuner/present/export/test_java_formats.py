@@ -1,4 +1,4 @@
-"""The forms of a recommendation for users of the Java client; `test_java_programs.py` has programs read them."""
+"""The formats of a recommendation for users of the Java client; `test_java_programs.py` has programs read them."""
 
 import json
 from dataclasses import replace
@@ -7,13 +7,13 @@ from typing import Final
 import pytest
 import yaml
 
-from search_spaces.client import FORMS, java, librdkafka
-from search_spaces.client_facts.forms import FileLayout, Form
+from search_spaces.client import FORMATS, java, librdkafka
+from search_spaces.client_facts.formats import FileLayout, PropertiesFormat
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.errors import FormNotOffered
+from search_spaces.errors import FormatNotOffered
 from search_spaces.files.properties_file import parse_properties
-from search_spaces.java_client.forms import FORMS as JAVA_FORMS
+from search_spaces.java_client.formats import FORMATS as JAVA_FORMATS
 from tests.helpers.stored_studies import study
 from tests.tuner.present.export.java_recommendation import entries_of, of_java
 from tuner.model.goals import Goal
@@ -33,9 +33,9 @@ PROGRAMS_OWN: Final = {
     "connect": {"acks": "all", "enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"},
     "streams": {"linger.ms": "100"},
 }
-"""What programs set if the user sets nothing; the sources are in `search_spaces.java_client.forms`."""
+"""What programs set if the user sets nothing; the sources are in `search_spaces.java_client.formats`."""
 
-for_each_form = pytest.mark.parametrize("form", JAVA_FORMS, ids=[form.name for form in JAVA_FORMS])
+for_each_format = pytest.mark.parametrize("form", JAVA_FORMATS, ids=[form.name for form in JAVA_FORMATS])
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def of_librdkafka(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
     return recommend(study(tmp_path_factory.mktemp("confirmed")), "1000", Goal.BALANCED)
 
 
-def properties_of(form: Form, text: str) -> dict[str, str]:
+def properties_of(form: PropertiesFormat, text: str) -> dict[str, str]:
     """Return the properties in a form: its keys without what stands around the names."""
     before, after = form.key.split("{}")
     entries = entries_of(text)
@@ -52,18 +52,18 @@ def properties_of(form: Form, text: str) -> dict[str, str]:
 
 
 def test_each_form_of_a_client_is_a_format_with_a_suffix_of_its_own() -> None:
-    names = [form.name for forms in FORMS.values() for form in forms]
+    names = [form.name for forms in FORMATS.values() for form in forms]
     assert set(Format) - {"table", "properties", "json", "env"} == set(names)
     assert len(names) == len(set(names))
     assert len(set(SUFFIXES.values())) == len(SUFFIXES) == len(Format)
     assert SUFFIXES[Format.STRIMZI_CONNECTOR] == ".strimzi-connector.yaml"
 
 
-@for_each_form
+@for_each_format
 @pytest.mark.parametrize("values", [TUNED, WEAK, {}], ids=["tuned", "weak", "defaults"])
 @pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
 def test_a_form_holds_the_config_and_what_its_program_would_change(
-    of_librdkafka: Recommendation, form: Form, values: dict[str, str], version: str
+    of_librdkafka: Recommendation, form: PropertiesFormat, values: dict[str, str], version: str
 ) -> None:
     known = {name: value for name, value in values.items() if name in java(version).catalogue}
     found = of_java(of_librdkafka, known, version)
@@ -79,9 +79,9 @@ def test_a_form_holds_the_config_and_what_its_program_would_change(
     assert Guarantee.of(read) == Guarantee.of(found.config)
 
 
-@for_each_form
+@for_each_format
 def test_a_form_has_the_guarantee_that_its_comment_names_although_the_baseline_has_another(
-    of_librdkafka: Recommendation, form: Form
+    of_librdkafka: Recommendation, form: PropertiesFormat
 ) -> None:
     weak = {"acks": "1", "enable.idempotence": "false", "linger.ms": "20"}
     found = of_java(of_librdkafka, {"linger.ms": "1"})
@@ -91,8 +91,10 @@ def test_a_form_has_the_guarantee_that_its_comment_names_although_the_baseline_h
     assert str(Guarantee.of(read)) == found.trial.guarantee == "acks=all, ordered, no duplicates"
 
 
-@for_each_form
-def test_a_form_says_where_it_comes_from_and_that_it_was_measured(of_librdkafka: Recommendation, form: Form) -> None:
+@for_each_format
+def test_a_form_says_where_it_comes_from_and_that_it_was_measured(
+    of_librdkafka: Recommendation, form: PropertiesFormat
+) -> None:
     found = of_java(of_librdkafka, TUNED, "3.9.1")
     text = export(found, Format(form.name))
     assert text.startswith("# kafka-tuner: study overnight, trial 7, for java 3.9.1\n")
@@ -117,7 +119,7 @@ def test_a_kubernetes_form_is_a_patch_of_its_resource(of_librdkafka: Recommendat
 
 def test_a_line_separator_in_a_warning_does_not_end_the_comment(of_librdkafka: Recommendation) -> None:
     nasty = replace(of_java(of_librdkafka, TUNED), warnings=("a\u2028acks: b", "c\x85linger.ms: d"))
-    for form in JAVA_FORMS:
+    for form in JAVA_FORMATS:
         assert properties_of(form, export(nasty, Format(form.name))).items() >= TUNED.items()
 
 
@@ -130,12 +132,12 @@ def test_a_study_offers_the_forms_of_its_client_and_the_translations() -> None:
 
 def test_a_form_without_a_translation_is_refused(of_librdkafka: Recommendation) -> None:
     for form in set(Format) - set(offered(librdkafka())):
-        with pytest.raises(FormNotOffered, match=rf"the format {form} .* choose one of table, .* client: java$"):
+        with pytest.raises(FormatNotOffered, match=rf"the format {form} .* choose one of table, .* client: java$"):
             export(of_librdkafka, form)
 
 
-@for_each_form
-def test_several_record_sizes_follow_each_other(of_librdkafka: Recommendation, form: Form) -> None:
+@for_each_format
+def test_several_record_sizes_follow_each_other(of_librdkafka: Recommendation, form: PropertiesFormat) -> None:
     found = of_java(of_librdkafka, TUNED)
     text = export_all([found, replace(found, record_bytes="100")], Format(form.name))
     assert text.count("# records: 1") == 2
@@ -147,8 +149,8 @@ def test_another_form_of_librdkafka_holds_librdkafkas_properties_in_its_layout(
     monkeypatch: pytest.MonkeyPatch, of_librdkafka: Recommendation, layout: FileLayout
 ) -> None:
     plain = json.loads(export(of_librdkafka, Format.LIBRDKAFKA))
-    form = Form("librdkafka", layout, key="producer.{}")
-    monkeypatch.setattr(formats, "_FORMS", {**formats._FORMS, Format.LIBRDKAFKA: form})
+    form = PropertiesFormat("librdkafka", layout, key="producer.{}")
+    monkeypatch.setattr(formats, "_FORMATS", {**formats._FORMATS, Format.LIBRDKAFKA: form})
     text = export(of_librdkafka, Format.LIBRDKAFKA)
     found = parse_properties(text) if layout is FileLayout.PROPERTIES else yaml.safe_load(text)  # YAML includes JSON.
     assert found == {f"producer.{name}": value for name, value in plain.items()}

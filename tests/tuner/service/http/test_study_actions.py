@@ -25,7 +25,7 @@ from tuner.model.trial import Kind
 from tuner.present.trial_tables.front_table import LIMITED_BY_HOST
 from tuner.present.trial_tables.grid_view import NO_GRID
 from tuner.results.study_results import SIMULATED, load_results
-from tuner.service.http.actions import VerificationAsked
+from tuner.service.http.study_actions import VerificationRequest
 from tuner.service.http.tokens import TokenRole
 from tuner.service.queue.job import JobState, Submission, Task, TaskKind
 from tuner.service.queue.job_queue import open_queue
@@ -435,7 +435,7 @@ def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(serv
         refused = served.ask("POST", f"/v1/{path}", body, {"Content-Type": "application/json"})
         assert refused.status == 422, refused.text
         assert "max_rounds must be at least rounds (5), but got 3" in refused.json["detail"]
-    terms = VerificationAsked.model_validate(asked).terms(librdkafka())
+    terms = VerificationRequest.model_validate(asked).terms(librdkafka())
     assert (terms.rounds, terms.max_rounds) == (3, 3), "rounds that nobody asked for are lowered"
 
 

@@ -16,7 +16,7 @@ class FileLayout(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PropertiesFormat:
     """A format in which one program takes the properties of a producer.
 
     Attributes:

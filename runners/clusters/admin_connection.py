@@ -32,7 +32,7 @@ _OWNED_PREFIX = "tuner-"
 
 READ, WRITE, DELETE, CREATE = "Read", "Write", "Delete", "Create"
 DESCRIBE, DESCRIBE_CONFIGS = "Describe", "DescribeConfigs"
-_NO_RIGHTS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+_NO_PERMISSION = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _NO_LOGIN = (KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._AUTHENTICATION)
 _NO_ANSWER = (
     KafkaError._TIMED_OUT,
@@ -63,7 +63,7 @@ def message_text(line: str) -> str:
     return _REPETITIONS.sub("", _PREFIX.sub("", line))
 
 
-class Contact:
+class AdminConnection:
     """An admin client that keeps librdkafka's messages about failures instead of printing them.
 
     librdkafka reports a failed connection only as "timed out". It gives the cause only to its logger and to its error
@@ -137,7 +137,7 @@ class Contact:
         """
         kafka_error: KafkaError = error.args[0]
         code, answer, action = kafka_error.code(), kafka_error.str().rstrip("."), request.text
-        if code in _NO_RIGHTS:
+        if code in _NO_PERMISSION:
             named = f" ({' and '.join(request.needs)} on {resource(request.topic)})" if request.needs else ""
             return TargetRefused(
                 f"permission to {action} is needed{named}, but the cluster answers: {answer}; {self._grant(request)}"
@@ -169,7 +169,7 @@ class Contact:
             )
         return WorkloadRefused(f"the cluster must be able to {action}, but it answers: {answer}; change the workload")
 
-    def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
+    def missing_permissions(self, operations: Sequence[str], topic: str) -> TargetRefused:
         """Return the error that tells the user which permissions are missing and how to grant them.
 
         The caller raises this error if the cluster lists this user's permissions, and a permission that is needed later
@@ -211,7 +211,7 @@ def answer_to(future: "Future[Any]") -> Any:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
 
 
-def unlisted_rights(described: Any, needs: Iterable[str]) -> list[str]:
+def unlisted_permissions(described: Any, needs: Iterable[str]) -> list[str]:
     """Return the permissions in `needs`, named as in `kafka-acls`, that the description of a topic does not list."""
     # A user who gets a description has at least permission to describe the topic. So if no permissions are listed, the
     # cluster does not report permissions at all. Then only a request that needs a permission shows whether we have it.

@@ -19,7 +19,7 @@ usually has its own variant.
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class UndoneChange:
     """How one change of a config is undone: which knobs get the baseline's values back, and the resulting config.
 
     Attributes:
@@ -44,10 +44,10 @@ def variants_of(config: ProducerConfig, baseline: ProducerConfig) -> dict[str, P
     Returns:
         The variants, by the name of the knob whose change is undone.
     """
-    return {each.knobs[0]: each.variant for each in undoings(config, baseline) if each.variant is not None}
+    return {each.knobs[0]: each.variant for each in undone_changes(config, baseline) if each.variant is not None}
 
 
-def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing, ...]:
+def undone_changes(config: ProducerConfig, baseline: ProducerConfig) -> tuple[UndoneChange, ...]:
     """Return how the changes of a config can be undone, usually one change at a time.
 
     To undo a change means to set the knob back to the baseline's value. Every changed knob is in at least one of the
@@ -55,7 +55,7 @@ def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing,
     """
     changed = changed_knobs(config, baseline)
     leaders = [name for name in changed if config.client.bounds.undone_with.get(name) not in changed]
-    found: dict[frozenset[str], Undoing] = {}
+    found: dict[frozenset[str], UndoneChange] = {}
     for name in leaders:
         each = _undoing(config, baseline, (name,), "")
         found.setdefault(frozenset(each.knobs), each)
@@ -77,7 +77,7 @@ def changed_knobs(config: ProducerConfig, baseline: ProducerConfig) -> tuple[str
     return tuple(sorted(name for name in given if config.effective(name) != baseline.effective(name)))
 
 
-def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str, ...], because: str) -> Undoing:
+def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str, ...], because: str) -> UndoneChange:
     client, changed = config.client, frozenset(changed_knobs(config, baseline))
     while True:
         knobs = (*knobs, *sorted(each for each in changed - {*knobs} if client.bounds.undone_with.get(each) in knobs))
@@ -89,12 +89,12 @@ def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str,
             rule = next(each for each in client.rules if each.name == error.rule)
             tied = {client.catalogue.find(name).name for name in rule.knobs} & (changed - {*knobs})
             if not tied:
-                return Undoing(knobs, None, str(error))
+                return UndoneChange(knobs, None, str(error))
             knobs, because = (*knobs, *sorted(tied)), because or rule.statement
         except ConfigError as error:
-            return Undoing(knobs, None, str(error))
+            return UndoneChange(knobs, None, str(error))
         else:
             break
     if variant.fingerprint == baseline.fingerprint or not changed_knobs(variant, baseline):
-        return Undoing(knobs, None, "without this change, the config is the baseline")
-    return Undoing(knobs, variant, because)
+        return UndoneChange(knobs, None, "without this change, the config is the baseline")
+    return UndoneChange(knobs, variant, because)
