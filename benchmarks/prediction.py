@@ -225,7 +225,7 @@ def _smoothed(
     calibration = calibrate([each for found in seen.values() for each in found], start)
     smoothed = defaultdict(list)
     for config, each in ((config, each) for config, found in seen.items() for each in found):
-        [modelled] = Modelled.of(calibration, each.settings, each.workload)
+        [modelled] = ModelledLoad.of(calibration, each.settings, each.workload)
         fitted = modelled.intervals([name for name in FITTED if name in each.values])
         values = {name: interval.value for name, interval in fitted.items()}
         smoothed[config].append(replace(each, values={**each.values, **values}))
