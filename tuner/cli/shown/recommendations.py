@@ -29,6 +29,9 @@ def show_found(
         typer.echo(printable(export_all(found, form, everything=everything)), nl=False)
     else:
         _write(found, form, output, force=force, everything=everything)
+    # Several sizes often have the same warning, for example that the study is simulated.
+    for warning in dict.fromkeys(warning for each in found for warning in each.warnings):
+        warn(warning)
     for each in found:
         _warn_before_use(each, form)
     if any(each.proven for each in found) and (chance := chance_of_wrong_claim(len(found))):
@@ -62,9 +65,7 @@ def _write(found: list[Recommendation], form: Format, output: Path, *, force: bo
 
 
 def _warn_before_use(found: Recommendation, form: Format) -> None:
-    """Print the warnings that a user should read before using a config, except those that the table format shows."""
-    for warning in found.warnings:
-        warn(warning)
+    """Print what a user should read before using a config in this format, except what the table format shows."""
     if is_translated(form, found.config.client):
         warn(f"{LABEL}: the config was found and measured with {found.config.client.identity}")
         without_twin = for_java(found.config).without_twin

@@ -78,7 +78,7 @@ def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMa
     words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise")
     ran = tuner(*words)
     assert ran.code == 0, ran.err
-    assert "an estimate by a model, nothing was measured for it" in ran.out
+    assert "these numbers are estimated by a model, and were not measured" in ran.out
     assert f"Measure it: tuner run --bootstrap HOST:PORT --like {topic.name} --record-bytes" in ran.out
     told = tuner(*words, "--json").json["advice"]
     assert told["today"]["settings"]["compression.type"] == "none"
