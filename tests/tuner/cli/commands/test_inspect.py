@@ -200,7 +200,7 @@ def test_a_batch_that_grows_without_bounds_is_left_out(broker: RunningCluster, n
 
 
 @pytest.mark.campaign
-def test_nothing_is_left_behind(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_killed_inspection_leaves_no_java_process_and_no_file(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2)
     write(broker, topic, 1)
     assert tuner("inspect", topic.name, "--bootstrap", broker.bootstrap).code == 0
