@@ -85,7 +85,7 @@ def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json:
     *others, last = predictions.values()
     needed = [last] if request.setting is None else [*others, last]
     if all(isinstance(each, str) for each in needed):
-        raise NotPredictable.outside(source.name, last)
+        raise NotPredictable.outside(source.name, str(last))
     if as_json:
         print_json(prediction_json(source, calibration, predictions, request.retention, setting=request.setting))
     elif request.setting is None:
