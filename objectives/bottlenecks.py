@@ -56,9 +56,9 @@ class Verdict:
         because: The reason with its numbers, in one sentence.
         latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain. It
             then shows how large the buffer is, not how fast the cluster is. None if this is not known.
-        consumers_fell_behind: How far the consumers beside the load were behind, in one sentence, if that was far. The
-            end-to-end latency then shows how far they had fallen behind, and not how soon a record can be read. Empty
-            if they kept up, or if there were none.
+        consumers_fell_behind: A sentence that states how far the consumers beside the load had fallen behind. The
+            end-to-end latency then shows this distance, and not how soon a record can be read. Empty if the consumers
+            kept up, or if there were none.
     """
 
     bound: Bottleneck

@@ -55,8 +55,8 @@ def full_buffer_ratio(measurement: Measurement) -> float | None:
 def request_time_ratio(check: LatencyCheck) -> float | None:
     """Return the request's share of the time in the client's queue and of the request; None if both are 0.
 
-    A time in the queue below 0 counts as 0: the Java client's clock counts whole milliseconds, so a time of less than
-    one may come out so.
+    A negative time in the queue counts as 0: the Java client's clock counts whole milliseconds, so a time of less than
+    a millisecond may be computed as negative.
     """
     whole_us = max(0.0, check.queue_us) + check.rtt_us
     return check.rtt_us / whole_us if whole_us > 0 else None

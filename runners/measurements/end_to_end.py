@@ -15,8 +15,8 @@ class SampledDeliveries:
     Attributes:
         partitions: Partition of each record, shape (n,).
         offsets: Offset of each record, shape (n,).
-        intended_ns: When it was meant to leave, or at saturation, when the client was given it, shape (n,).
-        acknowledged_ns: When its acknowledgement arrived, shape (n,).
+        intended_ns: When each record was meant to leave; at saturation, when the client got it. Shape (n,).
+        acknowledged_ns: When the acknowledgement of each record arrived, shape (n,).
         start_ns: Start of the measured phase.
         end_ns: End of the measured phase.
     """

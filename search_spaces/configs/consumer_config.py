@@ -44,8 +44,8 @@ _JAVA_CONNECTION: Final = ("bootstrap.", "security.", "ssl.", "sasl.")
 def consumer_values(mapping: Mapping[str, Value], client: Client | None = None) -> dict[str, str]:
     """Return canonical values by canonical name, after checking that the user may set each property.
 
-    For librdkafka, a property that only a producer uses passes. For the Java client, names that it does not know and
-    values that it does not take pass. The client itself refuses them.
+    Not all mistakes are found here. For librdkafka, a property that only a producer uses is accepted. For the Java
+    client, unknown names and wrong values are accepted. The client itself refuses these.
 
     Args:
         mapping: Property names (aliases are allowed) and values.

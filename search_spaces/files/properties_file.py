@@ -115,7 +115,7 @@ def _filled(key: str, written: str, environ: Mapping[str, str]) -> str:
 
 @contextmanager
 def named_source(source: str) -> Iterator[None]:
-    """Run the block, which checks properties, and put the place that they are from in front of its error messages.
+    """Run a block that checks properties, and begin its error messages with the place that the properties are from.
 
     Args:
         source: The name of a file, or the option that gives the properties.

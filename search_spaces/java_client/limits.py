@@ -24,8 +24,8 @@ QUEUED_RECORD_BYTES: Final = 150
 MOST_HEAP_BYTES: Final = 4 << 30
 """The largest heap that a measurement gives the client.
 
-In it, a `buffer.memory` of 256 MiB can be full of records of 10 B, whose objects take another 2.3 GiB, and the garbage
-collector has room.
+It is enough for a `buffer.memory` of 256 MiB that is full of records of 10 B: their objects take another 2.3 GiB, and
+the garbage collector still has room.
 """
 _HEAP_ROOM_BYTES: Final = 256 << 20
 """Bytes of heap besides the waiting records: the payload pool, classes, and room for the garbage collector."""

@@ -237,7 +237,7 @@ def test_a_request_of_the_java_client_carries_batches_of_several_partitions() ->
 
 @quick
 @given(batch_sizes, st.floats(0.0, 100.0), st.sampled_from(["none", "lz4", "zstd"]), clusters)
-def test_a_small_step_has_no_large_effect(
+def test_a_small_change_of_a_config_changes_its_performance_little(
     batch_bytes: int, linger_ms: float, codec: str, cluster: ClusterConstants
 ) -> None:
     capacity = performance(cluster, DEFAULTS, load()).records_per_s

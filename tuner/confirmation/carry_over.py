@@ -2,8 +2,8 @@
 
 The order of the rounds keeps a carry-over out of the gains (`tuner.confirmation.order`), but not out of the numbers of
 the search. So each confirmation measures it from its own rounds: the values of all configs after another config, over
-their values after the baseline. On logarithms, a value is the config's own level, plus a straight line over time, plus
-the carry-over if another config than the baseline was measured before, plus noise.
+their values after the baseline. The logarithm of a value is modelled as a sum of four terms: the config's own level, a
+straight line over time, the carry-over (if another config than the baseline was measured before), and noise.
 """
 
 from collections.abc import Sequence

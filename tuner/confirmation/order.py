@@ -37,8 +37,9 @@ def order_of_round(
 ) -> tuple[str, ...]:
     """Return the configs of a round in the order in which they are to be measured.
 
-    The order makes the numbers of (predecessor, config) pairs most even over all rounds, and, among such orders, the
-    numbers of (place in the round, config) pairs. Chance decides between orders that are equally good.
+    With this order, over all rounds, each config follows each other config as equally often as possible. Among such
+    orders, each config has each place in the round as equally often as possible. Chance decides between orders that are
+    equally good.
 
     Args:
         members: The fingerprints of the configs.

@@ -46,8 +46,8 @@ class Mirror(Protocol):
         """Start the mirror, unless the study file switches it off.
 
         Args:
-            remember: Called with a name and a value, which it stores as a fact about the study, such as the address of
-                the copy. Any thread may call it.
+            remember: Takes a name and a value, such as the address of the copy, and stores them as a fact about the
+                study. Any thread may call it.
         """
 
     def poke(self) -> None:

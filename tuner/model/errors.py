@@ -21,7 +21,7 @@ StudyError
 """
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, Self
 
 from runners.errors import RunnerError, SafetyStop, TargetError, WorkloadRefused
 from search_spaces.errors import ConfigError
@@ -81,6 +81,11 @@ class NothingToFit(StudyError):
 
 class NotPredictable(StudyError):
     """The measurements of a study do not cover what a prediction is asked for; the message names each reason."""
+
+    @classmethod
+    def outside(cls, study: str, reasons: str) -> Self:
+        """Return the error for a config or a load that differs too much from what a study has measured."""
+        return cls(f"this can't be predicted from {study}: {reasons}; to know what it does, measure it (`tuner bench`)")
 
 
 class TooManyFailures(StudyError):

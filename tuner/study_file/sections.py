@@ -383,7 +383,7 @@ class StudyFile(Section):
     baseline: Annotated[str | Mapping[str, Value], producer_properties()] = Field(default_factory=dict)
     """The config that you have today: a properties file, or properties of the client. Default: its defaults."""
     baseline_client: Annotated[FileClient, fields.one_of(FileClient)] = FileClient.AUTO
-    """The client that the baseline file is for. auto: its properties show it; if not, it is for client."""
+    """The client that the baseline file is for. auto: the client that its properties show, or else client."""
     space: Annotated[Mapping[str, KnobChange], knob_changes()] = Field(default_factory=dict)
     """Knobs whose search you change: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"

@@ -135,7 +135,7 @@ def test_a_pasted_config_has_the_effect_of_the_measured_one(data: st.DataObject)
         ),
     ],
 )
-def test_what_the_config_leaves_out_is_pasted_over_what_the_file_sets(
+def test_a_default_of_the_config_is_pasted_if_the_file_sets_another_value(
     client: Client, file: dict[str, str], durability: str, changes: dict[str, KnobChange], pasted: dict[str, str]
 ) -> None:
     baseline = read(file, client)

@@ -95,14 +95,14 @@ def test_python_refuses_a_wrong_address() -> None:
     ],
 )
 @pytest.mark.parametrize("address", [LOGIN, f"{LOGIN},kafka:9092", f"bob:other@kafka:9092,{LOGIN}"])
-def test_a_study_file_keeps_the_login_in_an_address_to_itself(section: str, address: str) -> None:
+def test_an_error_about_an_address_in_a_study_file_hides_its_login(section: str, address: str) -> None:
     with pytest.raises(StudyFileError, match=r"but got '\*\*\*@127\.0\.0\.1:19999") as caught:
         targets(f"workload: {{record_bytes: 100}}\n{section.replace('ADDRESS', address)}\n")
     assert not any(part in str(caught.value) for part in ("alice", "S3cret", "Pass", "bob", "other"))
 
 
 @pytest.mark.parametrize("command", ["cleanup", "plan", "init"])
-def test_an_option_keeps_the_login_in_an_address_to_itself(
+def test_an_error_about_an_address_in_an_option_hides_its_login(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -140,7 +140,7 @@ def test_settings_that_the_calibration_does_not_cover_are_named() -> None:
 def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
     found = advised(10)
     text = "\n".join(advice_lines(found, "orders", None))
-    assert "an estimate by a model, nothing was measured for it" in text
+    assert "these numbers are estimated by a model, and were not measured" in text
     assert "not calibrated" in text
     assert command(found, "orders") in text
     assert "--like orders" in command(found, "orders")

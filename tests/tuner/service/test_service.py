@@ -377,7 +377,7 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert 'href="/studies/first/what-if"' in served.ask("GET", "/studies/first").text
     page = served.ask("GET", "/studies/first/what-if?linger.ms=20&partitions=6").text
     assert '<input type="range" name="linger.ms" min="0" max="100" step="1" value="20">' in page
-    assert '<th class="n">asked</th>' in page
+    assert '<th class="n">with your changes</th>' in page
     told = served.ask("GET", "/v1/studies/first/prediction?set=linger.ms%3D20&partitions=6").json["predictions"]
     assert told["asked"]["config"]["linger.ms"] == "20"
     assert f"{number(told['asked']['metrics']['mb_per_s']['value'])} (" in page
@@ -387,7 +387,7 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert "records kept for at least, days" in stored
     assert "disks full after, days" in stored
     beyond = served.ask("GET", "/studies/first/what-if?replication=3")
-    assert "can't predict this: the replication factor is 3, but only 1 was measured" in beyond.text
+    assert "can't be predicted from the study: the replication factor is 3, but only 1 was measured" in beyond.text
     for wrong in (
         "partitions=many",
         "linger.mss=1",

@@ -21,7 +21,7 @@ def test_three_lines_are_a_study(tmp_path: Path) -> None:
     assert spec.objectives == PRESETS[Goal.BALANCED][0]
 
 
-def test_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
+def test_a_file_with_windows_line_ends_and_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     path = tmp_path / "orders.yaml"
     path.write_bytes(b"\xef\xbb\xbfworkload:\r\n  record_bytes: 10\r\n")
     spec, text = read_study_file(path, {})

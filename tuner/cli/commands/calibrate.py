@@ -69,7 +69,8 @@ def calibrate(
 
     The configs are chosen so that they determine the model's constants. Each is measured for some seconds as fast as
     the client takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are
-    kept as an experiment named calibration-1: give this name to `tuner predict` or `tuner experiment report`.
+    kept as an experiment, which is named calibration-1, calibration-2 and so on: give this name to `tuner predict` or
+    `tuner experiment report`.
 
     \b
     Examples:

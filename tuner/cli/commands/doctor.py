@@ -317,7 +317,7 @@ def doctor(
         found.append(finding)
         if not as_json:
             style = _STYLES[finding.state]
-            OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<18} ", end="")
+            OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<24} ", end="")
             OUT.show(finding.detail)
     if as_json:
         record = document("checkup", findings=[asdict(one) for one in found])

@@ -45,7 +45,7 @@ def inspect(
         str | None, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.", show_default=False)
     ] = None,
     all_topics: Annotated[
-        bool, typer.Option("--all", help="Inspect all topics, and rank them by what they could save.")
+        bool, typer.Option("--all", help="Inspect all topics, and rank them by what could be saved.")
     ] = False,
     bootstrap: options.TopicBootstrap = None,
     command_config: options.CommandConfig = None,
@@ -85,10 +85,10 @@ def inspect(
 ) -> None:
     """Read some of a topic's newest record batches, and say how its producers batch and compress today.
 
-    Shows records and bytes per batch, linger.ms and batch.size as far as the batches show them, codec, idempotence and
-    transactions, and what larger batches and each codec would bring. It needs no producer and no config, and makes no
-    load. No key and no value is stored or shown. Nothing is written to the cluster. This needs the Read permission on
-    the topic, which includes Describe.
+    The command shows records and bytes per batch, linger.ms and batch.size as far as the batches show them, codec,
+    idempotence and transactions, and what larger batches and each codec would bring. It needs no producer and no
+    config, and makes no load. No key and no value is stored or shown. Nothing is written to the cluster. The user needs
+    the Read permission on the topic, which includes Describe.
 
     With --all, topics are ranked by what would be saved in the last 24 hours if each producer waited up to 20 ms for
     batches of up to 64 KiB, and used the best codec. The rank comes from the mean of two shares: the saved batches

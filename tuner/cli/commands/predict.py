@@ -46,8 +46,9 @@ def predict(
     """Predict what a config would do, from what a study has measured, without sending anything.
 
     A model of producer, network and broker is fitted to the trials of the study or experiment. Each metric has an
-    interval: about 9 of 10 single measurements lie in it. The command refuses to predict a codec, acks or a
-    replication factor that no trial had, or records of a very different size, and then ends with exit code 2.
+    interval: about 9 of 10 single measurements lie in it. The command ends with exit code 2 if the trials do not cover
+    what it should predict: if no trial had this codec, acks or replication factor, or if the record size or the number
+    of partitions or producers is very different.
 
     \b
     Examples:
@@ -84,7 +85,7 @@ def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json:
     *others, last = predictions.values()
     needed = [last] if request.setting is None else [*others, last]
     if all(isinstance(each, str) for each in needed):
-        raise NotPredictable(f"{source.name} can't predict this: {last}")
+        raise NotPredictable.outside(source.name, str(last))
     if as_json:
         print_json(prediction_json(source, calibration, predictions, request.retention, setting=request.setting))
     elif request.setting is None:

@@ -20,7 +20,11 @@ def translate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of a producer, such as your own.")],
     written_for: Annotated[
         FileClient,
-        typer.Option("--from", help="The client that FILE is for. auto: its properties show it, or else --to does."),
+        typer.Option(
+            "--from",
+            help="The client that FILE is for. auto: the client that the properties in FILE show, or else the one that "
+            "--to does not name.",
+        ),
     ] = FileClient.AUTO,
     target: Annotated[
         ClientKind | None, typer.Option("--to", help="The client to translate for.", show_default="the other one")

@@ -212,7 +212,7 @@ Until = Annotated[
         parser=parse_until,
         help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. When "
         "you resume an unfinished study with the same value, it means the same moment as before. Another value, "
-        "such as '2026-11-25 07:00', replaces it.",
+        "such as '2026-11-25 07:00', sets a new time.",
         rich_help_panel=HOW_LONG_PANEL,
     ),
 ]

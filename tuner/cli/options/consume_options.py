@@ -27,7 +27,7 @@ class ConsumerOptions:
     """The options for the consumers."""
 
     consumers: Annotated[
-        int, typer.Option(help="Number of consumers. Each has a process, and its share of the partitions.")
+        int, typer.Option(help="Number of consumers. Each has a process of its own and a share of the partitions.")
     ] = 1
     start: Annotated[
         Start,

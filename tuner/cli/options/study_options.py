@@ -46,8 +46,8 @@ class StudyOptions:
         typer.Option(
             metavar="FILE",
             help="Properties file that your producer uses today. It is the baseline, which every config is compared "
-            "with. The file may be one for Kafka's Java producer. By default the baseline is the client without any "
-            "property set.",
+            "with. The file may be one for Kafka's Java producer. By default, the baseline is the client's "
+            "defaults.",
             rich_help_panel=_FILE,
         ),
     ] = None

@@ -307,7 +307,7 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
         record = json.loads(client.text(study, "prediction", form="json", **request))
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
         if all(reasons) or (asked.sweep is None and reasons[-1]):
-            raise NotPredictable(f"{study} can't predict this: {reasons[-1]}")
+            raise NotPredictable.outside(study, reasons[-1])
         if as_json:
             if record["simulated"]:
                 warn(SIMULATED)

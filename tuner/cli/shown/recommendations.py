@@ -29,6 +29,9 @@ def show_found(
         typer.echo(printable(export_all(recommendations, form, everything=everything)), nl=False)
     else:
         _write(recommendations, form, output, force=force, everything=everything)
+    # Several sizes often have the same warning, for example that the study is simulated.
+    for warning in dict.fromkeys(warning for each in recommendations for warning in each.warnings):
+        warn(warning)
     for each in recommendations:
         _warn_before_use(each, form)
     if any(each.proven for each in recommendations) and (chance := chance_of_wrong_claim(len(recommendations))):
@@ -62,9 +65,7 @@ def _write(recommendations: list[Recommendation], form: Format, output: Path, *,
 
 
 def _warn_before_use(recommendation: Recommendation, form: Format) -> None:
-    """Print the warnings that a user should read before using a config, except those that the table format shows."""
-    for warning in recommendation.warnings:
-        warn(warning)
+    """Print what a user should read before using a config in this format, except what the table format shows."""
     if is_translated(form, recommendation.config.client):
         warn(f"{LABEL}: the config was found and measured with {recommendation.config.client.identity}")
         without_twin = for_java(recommendation.config).without_twin

@@ -193,7 +193,7 @@ class RowLoop:
             elif index == 1 and others:
                 self.reporter.say(
                     f"measuring the others for up to {ROW_BURN_IN_S:.0f} s each; this does not count, because brokers "
-                    "are slow with a config at first"
+                    "are slow at first with a config that is new to them"
                 )
             self._measure(step, left_s=sum(each.row.planned_s for each in steps[index:]))
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))

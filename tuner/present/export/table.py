@@ -71,7 +71,8 @@ def _facts(recommendation: Recommendation) -> list[str]:
             [
                 (
                     "",
-                    "one more round: measure both configs once more, and the ratio is in this range in 95 of 100 cases",
+                    "one more round: if you measure both configs once more, the ratio lies in this column's range in "
+                    "95 of 100 cases",
                 )
             ]
             if recommendation.confirmed

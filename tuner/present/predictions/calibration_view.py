@@ -26,7 +26,8 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
             rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
     off = [f"{ROW_METRICS[metric].label} {percent(sd)}" for metric, sd in calibration.scatter.items()]
     return [
-        f"{fitted_to(calibration.observations, name)}; the measurements scatter around it by {', '.join(off)}",
+        f"{fitted_to(calibration.observations, name)}; standard deviation of the measurements from the model: "
+        f"{', '.join(off)}",
         *(["", *aligned(rows)] if len(rows) > 1 else []),
         "",
         determined(calibration),

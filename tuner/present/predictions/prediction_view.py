@@ -14,14 +14,14 @@ from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Prediction
 from tuner.prediction.prediction_source import PredictionSource
-from tuner.prediction.question import Question
+from tuner.prediction.question import ASKED, Question
 from tuner.prediction.retention import Retention
 from tuner.present.number_text import aligned, number
 from tuner.results.study_results import SIMULATED
 
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
 """The metrics that the table of a sweep shows."""
-ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
+ESTIMATE: Final = "these numbers are estimated by a model, and were not measured"
 SLOWEST: Final = "slowest part (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
 
@@ -45,18 +45,23 @@ def prediction_lines(
         predictions: The predictions, each with the heading of its column, or why there is none.
         retention: The retention limits and the disks; None if they are not asked about.
     """
-    known = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
-    unknown = {heading: each for heading, each in predictions.items() if isinstance(each, str)}
+    known = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, Prediction)]
+    unknown = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, str)]
     return [
         *caveats(source),
-        f"{fitted_to(calibration.observations, source.name)}; {ESTIMATE}",
-        *(f"{heading}: {_load(each)}; {config_text(each)}" for heading, each in known.items()),
-        *(f"{heading}: no prediction, because {reasons}" for heading, reasons in unknown.items()),
+        f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}",
+        *(f"{title}: {_load(each)}; {config_text(each)}" for title, each in known),
+        *(f"{title}: no prediction, because {reasons}" for title, reasons in unknown),
         "",
-        *aligned([["", *known], *prediction_rows(known.values(), retention)]),
+        *aligned([["", *(title for title, _ in known)], *prediction_rows([each for _, each in known], retention)]),
         "",
         determined(calibration),
     ]
+
+
+def title_of(heading: str) -> str:
+    """Return what texts call a prediction that has a heading in the JSON."""
+    return "with your changes" if heading == ASKED else heading
 
 
 def prediction_rows(predictions: Iterable[Prediction], retention: Retention | None = None) -> list[list[str]]:
@@ -70,7 +75,7 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
     for name in (*AT_FULL_SPEED, *AT_RATE):
         cells = [_cell(each, name) for each in found]
         if any(cell != "-" for cell in cells):
-            load = "full speed" if name in AT_FULL_SPEED else "the rate"
+            load = "full speed" if name in AT_FULL_SPEED else "the fixed rate"
             rows.append([f"{ROW_METRICS[name].title}, at {load}", *cells])
     taken = [each.consumer_mb_per_s for each in found]
     if any(each is not None for each in taken):
@@ -112,8 +117,11 @@ def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str
     known = ((value, each) for value, each in predictions.items() if isinstance(each, Prediction))
     return [
         *caveats(source),
-        f"{fitted_to(source.observations, source.name)}; {ESTIMATE}",
-        *(f"{setting}={value}: {_load(each)}; {config_text(each)}" for value, each in islice(known, 1)),
+        f"{ESTIMATE}; {fitted_to(source.observations, source.name)}",
+        *(
+            f"with {setting}={value}: {_load(each)}; {config_text(each)}; the other rows differ in {setting} only"
+            for value, each in islice(known, 1)
+        ),
         *aligned(rows, right=False),
     ]
 
@@ -184,7 +192,9 @@ def _retention_json(retention: Retention, prediction: Prediction) -> dict[str, f
 
 def fitted_to(observations: Sequence[Observation], name: str) -> str:
     """Return in words what the model is fitted to: the repeats of each config under each load are averaged."""
-    return f"the model is fitted to {counted(len(observations), 'measured combination')} of config and load of {name}"
+    return (
+        f"the model is fitted to {counted(len(observations), 'measured combination')} of a config and a load of {name}"
+    )
 
 
 def _cell(prediction: Prediction, metric: str) -> str:
@@ -204,7 +214,10 @@ def determined(calibration: Calibration) -> str:
     known = [name for name in calibration.names if name not in calibration.undetermined]
     if not known:
         return f"these measurements determine none of the model's {unknown} constants, so the intervals are wide"
-    return f"constants of the model that these measurements determine: {', '.join(known)}; {unknown} are uncertain"
+    return (
+        f"constants of the model that these measurements determine: {', '.join(known)}; uncertain: "
+        f"{counted(unknown, 'other')}"
+    )
 
 
 def _load(prediction: Prediction) -> str:

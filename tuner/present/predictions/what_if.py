@@ -14,7 +14,7 @@ from tuner.prediction.predicting import MOST_EXTRAPOLATION, Prediction
 from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
-from tuner.present.predictions.prediction_view import config_text, prediction_rows
+from tuner.present.predictions.prediction_view import config_text, prediction_rows, title_of
 
 _MOST_LINGER_MS: Final = 100.0
 _BATCH_POWERS: Final = range(12, 21)
@@ -56,7 +56,7 @@ def what_if_json(
             *_load_fields(source, calibration, question),
             *_disk_fields(question, typed),
         ],
-        "headings": list(known),
+        "headings": [title_of(heading) for heading in known],
         "rows": prediction_rows(known.values(), retention),
         "unknown": [each for each in predictions.values() if isinstance(each, str)],
         "config": config_text(question),

@@ -137,7 +137,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
     yield f"target    {', '.join(record['targets'])}"
     yield f"client    {_client(spec.client)}"
     yield f"optimises {', '.join(objective.metric for objective in spec.objectives)}"
-    yield f"baseline  {own or 'the client without any property set'}"
+    yield "baseline  " + (own or "the client's defaults")
     yield from (f"          {note}" for note in spec.baseline_notes)
     if spec.constraints:
         yield f"limits    {' and '.join(map(str, spec.constraints))}, for a recommended config"

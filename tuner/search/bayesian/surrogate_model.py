@@ -63,9 +63,9 @@ class SurrogateModel:
             of `AMPLITUDE`.
         noise_sd: The assumed standard deviation of the noise, after multiplying by `factors`. The more configs
             are measured repeatedly, the less this assumption counts.
-        gains: Returns how much better than the reference configs are expected to be before they are measured, from
-            their coordinates of shape (configs, axes), as `BayesianSampler` describes it. None if nothing is known of
-            any objective.
+        gains: Takes the coordinates of configs, shape (configs, axes), and returns their gains over the reference that
+            are expected before any measurement, as `BayesianSampler` describes them. None if nothing is known of any
+            objective.
     """
 
     space: Space

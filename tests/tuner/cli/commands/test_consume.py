@@ -57,7 +57,9 @@ def test_without_a_cluster_a_producer_writes_while_the_tail_is_read() -> None:
     assert found["written"]["stored"] == found["written"]["acknowledged"]
 
 
-def test_what_can_not_be_read_is_a_clear_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_missing_topic_an_empty_one_and_too_few_partitions_are_refused(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
     at = ("--bootstrap", broker.bootstrap)
     missing = tuner("consume", "no-such-topic", *at)
     assert missing.code == 2

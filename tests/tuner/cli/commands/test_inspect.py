@@ -78,7 +78,7 @@ def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMa
     words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise")
     ran = tuner(*words)
     assert ran.code == 0, ran.err
-    assert "an estimate by a model, nothing was measured for it" in ran.out
+    assert "these numbers are estimated by a model, and were not measured" in ran.out
     assert f"Measure it: tuner run --bootstrap HOST:PORT --like {topic.name} --record-bytes" in ran.out
     told = tuner(*words, "--json").json["advice"]
     assert told["today"]["settings"]["compression.type"] == "none"
@@ -200,7 +200,7 @@ def test_a_batch_that_grows_without_bounds_is_left_out(broker: RunningCluster, n
 
 
 @pytest.mark.campaign
-def test_nothing_is_left_behind(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_killed_inspection_leaves_no_java_process_and_no_file(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2)
     write(broker, topic, 1)
     assert tuner("inspect", topic.name, "--bootstrap", broker.bootstrap).code == 0

@@ -63,11 +63,11 @@ def test_what_if_is_the_long_name_of_x() -> None:
 def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     ran = tuner("predict", "small")
     assert ran.code == 0, ran.err
-    assert "an estimate by a model, nothing was measured for it" in ran.out
+    assert "these numbers are estimated by a model, and were not measured" in ran.out
     assert "slowest part (model)" in ran.out
     assert "stored by all replicas, GB per day" in ran.out
     assert ran.out.startswith(SIMULATED)
-    assert "measured combinations of config and load of" in ran.out
+    assert "measured combinations of a config and a load of" in ran.out
     assert SIMULATED in tuner("predict", "small", "--json").err
 
 

@@ -94,7 +94,7 @@ def test_plan_shows_the_baseline_beside_the_default(tmp_path: Path) -> None:
     assert "in every config: acks=all" in plan.out
     assert json.loads(tuner("plan", str(path), "--json").out)["baseline"] == {"acks": "1", "linger.ms": "20"}
     path.write_text(_STUDY)
-    assert "baseline  the client without any property set\n" in tuner("plan", str(path)).out
+    assert "baseline  the client's defaults\n" in tuner("plan", str(path)).out
 
 
 def test_plan_says_what_new_brokers_and_pauses_cost(tmp_path: Path) -> None:

@@ -103,7 +103,9 @@ def test_kafka_streams_gives_its_producer_the_values_that_were_measured(found: R
 
 @pytest.mark.long
 @pytest.mark.parametrize("form", [Format.CONNECT, Format.STRIMZI_CONNECTOR])
-def test_a_connector_of_kafka_connect(found: Recommendation, tmp_path: Path, form: Format) -> None:
+def test_a_connector_of_kafka_connect_gives_its_producer_the_values_that_were_measured(
+    found: Recommendation, tmp_path: Path, form: Format
+) -> None:
     worker = written(tmp_path / "worker.properties", format_properties(_WORKER))
     config = {**_CONNECTOR, **entries_of(export(found, form))}
     connector = written(tmp_path / "connector.properties", format_properties(config))
@@ -112,7 +114,9 @@ def test_a_connector_of_kafka_connect(found: Recommendation, tmp_path: Path, for
 
 
 @pytest.mark.long
-def test_a_worker_of_kafka_connect(found: Recommendation, tmp_path: Path) -> None:
+def test_a_worker_of_kafka_connect_gives_its_producers_the_values_that_were_measured(
+    found: Recommendation, tmp_path: Path
+) -> None:
     config = {**_WORKER, **entries_of(export(found, Format.STRIMZI_CONNECT))}
     worker = written(tmp_path / "worker.properties", format_properties(config))
     connector = written(tmp_path / "connector.properties", format_properties(_CONNECTOR))

@@ -31,7 +31,7 @@ def said(sample: BatchSample) -> str:
     return " ".join([*remarks(found), *notes(sample, found)])
 
 
-def test_single_records_and_no_codec() -> None:
+def test_for_uncompressed_batches_of_one_record_the_words_say_what_waiting_and_a_codec_would_save() -> None:
     text = said(sample_of(single(), merged=HALVED))
     assert (
         "1.00 records a batch: the producers do not wait for a second record (linger.ms: at most 51, if one producer"
@@ -45,7 +45,7 @@ def test_single_records_and_no_codec() -> None:
     assert in_short(found_in(sample_of(single()))) == "1.00 records a batch, not compressed"
 
 
-def test_batches_that_wait() -> None:
+def test_for_batches_that_end_after_a_wait_the_words_say_linger_and_that_waiting_longer_hardly_helps() -> None:
     batches = [batch_of(each, "lz4", 0.4, producer_id=7) for each in batched(arrivals(3_000, 1), 50, MUCH)]
     sample = sample_of(batches, merged=MergedBatches(10, 10, 500, 1_000, 2_500, {"lz4": 1_000, "zstd": 990}))
     text = said(sample)
