@@ -377,10 +377,10 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert 'href="/studies/first/what-if"' in served.ask("GET", "/studies/first").text
     page = served.ask("GET", "/studies/first/what-if?linger.ms=20&partitions=6").text
     assert '<input type="range" name="linger.ms" min="0" max="100" step="1" value="20">' in page
-    assert '<th class="n">asked</th>' in page
+    assert '<th class="n">changed</th>' in page
     told = served.ask("GET", "/v1/studies/first/prediction?set=linger.ms%3D20&partitions=6").json["predictions"]
-    assert told["asked"]["config"]["linger.ms"] == "20"
-    assert f"{number(told['asked']['metrics']['mb_per_s']['value'])} (" in page
+    assert told["changed"]["config"]["linger.ms"] == "20"
+    assert f"{number(told['changed']['metrics']['mb_per_s']['value'])} (" in page
     assert "disks full after, days" not in page
     stored = served.ask("GET", "/studies/first/what-if?rate=20000&retention_days=3&disk_gb=2000&brokers=3").text
     assert '<input type="number" name="disk_gb" min="0" step="any" value="2000" placeholder="optional">' in stored

@@ -213,7 +213,7 @@ PREDICTION: Final[dict[str, Any]] = {
                         "metrics": {"mb_per_s": {"value": 310.0, "low": 262.0, "high": 367.0}},
                         "bound_by": "the broker",
                     },
-                    "asked": {"outside": "the replication factor is 3, and 1 was measured"},
+                    "changed": {"outside": "the replication factor is 3, and 1 was measured"},
                 },
             },
         },
