@@ -481,6 +481,14 @@ def test_a_study_is_submitted_and_followed(served: Serving, tmp_path: Path) -> N
     assert [each["record_bytes"] for each in again.json["recommendations"]] == ["1000"]
 
 
+def test_a_study_that_measured_nothing_blames_its_limits_and_no_constraint(served: Serving) -> None:
+    text = study_file("too-little").replace("trials: 4", "trials: 4, max_bytes: 1MB")
+    assert served.submit(text).status == 201
+    assert ended(served, "too-little") == "complete"
+    note = served.client.study("too-little")["note"]
+    assert note.startswith("too-little measured nothing: its limits left too little time or too few bytes for a trial")
+
+
 def test_ctrl_c_leaves_the_study_running_and_says_how_to_stop_it(served: Serving, tmp_path: Path) -> None:
     file = tmp_path / "long.yaml"
     file.write_text(study_file("long", trials=100_000))
