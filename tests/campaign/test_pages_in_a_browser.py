@@ -19,7 +19,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.study_file import parse_study
 
 pytestmark = [needs_browser, pytest.mark.long]
-WIDE_PX, NARROW_PX = 1400, 400
+WIDE_PX, MIDDLE_PX, NARROW_PX = 1400, 800, 400
 _STUDY = """
 study: {name}
 workload: {{record_bytes: [100, 1000]}}
@@ -73,7 +73,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 def test_a_page_fits_wide_and_narrow_screens(served: Serving, tmp_path: Path, name: str) -> None:
     async def look() -> None:
         async with opened(served.url + PAGES[name], tmp_path) as page:
-            for width_px in (WIDE_PX, NARROW_PX):
+            for width_px in (WIDE_PX, MIDDLE_PX, NARROW_PX):
                 for dark in (True, False):
                     await page.screen(width_px, _HEIGHTS_PX.get(name, 900), dark=dark)
                     await _complete(page, name)

@@ -71,7 +71,7 @@ class PredictionRequest:
     def predictions(self, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the predictions by heading, or the reason why there is none.
 
-        A sweep has a prediction for each value. Without a sweep, the source's own config and the asked one have one
+        A sweep has a prediction for each value. Without a sweep, the source's own config and the changed one have one
         each.
 
         Args:

@@ -19,7 +19,7 @@ MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
 _MOST_CHARACTERS: Final = 200
 """How long the text of a value of a sweep may be, so that numbers stay those that Python converts."""
-ASKED: Final = "asked"
+CHANGED: Final = "changed"
 """The heading of the prediction for the changed settings."""
 
 
@@ -149,9 +149,9 @@ def _values(listed: str) -> list[str]:
 
 
 def side_by_side(source: PredictionSource, question: Question, calibration: Calibration) -> dict[str, Prediction | str]:
-    """Return the predictions for the source's own config and for the asked one, by heading, or why there is none."""
+    """Return the predictions for the source's own config and for the changed one, by heading, or why there is none."""
     beginning = Question.of(source)
     # Users choose the names of rows, so one may be called like the heading of the other column.
-    named = source.named if source.named != ASKED else f"{source.named} (row)"
+    named = source.named if source.named != CHANGED else f"{source.named} (row)"
     predictions = {named: beginning.answer(source, calibration)}
-    return predictions if question == beginning else {**predictions, ASKED: question.answer(source, calibration)}
+    return predictions if question == beginning else {**predictions, CHANGED: question.answer(source, calibration)}

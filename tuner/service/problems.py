@@ -94,6 +94,11 @@ def problem_of(error: Exception) -> Problem:
         case LimitTooLow():
             fields = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
             return Problem(ProblemKind.LIMIT_TOO_LOW, str(error), (fields,))
+        case RequestRefused() if error.setting:
+            where = f"query.{error.setting}"
+            return Problem(
+                ProblemKind.INVALID, f"{where}: {error}", ({"line": None, "key": where, "detail": str(error)},)
+            )
         case StudyBusy():  # its text names the host and the process
             return Problem(ProblemKind.WRONG_STATE, "another process is running this study; wait until it has ended")
         case NotAStudy():

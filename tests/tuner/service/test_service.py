@@ -210,6 +210,20 @@ def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> N
             "/v1/studies/overnight/prediction?set=acks",
             "query.set.0: must read NAME=VALUE, such as linger.ms=20, but got 'acks'$",
         ),
+        (
+            "GET",
+            "/v1/studies/overnight/prediction?brokers=3",
+            "^query.brokers: the number of brokers needs the size of a disk or a retention limit$",
+        ),
+        ("GET", "/v1/studies/overnight/prediction?disk_bytes=9&sweep=linger.ms%3D1,2", "^query.sweep: a disk or "),
+        ("GET", "/v1/studies/overnight/prediction?rate=", "^query.rate: must be a valid number, but got ''$"),
+        (
+            "GET",
+            "/v1/studies/overnight/trials?record_bytes=0",
+            "^query.record_bytes: a record size must .*, but got 0;",
+        ),
+        ("GET", "/v1/studies?cursor=x", "must be the value of `next` in the previous page, but got 'x'$"),
+        ("GET", "/v1/studies/nobody/status", "^there is no study nobody$"),
         ("GET", "/v1/studies?limit=" + "9" * 5000 + "x", "but got '9{99}$"),
         ("DELETE", "/v1/studies", "the method must be GET or POST here, but got DELETE$"),
         ("GET", "/v1/nothing", "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),
@@ -379,8 +393,8 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert '<input type="range" name="linger.ms" min="0" max="100" step="1" value="20">' in page
     assert '<th class="n">with your changes</th>' in page
     told = served.ask("GET", "/v1/studies/first/prediction?set=linger.ms%3D20&partitions=6").json["predictions"]
-    assert told["asked"]["config"]["linger.ms"] == "20"
-    assert f"{number(told['asked']['metrics']['mb_per_s']['value'])} (" in page
+    assert told["changed"]["config"]["linger.ms"] == "20"
+    assert f"{number(told['changed']['metrics']['mb_per_s']['value'])} (" in page
     assert "disks full after, days" not in page
     stored = served.ask("GET", "/studies/first/what-if?rate=20000&retention_days=3&disk_gb=2000&brokers=3").text
     assert '<input type="number" name="disk_gb" min="0" step="any" value="2000" placeholder="optional">' in stored
@@ -465,6 +479,14 @@ def test_a_study_is_submitted_and_followed(served: Serving, tmp_path: Path) -> N
     again = tuner("--server", served.url, "run", str(file), "--json")
     assert again.json["name"] == "followed"
     assert [each["record_bytes"] for each in again.json["recommendations"]] == ["1000"]
+
+
+def test_a_study_that_measured_nothing_blames_its_limits_and_no_constraint(served: Serving) -> None:
+    text = study_file("too-little").replace("trials: 4", "trials: 4, max_bytes: 1MB")
+    assert served.submit(text).status == 201
+    assert ended(served, "too-little") == "complete"
+    note = served.client.study("too-little")["note"]
+    assert note.startswith("too-little measured nothing: its limits left too little time or too few bytes for a trial")
 
 
 def test_ctrl_c_leaves_the_study_running_and_says_how_to_stop_it(served: Serving, tmp_path: Path) -> None:

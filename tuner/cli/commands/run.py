@@ -15,7 +15,7 @@ from tuner.model.trial import Kind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
 from tuner.present.recommendations.recommendation_words import chance_of_wrong_claim, not_advice
-from tuner.results.recommendations.reasons import no_config_meets_constraints
+from tuner.results.recommendations.reasons import no_config_meets_constraints, nothing_measured
 from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.locations import storage_at, study_folder
@@ -55,7 +55,7 @@ def run(
     found = recommendations(study.results, tell=warn)
     print_found(study.results, found, as_json=as_json)
     if not found and all(size.baseline is None for size in study.results.sizes):
-        raise StudyError(_nothing_measured(spec))
+        raise StudyError(nothing_measured(spec))
     if not as_json and not quiet:
         say(f"report: {folder / REPORT_FILE}")
         if asked.quick:
@@ -84,18 +84,6 @@ def _say_time(spec: StudySpec, *, quick: bool) -> None:
     less = ", and less if few rounds are needed" if spec.confirm.rounds else ""
     shorter = "" if quick else "; --quick takes less"
     say(f"this study takes about {duration(seconds)}{less}{shorter}")
-
-
-def _nothing_measured(spec: StudySpec) -> str:
-    """Return why a study has measured nothing, and what to do."""
-    advice = "give the same command a higher limit (`tuner plan` shows the least)"
-    if spec.executor is Executor.SIMULATED:
-        # `tuner plan` refuses no limit of a simulated study.
-        advice = (
-            "the limits of a simulated study count as those of a real one, although it takes little time; give the "
-            "same command higher limits in time and bytes, or none"
-        )
-    return f"{spec.name} measured nothing: its limits left too little time or too few bytes for a trial; {advice}"
 
 
 def _rounds_text(results: StudyResults) -> str:

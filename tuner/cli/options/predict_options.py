@@ -34,15 +34,13 @@ def _retention_s(text: str) -> float:
     raise typer.BadParameter(f"a retention time must read like 7d, 12h or 604800s, with its unit, but got {text!r}")
 
 
-_OPTIONS: Final = {
-    "sweep": "--sweep",
-    "rate": "--rate",
-    "disk_bytes": "--disk",
-    "brokers": "--brokers",
-    "retention_s": "--retention",
-    "retention_bytes": "--retention-bytes",
-}
-"""The option for each setting that an error may be about."""
+_OPTIONS: Final = {"set": "-X", "disk_bytes": "--disk", "retention_s": "--retention"}
+"""The options that are not called like their parameter of the REST API."""
+
+
+def option_of_parameter(name: str) -> str:
+    """Return the option that sets a parameter of the REST API."""
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
 
 @contextmanager
@@ -55,7 +53,8 @@ def refused_by_option() -> Iterator[None]:
     try:
         yield
     except RequestRefused as error:
-        raise typer.BadParameter(str(error), param_hint=_OPTIONS.get(error.setting)) from None
+        hint = option_of_parameter(error.setting) if error.setting else None
+        raise typer.BadParameter(str(error), param_hint=hint) from None
 
 
 @dataclass(frozen=True, kw_only=True)

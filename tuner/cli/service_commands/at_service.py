@@ -13,6 +13,7 @@ import typer
 
 from tuner.cli.interruption import Interrupted
 from tuner.cli.options.common_options import TARGET_PANEL
+from tuner.cli.options.predict_options import option_of_parameter
 from tuner.cli.printing import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
@@ -52,22 +53,34 @@ def service() -> Iterator[Client]:
     """Yield a client of the service that the user named, and end the command if the service refuses a request.
 
     Raises:
-        typer.BadParameter: The address or the token has the wrong form.
+        typer.BadParameter: The address or the token has the wrong form, or the service refused values of options.
         typer.Exit: The service refused a request, or can't be reached; the message was printed.
     """
     try:
-        yield Client(os.environ[SERVER_VARIABLE], _token())
+        client = Client(os.environ[SERVER_VARIABLE], _token())
     except ValueError as error:
         raise typer.BadParameter(
             f"{error}; --server or {SERVER_VARIABLE} gives the address, {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} the "
             "token"
         ) from None
+    try:
+        yield client
     except ServiceFault as error:
+        if isinstance(error, ServiceRefused) and (wrong := _wrong_options(error)):
+            raise typer.BadParameter(wrong) from None
         about_token = isinstance(error, ServiceRefused) and error.kind in _ABOUT_TOKENS
         hint = f"; {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
         ERR.show(f"error: {error}{hint}", style="red")
         code = exit_code_of_problem(error.kind) if isinstance(error, ServiceRefused) else ExitCode.TARGET
         raise typer.Exit(code) from None
+
+
+def _wrong_options(error: ServiceRefused) -> str:
+    """Return what is wrong with parameters of a request, by the options that set them; empty for another error."""
+    faults = error.problem.get("errors", ())
+    if not all(each["key"].startswith(("query.", "body.")) for each in faults):
+        return ""
+    return "; ".join(f"{option_of_parameter(each['key'].split('.')[1])}: {each['detail']}" for each in faults)
 
 
 def media_type(file: Path | None, text: str) -> str:

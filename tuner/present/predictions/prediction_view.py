@@ -14,7 +14,7 @@ from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Prediction
 from tuner.prediction.prediction_source import PredictionSource
-from tuner.prediction.question import ASKED, Question
+from tuner.prediction.question import CHANGED, Question
 from tuner.prediction.retention import Retention
 from tuner.present.number_text import aligned, number
 from tuner.results.study_results import SIMULATED
@@ -61,7 +61,7 @@ def prediction_lines(
 
 def title_of(heading: str) -> str:
     """Return what texts call a prediction that has a heading in the JSON."""
-    return "with your changes" if heading == ASKED else heading
+    return "with your changes" if heading == CHANGED else heading
 
 
 def prediction_rows(predictions: Iterable[Prediction], retention: Retention | None = None) -> list[list[str]]:

@@ -1,6 +1,6 @@
 """Interactive charts of a study for pages; pointing at a trial shows its config and numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from math import sqrt
 from typing import Final
@@ -61,22 +61,32 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     baseline = [view.baseline] if view.baseline else []
     diamond = {"color": BLACK, "size": 13, "symbol": "diamond"}
     figure.add_trace(_points(size, baseline, "baseline", diamond, ["baseline"] * len(baseline), reach=True))
-    figure.update_traces(textposition="bottom right", selector={"name": "baseline"})  # away from the other labels
-    figure.update_traces(textposition=_label_places(view, picked), selector={"name": RECOMMENDED_FOR})
+    right = _right_half(view)
+    places = [f"bottom {'left' if right(point) else 'right'}" for point in baseline]  # away from the other labels
+    figure.update_traces(textposition=places, selector={"name": "baseline"})
+    figure.update_traces(textposition=_label_places(picked, right), selector={"name": RECOMMENDED_FOR})
     _axes(figure, view)
     return figure
 
 
-def _label_places(view: ReportView, points: Sequence[Point]) -> list[str]:
-    """Return where the label of each point stands, so that labels seldom overlap or are cut off.
-
-    Labels of points in the right half of the chart stand on the left. From the highest point to the lowest, labels
-    stand above and below their points in turn.
-    """
+def _right_half(view: ReportView) -> Callable[[Point], bool]:
+    """Return whether a point is in the right half of the chart, where its label must stand on the left."""
     ends = [point.x for point in (*view.feasible, *view.infeasible)] or [0.0]
     middle = sqrt(min(ends) * max(ends)) if view.x_log else (min(ends) + max(ends)) / 2
+    return lambda point: point.x > middle
+
+
+def _label_places(points: Sequence[Point], right: Callable[[Point], bool]) -> list[str]:
+    """Return where the label of each point stands, so that labels seldom overlap or are cut off.
+
+    From the highest point to the lowest, labels stand above and below their points in turn.
+
+    Args:
+        points: The points that have labels.
+        right: Whether a point is in the right half of the chart.
+    """
     ranks = {id(point): rank for rank, point in enumerate(sorted(points, key=lambda point: -point.y))}
-    return [f"{('top', 'bottom')[ranks[id(each)] % 2]} {'left' if each.x > middle else 'right'}" for each in points]
+    return [f"{('top', 'bottom')[ranks[id(each)] % 2]} {'left' if right(each) else 'right'}" for each in points]
 
 
 def fronts_figure(views: Mapping[str, ReportView], heading: str) -> go.Figure:

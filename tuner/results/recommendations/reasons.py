@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import ALWAYS
 from tuner.model.goals import Goal, asked_metric
+from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Trial
 from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import SizeResults, StudyResults
@@ -127,3 +128,15 @@ def _best(front: Sequence[Mapping[str, float]], metric: str, *, smallest: bool) 
 def no_config_meets_constraints(study: str) -> str:
     """Return the error message for a study in which no config meets every constraint."""
     return f"no config of {study} meets every constraint; `tuner front {study}` shows how near the configs came"
+
+
+def nothing_measured(spec: StudySpec) -> str:
+    """Return why a study has measured nothing, and what to do."""
+    advice = "give the same command a higher limit (`tuner plan` shows the least)"
+    if spec.executor is Executor.SIMULATED:
+        # `tuner plan` refuses no limit of a simulated study.
+        advice = (
+            "the limits of a simulated study count as those of a real one, although it takes little time; give the "
+            "same command higher limits in time and bytes, or none"
+        )
+    return f"{spec.name} measured nothing: its limits left too little time or too few bytes for a trial; {advice}"

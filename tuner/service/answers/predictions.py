@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from search_spaces.configs.producer_config import ProducerConfig
+from tuner.model.errors import RequestRefused
 from tuner.model.problem_kinds import ProblemKind
 from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.retention import TYPED, Retention
@@ -15,6 +16,15 @@ from tuner.storage.protocols import ResultsStore
 
 def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the prediction for another config or load, or the content of the what-if page."""
+    try:
+        return _prediction(cache, study, store, parameters)
+    except RequestRefused as error:
+        if parameters.get("form") == "page":  # its fields have other names than the parameters that the error names
+            raise RequestRefused(str(error)) from None
+        raise
+
+
+def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     from tuner.prediction.prediction_request import PredictionRequest
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from tuner.model.goals import Goal
 from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.request_parameters import JsonOrText, Study, client_name, study_text
+from tuner.service.http.request_parameters import JsonOrText, Study, client_name, only_json, study_text
 from tuner.service.http.responses import json_response, response_of
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.http.study_actions import StudyActions, VerificationRequest, confirm_options
@@ -112,6 +112,7 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
         response_class=Response,
         responses={201: examples.NEW_VERIFICATION, 200: examples.VERIFICATION},
         openapi_extra=examples.VERIFIED,
+        dependencies=[Depends(only_json)],
         tags=["studies"],
     )
     async def verify(request: Request, body: VerificationRequest) -> Response:

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from types import NoneType
 from typing import Annotated, Any, Final
 
 import psutil
@@ -34,8 +35,8 @@ from tuner.service.http.prediction_api import SETTING_PATTERN, prediction_query
 from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
 from tuner.service.http.request_parameters import RecordSize, Study, each_parameter_once, only_known_parameters
 from tuner.service.http.responses import answered, response_of
-from tuner.service.http.results_api import results_router
-from tuner.service.http.studies import NAME_PATTERN, Studies
+from tuner.service.http.results_api import EVENT_ID_PATTERN, results_router
+from tuner.service.http.studies import CURSOR_PATTERN, NAME_PATTERN, Studies
 from tuner.service.http.studies_api import studies_router
 from tuner.service.http.tokens import TokenFile
 from tuner.service.problems import Problem, problem_of
@@ -51,8 +52,12 @@ _PATTERNS: Final = {
     NAME_PATTERN: "must consist of letters, digits, -, _ and ., begin with a letter or digit, and have at most 100 "
     "characters",
     SETTING_PATTERN: "must read NAME=VALUE, such as linger.ms=20",
+    CURSOR_PATTERN: "must be the value of `next` in the previous page",
+    EVENT_ID_PATTERN: "must be the id of an event of this stream",
 }
 """What messages say instead of a regular expression that a value must match."""
+_JSON_TYPES: Final[dict[type, str]] = {dict: "an object", list: "an array", NoneType: "null"}
+"""What messages call a value of a request that is too long to show."""
 
 
 def application(
@@ -115,7 +120,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
     @app.get("/", include_in_schema=False)
     async def front_page(
-        cursor: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|~[A-Za-z0-9_.-]{0,100})$")] = None,
+        cursor: Annotated[str | None, Query(pattern=CURSOR_PATTERN)] = None,
     ) -> Response:
         found, following = await studies.listed(30, cursor)
         counts = await run_in_threadpool(studies.queue.counts)
@@ -246,10 +251,7 @@ def _metrics(
 def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def of_validation(_: Request, error: RequestValidationError) -> Response:
-        found = tuple(
-            {"line": None, "key": ".".join(map(str, each["loc"])), "detail": _rule_and_value(each)}
-            for each in error.errors()
-        )
+        found = tuple({"line": None, "key": _place(each), "detail": _rule_and_value(each)} for each in error.errors())
         detail = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
         return problem_response(Problem(ProblemKind.INVALID, detail, found))
 
@@ -277,6 +279,11 @@ def _add_problems(app: FastAPI) -> None:
         return problem_response(problem_of(error))
 
 
+def _place(error: Mapping[str, Any]) -> str:
+    """Return where the wrong value is, such as `query.rate`. If a body is not JSON at all, the place is the body."""
+    return "body" if error["type"] == "json_invalid" else ".".join(map(str, error["loc"]))
+
+
 def _rule_and_value(error: Mapping[str, Any]) -> str:
     """Return what is wrong with a value of a request, worded as on the command line.
 
@@ -285,14 +292,23 @@ def _rule_and_value(error: Mapping[str, Any]) -> str:
     """
     rule = re.sub(r"^(Input|String|Value) should", "must", str(error["msg"])).removeprefix("Value error, ")
     rule = rule.partition(", unable to parse")[0]
-    if error["type"] == "missing":
-        return "must be given"
-    if error["type"] == "string_pattern_mismatch":
-        rule = _PATTERNS.get(error["ctx"]["pattern"], rule)
     wrong = error["input"]
-    if not isinstance(wrong, str | int | float) or str(wrong) in rule:
-        return rule
-    return f"{rule}, but got {wrong!r:.{_SHOWN_CHARACTERS}}"
+    match error["type"]:
+        case "missing":
+            return "must be given"
+        case "extra_forbidden":
+            return "there is no such key; leave it out"
+        case "json_invalid":
+            return f"must be JSON, but: {error['ctx']['error']}"
+        case "value_error":  # our own message, which has the value
+            return rule
+        case "model_attributes_type" | "dict_type":
+            rule = "must be a JSON object"
+        case "string_pattern_mismatch":
+            rule = _PATTERNS.get(error["ctx"]["pattern"], rule)
+    if isinstance(wrong, str | int | float):
+        return f"{rule}, but got {wrong!r:.{_SHOWN_CHARACTERS}}"
+    return f"{rule}, but got {_JSON_TYPES.get(type(wrong), 'another type')}"
 
 
 def _methods_at(app: FastAPI, path: str) -> list[str]:

@@ -213,14 +213,14 @@ PREDICTION: Final[dict[str, Any]] = {
                         "metrics": {"mb_per_s": {"value": 310.0, "low": 262.0, "high": 367.0}},
                         "bound_by": "the broker",
                     },
-                    "asked": {"outside": "the replication factor is 3, and 1 was measured"},
+                    "changed": {"outside": "the replication factor is 3, and 1 was measured"},
                 },
             },
         },
         "text/plain": {"schema": {"type": "string"}},
     },
 }
-_ASKED: Final[dict[str, Any]] = {
+_VERIFIED_CONFIG: Final[dict[str, Any]] = {
     "file": "producer.properties",
     "config": {"linger.ms": "20", "compression.type": "lz4"},
     "target": "lab",
@@ -229,7 +229,7 @@ _ASKED: Final[dict[str, Any]] = {
 VERIFIED: Final[dict[str, Any]] = {
     "requestBody": {
         "description": "The config, the baseline, and what the config must show.",
-        "content": {"application/json": {"example": _ASKED}},
+        "content": {"application/json": {"example": _VERIFIED_CONFIG}},
     }
 }
 _JUDGEMENT: Final[dict[str, Any]] = {

@@ -3,8 +3,11 @@
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Path, Query, Request
+from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
+from runners.errors import WorkloadRefused
+from runners.workload import RecordSizes
 from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import JSON
 from tuner.service.http.studies import NAME_PATTERN
@@ -12,14 +15,23 @@ from tuner.service.http.tokens import Token
 from tuner.service.problems import Problem
 from tuner.service.submission import text_of_body, text_of_json
 
+
+def _record_sizes(text: str) -> str:
+    try:
+        RecordSizes.parse(text)
+    except WorkloadRefused as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
 _RECORD_BYTES: Final[Any] = Query(
     max_length=500,
     description="Record size, such as `1000` or `64KiB`, or a mix of sizes with weights, such as `100:70,1000:30`.",
     examples=["1000"],
 )
-RecordSize = Annotated[str, _RECORD_BYTES]
-RecordBytes = Annotated[str | None, _RECORD_BYTES]
+RecordSize = Annotated[str, AfterValidator(_record_sizes), _RECORD_BYTES]
+RecordBytes = Annotated[Annotated[str, AfterValidator(_record_sizes)] | None, _RECORD_BYTES]
 _FORMAT: Final[Any] = Query(alias="format", description="Format of the response.")
 JsonOrText = Annotated[Literal["json", "text"], _FORMAT]
 JsonCsvOrText = Annotated[Literal["json", "csv", "text"], _FORMAT]
@@ -72,7 +84,7 @@ async def study_text(request: Request) -> str:
         Problem: The media type is not YAML or JSON.
         StudyFileError: The body is not UTF-8, or the Content-Type is JSON, but the body is not JSON.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _media_type(request)
     if kind != JSON and kind not in _YAML_TYPES:
         raise Problem(
             ProblemKind.WRONG_TYPE,
@@ -80,6 +92,20 @@ async def study_text(request: Request) -> str:
         )
     text = text_of_body(await request.body())
     return await run_in_threadpool(text_of_json, text) if kind == JSON else text
+
+
+def only_json(request: Request) -> None:
+    """Refuse a request whose body is not JSON according to its Content-Type.
+
+    Raises:
+        Problem: The media type is not JSON.
+    """
+    if (kind := _media_type(request)) != JSON:
+        raise Problem(ProblemKind.WRONG_TYPE, f"the Content-Type must be application/json, but got {kind[:60]!r}")
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def client_name(request: Request) -> str:

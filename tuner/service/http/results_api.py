@@ -16,6 +16,8 @@ from tuner.service.http.responses import answered, response_of
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
 
+EVENT_ID_PATTERN: Final = r"^[0-9]{1,15}$"
+"""The id of an event of a stream."""
 SANDBOX: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
@@ -122,7 +124,7 @@ def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> No
         last_event_id: Annotated[
             str | None,
             Header(
-                pattern=r"^[0-9]{1,15}$",
+                pattern=EVENT_ID_PATTERN,
                 description="Id of the last event received. Clients send it when they reconnect.",
             ),
         ] = None,

@@ -30,6 +30,8 @@ from tuner.storage.locations import shared_url, storage_at
 from tuner.study_file import StudyFileError
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+CURSOR_PATTERN: Final = r"^([0-9]{1,15}|~[A-Za-z0-9_.-]{0,100})$"
+"""The cursor of a page of studies."""
 RECORDED: Final = "recorded"
 """The state of a study that is in the service's folder but was not submitted to the service."""
 _CURSOR: Final = "~"
@@ -132,12 +134,15 @@ class Studies:
         """Return the state and the progress of one study.
 
         Raises:
-            JobNotFound: Neither the queue nor the storage has a study of this name.
+            StudyNotFound: Neither the queue nor the storage has a study of this name.
+            JobNotFound: The queue has no study of this name, and the storage can't be read.
         """
         try:
             job = await run_in_threadpool(self.queue.find, name)
         except JobNotFound:
             recorded = await self.responses.get(ResultQuery.of(name, "summary"))
+            if recorded.status == 404:
+                raise StudyNotFound(f"there is no study {name}") from None
             if recorded.status != 200:
                 raise
             return await self._view(name, None)

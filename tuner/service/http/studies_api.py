@@ -14,7 +14,7 @@ from tuner.model.document import document
 from tuner.service.http import examples
 from tuner.service.http.request_parameters import Study, client_name, study_text
 from tuner.service.http.responses import json_response
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import CURSOR_PATTERN, Studies
 from tuner.service.operator_limits import limited_json
 from tuner.service.submission import submission_of
 
@@ -60,7 +60,7 @@ def studies_router(studies: Studies) -> APIRouter:
         cursor: Annotated[
             str | None,
             Query(
-                pattern=r"^([0-9]{1,15}|~[A-Za-z0-9_.-]{0,100})$",
+                pattern=CURSOR_PATTERN,
                 description="The value of `next` on the previous page.",
             ),
         ] = None,

@@ -1,11 +1,11 @@
 """The requests of clients besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
 
 import os
-from collections.abc import Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
@@ -37,11 +37,20 @@ from tuner.service.submission import spec_of, submission_of
 from tuner.storage.folder_files import remove_files
 from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore
-from tuner.study_file import measuring_text, renamed
+from tuner.study_file import StudyFileError, measuring_text, renamed
 
 Rounds = Annotated[int, Field(ge=2, le=1000)]
 Share = Annotated[float, Field(ge=0, le=0.99, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
+
+_FIELDS: Final = {
+    "workload.record_bytes": "record_bytes",
+    "workload.saturate.measured": "seconds",
+    "workload.paced.measured": "seconds",
+    "workload.saturate.warmup": "warmup",
+    "workload.paced.warmup": "warmup",
+}
+"""The fields of a verification that make keys of a study file with other names."""
 
 
 class VerificationRequest(BaseModel):
@@ -242,7 +251,8 @@ class StudyActions:
         while True:
             name = self._free_name(verification_stem(body.file))
             text, rates = self._like(body, name) if body.study is not None else (_measuring(body, name), {})
-            spec, _ = self._spec(text, searched=False)
+            with _naming_fields(body):
+                spec, _ = self._spec(text, searched=False)
             if body.client is not None and client_of(body.client) != spec.client:
                 raise Problem(ProblemKind.INVALID, f"client must be that of {body.study}: {spec.client.identity}")
             terms = body.terms(spec.client)
@@ -342,6 +352,34 @@ def confirm_options(
         "width_ratio": width_ratio,
         "undo_rounds": undo_rounds,
     }
+
+
+@contextmanager
+def _naming_fields(body: VerificationRequest) -> Iterator[None]:
+    """Name the fields of a request in place of the lines and keys of the study file that is made of them.
+
+    Raises:
+        Problem: The block raised a `StudyFileError`, and the study file is made of the request alone.
+    """
+    try:
+        yield
+    except StudyFileError as error:
+        if body.study is not None:
+            raise
+        found = dict.fromkeys((f"body.{_field_of(each.key)}", each.what) for each in error.problems)
+        raise Problem(
+            ProblemKind.INVALID,
+            "; ".join(f"{field}: {what}" for field, what in found),
+            tuple({"line": None, "key": field, "detail": what} for field, what in found),
+        ) from None
+
+
+def _field_of(key: str) -> str:
+    """Return the field of a request from which a key of the study file was made; the key itself if there is none."""
+    for start, field in _FIELDS.items():
+        if key == start or key.startswith((f"{start}.", f"{start}[")):
+            return field
+    return key
 
 
 def _measuring(body: VerificationRequest, name: str) -> str:

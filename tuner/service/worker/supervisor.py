@@ -237,7 +237,8 @@ class Supervisor:
             self._move(
                 job,
                 JobState.FAILED,
-                f"the study's process ended {crashes} times in a row without a new trial; the last time:\n{message}",
+                f"the study's process ended {crashes} times in a row without a new trial; the last time:\n"
+                f"{message or 'its log is empty, so it was probably killed, for example because memory ran out'}",
             )
             return
         self._queue.move(

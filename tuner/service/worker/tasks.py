@@ -15,7 +15,7 @@ from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.report import write_all_artifacts
 from tuner.present.studies.study_view import StudyView
 from tuner.results.comparisons.verification import Judgement, VerificationTerms
-from tuner.results.recommendations.reasons import no_config_meets_constraints
+from tuner.results.recommendations.reasons import no_config_meets_constraints, nothing_measured
 from tuner.results.recommendations.recommend import recommendations
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task, TaskKind
@@ -54,7 +54,10 @@ def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> Non
             case TaskKind.RUN:
                 study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
                 if not recommendations(study.results, tell=view.say):
-                    raise NoFeasibleConfig(no_config_meets_constraints(spec.name))
+                    unmeasured = all(size.baseline is None for size in study.results.sizes)
+                    raise NoFeasibleConfig(
+                        nothing_measured(spec) if unmeasured else no_config_meets_constraints(spec.name)
+                    )
             case TaskKind.CONFIRM:
                 again = _confirmed_with(spec, dict(task.options))
                 run_study(again, text=text, folder=folder, reporter=view, mlflow=config.mirrored, searching=False)

@@ -36,7 +36,7 @@ def here(studies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_study_is_calibrated_by_its_own_trials() -> None:
     ran = tuner("predict", "small", "-X", "linger.ms=20", "-X", "batch.size=200000", "--json")
     assert ran.code == 0, ran.err
-    asked = ran.json["predictions"]["asked"]
+    asked = ran.json["predictions"]["changed"]
     assert asked["config"]["linger.ms"] == "20"
     load = Workload(
         RecordSizes.fixed(1000),
@@ -88,21 +88,21 @@ def test_a_disk_is_full_after_some_days() -> None:
     for each in told.values():
         assert each["disk_full_after_days"] == pytest.approx(3_000 / each["stored_gb_per_day"])
     plain = 10_000 * 1_000 * 86_400 / 1e9
-    assert 0.4 * plain < told["asked"]["stored_gb_per_day"] < 1.1 * plain
+    assert 0.4 * plain < told["changed"]["stored_gb_per_day"] < 1.1 * plain
     assert "disks full after, days" in tuner(*words).out
 
 
 def test_a_broker_holds_whole_replicas() -> None:
     words = ("predict", "small", "--rate", "10000", "--disk", "1TB", "--brokers", "2", "--json")
-    three = tuner(*words, "--partitions", "3").json["predictions"]["asked"]
-    four = tuner(*words, "--partitions", "4").json["predictions"]["asked"]
+    three = tuner(*words, "--partitions", "3").json["predictions"]["changed"]
+    four = tuner(*words, "--partitions", "4").json["predictions"]["changed"]
     # Two of three replicas are on one of the brokers, as are two of four, which get fewer records each.
     assert three["disk_full_after_days"] == pytest.approx(1_000 / three["stored_gb_per_day"] * 3 / 2)
     assert four["disk_full_after_days"] == pytest.approx(1_000 / four["stored_gb_per_day"] * 4 / 2)
 
 
 def test_latencies_that_can_not_be_predicted_have_a_reason() -> None:
-    fast = tuner("predict", "small", "--rate", "50000000", "--json").json["predictions"]["asked"]
+    fast = tuner("predict", "small", "--rate", "50000000", "--json").json["predictions"]["changed"]
     assert (fast["falls_behind"], fast["no_latency"]) == (True, "falls behind the rate")
     assert not {"latency_p50_ms", "latency_p99_ms"} & {*fast["metrics"]}
     assert "falls behind the rate" in tuner("predict", "small", "--rate", "50000000").out
@@ -110,7 +110,7 @@ def test_latencies_that_can_not_be_predicted_have_a_reason() -> None:
 
 def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
     words = ("predict", "small", "--rate", "10000", "--partitions", "4", "--brokers", "2", "--retention", "6h")
-    asked = tuner(*words, "--json").json["predictions"]["asked"]
+    asked = tuner(*words, "--json").json["predictions"]["changed"]
     assert asked["kept_days"] == 0.25
     a_segment_each = 4 * (1 << 30) / 1e9 / 2
     late_days = (5 + 1) / (24 * 60)  # log.retention.check.interval.ms and file.delete.delay.ms
@@ -118,7 +118,7 @@ def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
         asked["stored_gb_per_day"] * (1 / 8 + late_days / 2) + a_segment_each
     )
     assert "disk_full_after_days" not in asked
-    by_bytes = tuner(*words, "--retention-bytes", "1GB", "--disk", "1TB", "--json").json["predictions"]["asked"]
+    by_bytes = tuner(*words, "--retention-bytes", "1GB", "--disk", "1TB", "--json").json["predictions"]["changed"]
     assert by_bytes["kept_days"] == pytest.approx(4 / asked["stored_gb_per_day"]), "four partitions with 1 GB each"
     assert by_bytes["kept_gb_per_broker"] == pytest.approx(
         2.0 + asked["stored_gb_per_day"] * late_days / 2 + a_segment_each
@@ -127,9 +127,9 @@ def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
     text = tuner(*words, "--retention-bytes", "1GB", "--disk", "1TB").out
     assert re.search(r"disks full after, days +never +never", text)
     assert "kept on each broker, at most, GB" in text
-    too_small = tuner(*words, "--retention-bytes", "1GB", "--disk", "4GB", "--json").json["predictions"]["asked"]
+    too_small = tuner(*words, "--retention-bytes", "1GB", "--disk", "4GB", "--json").json["predictions"]["changed"]
     assert too_small["disk_full_after_days"] == pytest.approx(8 / asked["stored_gb_per_day"])
-    small_disk = tuner(*words, "--disk", "10GB", "--json").json["predictions"]["asked"]
+    small_disk = tuner(*words, "--disk", "10GB", "--json").json["predictions"]["changed"]
     assert 0 < small_disk["disk_full_after_days"] < small_disk["kept_days"]
 
 
@@ -156,7 +156,7 @@ def test_a_study_with_several_producers_tells_what_one_would_do(tmp_path: Path) 
     first = next(iter(told.values()))
     assert first["producers"] == 2
     assert first["metrics"]["mb_per_s"]["value"] > 0.7 * min(each["mb_per_s"] for each in measured)
-    assert told["asked"]["producers"] == 1
+    assert told["changed"]["producers"] == 1
 
 
 def test_a_sweep_has_a_row_for_each_value() -> None:
@@ -255,7 +255,7 @@ def test_another_codec_does_not_keep_the_level_of_the_first_one(tmp_path: Path) 
     file.write_text("compression.type=zstd\ncompression.level=7\n")
     ran = tuner("predict", "small", "--config", str(file), "-X", "compression.type=none", "--json")
     assert ran.code == 0, ran.err
-    assert "compression.level" not in ran.json["predictions"]["asked"]["config"]
+    assert "compression.level" not in ran.json["predictions"]["changed"]["config"]
 
 
 def test_the_cost_of_what_was_not_measured_is_left_out(studies: Path, tmp_path: Path) -> None:

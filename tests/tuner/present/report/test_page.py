@@ -198,8 +198,11 @@ def test_labels_in_the_chart_of_the_front_stand_inside_it_and_above_and_below_in
     (size,) = study(tmp_path).sizes
     points = sorted(view_of(size).feasible, key=lambda point: point.x)
     names = {points[0].trial.number: "latency", points[-1].trial.number: "throughput"}
-    (trace,) = [each for each in front_figure(size, names).data if each.name == "recommended for"]
+    traces = {each.name: each for each in front_figure(size, names).data}
+    trace, baseline = traces["recommended for"], traces["baseline"]
     places = dict(zip(trace.text, trace.textposition, strict=True))
     assert places["latency"].endswith("right")
     assert places["throughput"].endswith("left")
     assert {place.split()[0] for place in places.values()} == {"top", "bottom"}
+    on_the_right = baseline.x[0] > (points[0].x + points[-1].x) / 2
+    assert baseline.textposition == (f"bottom {'left' if on_the_right else 'right'}",)

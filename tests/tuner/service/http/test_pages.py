@@ -90,6 +90,22 @@ def test_a_simulated_study_is_listed_as_simulated() -> None:
     assert "submitted: 1 running" in shown
 
 
+def test_an_experiment_in_the_list_has_no_picture_and_is_not_compared() -> None:
+    summary = {"trials": 12, "record_sizes": ["100"], "experiment": None}
+    recorded: dict[str, Any] = {"state": "recorded", "targets": [], "submitted_at": None}
+    studies = [{**recorded, "name": name, "summary": summary} for name in ("before", "after")]
+    experiment = {**recorded, "name": "measured", "summary": {**summary, "experiment": {"name": "measured"}}}
+    shown = list_page([*studies, experiment], None, {}, None)
+    assert [name in shown for name in ("front of before", "front of after", "front of measured")] == [True, True, False]
+    assert [f"<option>{name}</option>" in shown for name in ("before", "measured")] == [True, False]
+
+
+def test_an_empty_list_says_so_once() -> None:
+    shown = list_page([], None, {}, None)
+    assert "There are no studies yet." in shown
+    assert "no study has been submitted yet" not in shown
+
+
 def test_the_bar_of_the_list_leaves_out_the_confirmation() -> None:
     sizes = {"totals": {"100": 24, "1000": 24}, "record_sizes": ["100", "1000"]}
     summary = {"trials": 41, "search_trials": 24, **sizes, "doing": "100 B, round 2", "left_s": None}

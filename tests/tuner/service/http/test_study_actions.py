@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -437,6 +438,53 @@ def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(serv
         assert "max_rounds must be at least rounds (5), but got 3" in refused.json["detail"]
     terms = VerificationRequest.model_validate(asked).terms(librdkafka())
     assert (terms.rounds, terms.max_rounds) == (3, 3), "rounds that nobody asked for are lowered"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"target": "nowhere"}, "body.target: this must be a target of this service: embedded, simulated"),
+        ({"record_bytes": "0"}, "body.record_bytes: must be a whole number from 1 to 67,108,864 bytes, but got 0"),
+        ({"seconds": 0}, "body.seconds: must be a number above 0 to 86,400 seconds, but got 0.0"),
+        ({"rounds": None}, "body.rounds: must be a valid integer, but got null"),
+        ({"config": []}, "body.config: must be a JSON object, but got an array"),
+        ({"files": "a"}, "body.files: there is no such key; leave it out"),
+    ],
+)
+def test_a_wrong_value_of_a_verification_is_named_by_its_field(
+    served: Serving, change: dict[str, Any], told: str
+) -> None:
+    before = {each["name"] for each in served.client.studies()}
+    asked = {"file": "a.properties", "config": {"linger.ms": 20}, "target": "simulated", **change}
+    refused = served.ask("POST", "/v1/verifications", json.dumps(asked).encode(), {"Content-Type": "application/json"})
+    assert (refused.status, refused.json["detail"]) == (422, told)
+    assert [f"{each['key']}: {each['detail']}" for each in refused.json["errors"]] == [told]
+    assert {each["name"] for each in served.client.studies()} == before
+
+
+def test_the_body_of_a_verification_must_be_json(served: Serving) -> None:
+    cut = served.ask("POST", "/v1/verifications", b"{", {"Content-Type": "application/json"})
+    assert (cut.status, cut.json["detail"].partition(", but")[0]) == (422, "body: must be JSON")
+    typed = served.ask("POST", "/v1/verifications", b"{}", {"Content-Type": "application/yaml"})
+    assert typed.status == 415
+    assert typed.json["detail"] == "the Content-Type must be application/json, but got 'application/yaml'"
+
+
+def test_a_value_that_the_service_refuses_is_named_by_its_option(served: Serving, tmp_path: Path) -> None:
+    file = tmp_path / "producer.properties"
+    file.write_text("linger.ms=20\nenable.idempotence=true\n")
+    for words, told in (
+        (("verify", str(file), "--target", "nowhere"), "--target: this must be a target of this service"),
+        (("predict", "orders", "--sweep", "linger.ms=1,1"), "--sweep: a sweep takes each value once, but got '1,1'"),
+        (("predict", "orders", "--disk", "1TB", "--brokers", "1", "--replication", "2"), "--brokers: each replica of"),
+    ):
+        refused = at(served, *words)
+        assert refused.code == 2, refused.err
+        assert told in refused.complaint
+    pair = at(served, "predict", "orders", "-X", "linger.ms")
+    assert pair.code == 2
+    assert "-X, pair 1: a pair must be written as key=value" in pair.err
+    assert "KAFKA_TUNER_TOKEN" not in pair.err
 
 
 def test_settings_of_a_confirmation_in_a_body_are_refused_and_not_ignored(served: Serving) -> None:
