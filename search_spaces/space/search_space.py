@@ -205,6 +205,8 @@ class SearchSpace:
     def combinations_text(self, steps: int = 3) -> str:
         """Return a sentence that says how many of a grid's combinations remain after the rules are applied."""
         raw, left = self.raw_grid_size(steps), self.grid_size(steps)
+        if left == raw:
+            return f"{raw:,} combinations"
         return f"{left:,} of {raw:,} combinations; the other {raw - left:,} would be refused or be duplicates"
 
     def _drawn(self, chooser: Chooser) -> dict[str, str]:

@@ -58,6 +58,8 @@ def test_forbidden_and_equal_combinations_are_left_out() -> None:
     assert space.grid_size() == 5 * 10
     assert space.raw_grid_size() == 2 * 3 * 2 * 9
     assert space.combinations_text() == "50 of 108 combinations; the other 58 would be refused or be duplicates"
+    unrestricted = SearchSpace.of(1_000, DEFAULTS, changes=only() | {"linger.ms": KnobChange(choices=("0", "5"))})
+    assert unrestricted.combinations_text() == "2 combinations"
     assert "an idempotent producer may have at most 5 requests in flight" in space.rules
     assert space.rules[0] == "the guarantee of every config is at least: acks=all, may reorder on retry"
 

@@ -395,8 +395,9 @@ def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[
     by_distance = sorted(
         study.sizes, key=lambda size: abs(log(RecordSizes.parse(size.record_bytes).mean_bytes / wanted))
     )
-    names = " and ".join(size.record_bytes for size in by_distance[:2])
+    nearest = [size.record_bytes for size in by_distance[:2]]
+    near = f"sizes are {' and '.join(nearest)}" if nearest[1:] else f"size is {nearest[0]}"
     return by_distance[0], [
-        f"records of {record_bytes} B were not measured; the nearest measured sizes are {names} B, and this "
+        f"records of {record_bytes} B were not measured; the nearest measured {near} B, and this "
         f"recommendation is for {by_distance[0].record_bytes} B"
     ]

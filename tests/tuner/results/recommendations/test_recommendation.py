@@ -493,6 +493,8 @@ def test_an_unmeasured_size_uses_the_nearest_one_and_warns() -> None:
     )
     assert recommend(study(sizes=sizes), "1000", Goal.BALANCED).warnings == ()
     assert recommend(study(sizes=sizes), "1", Goal.BALANCED).record_bytes == "100"
+    (only,) = recommend(study(sizes=sizes[:1]), "1", Goal.BALANCED).warnings
+    assert "the nearest measured size is 100 B" in only
 
 
 def test_a_mix_counts_by_its_mean_size() -> None:
