@@ -99,7 +99,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
         "run", file, "--no-mlflow", by=signal.SIGINT, after="B  baseline", own_broker=False, client=client
     )
     assert code == 130, said
-    assert "interrupted: nothing is left behind; run the same command again" in said
+    assert "interrupted: no topic and no process is left behind; run the same command again" in said
     assert "Traceback" not in said
     assert_gone(family)
     assert our_topics(broker) == topics

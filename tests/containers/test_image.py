@@ -113,7 +113,7 @@ def test_a_stopped_study_is_continued_from_its_volume(
         first.stop(timeout=60)  # SIGTERM, and SIGKILL after a minute, which would give exit status 137
         status, out = ended(first)
         assert status == _INTERRUPTED, out
-        assert "nothing is left behind" in out
+        assert "no topic and no process is left behind" in out
         status, went_on = ended(start("run", _STUDY, network_mode="none", volumes=mounts))
         assert status == 0, went_on
         assert "study short, 1000 B records, goal " in went_on

@@ -257,7 +257,7 @@ def start() -> None:
             leave_closed_terminals(hung_up=True)
         interruption = interruption_of(error)
         if interruption is not None and isinstance(error, (Interrupted, SystemError, *EXPECTED)):
-            left = str(interruption) or "nothing is left behind; run the same command again"
+            left = str(interruption) or "no topic and no process is left behind; run the same command again"
             if isinstance(error, EXPECTED):  # the clean-up failed
                 ERR.show(f"warning: {error}", style="yellow")
                 left = str(interruption) or "run the same command again, which also deletes what is left"

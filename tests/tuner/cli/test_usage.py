@@ -298,7 +298,7 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
     assert ended.value.code == 130
     said = capsys.readouterr().err
     assert "warning: the cluster must answer the request to delete topic tuner-1-0" in said
-    assert "nothing is left behind" not in said
+    assert "is left behind" not in said
     kept_as = "interrupted: what was measured is kept as verify-mine-1; the same command starts over and deletes what"
     assert (kept_as if kept else "run the same command again, which also deletes what is left") in said
 
