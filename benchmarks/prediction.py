@@ -41,7 +41,7 @@ from tuner.prediction.correction import damp_outliers
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES
-from tuner.prediction.predicting import estimate, predict
+from tuner.prediction.predicting import estimate, predict, predict_all
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
 
@@ -201,7 +201,7 @@ def _errors(
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
-                [modelled] = ModelledLoad.of(calibration, Settings.of(config, load), load)
+                [modelled] = ModelledLoad.of(calibration, (Settings.of(config, load), load))
                 compared[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
         if BATCHES in values:
             compared[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
@@ -225,7 +225,7 @@ def _smoothed(
     calibration = calibrate([each for found in seen.values() for each in found], start)
     smoothed = defaultdict(list)
     for config, each in ((config, each) for config, found in seen.items() for each in found):
-        [modelled] = ModelledLoad.of(calibration, each.settings, each.workload)
+        [modelled] = ModelledLoad.of(calibration, (each.settings, each.workload))
         fitted = modelled.intervals([name for name in FITTED if name in each.values])
         values = {name: interval.value for name, interval in fitted.items()}
         smoothed[config].append(replace(each, values={**each.values, **values}))
@@ -356,8 +356,7 @@ def _print_times() -> None:
         predict(calibration, config, load)
     once_ms = 1e3 * (time.perf_counter() - began_s) / _RUNS
     began_s = time.perf_counter()
-    for config in configs:
-        predict(calibration, config, load)
+    predict_all(calibration, [(config, load, 1) for config in configs])
     sweep_s = time.perf_counter() - began_s
     print(f"\nA prediction takes {once_ms:.1f} ms. The goal is 50 ms.", end=" ")
     print(f"A sweep of {_POINTS:,} points takes {sweep_s:.1f} s. The goal is 5 s.")

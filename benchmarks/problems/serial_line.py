@@ -53,6 +53,7 @@ def serial_line(cluster: ClusterConstants, settings: Settings, load: Workload) -
         queue_full_ratio=1.0 if buffer_s else 0.0,
         queued_records=min(settings.queue_records, rate * queued_s),
         batch_records=batch,
+        full_batch_records=full,
         in_flight_requests=min(settings.in_flight, _MOST_IN_FLIGHT),
         wire_bytes_per_value_byte=wire / value,
         sender_cpu_cores=min(1.0, rate * cluster.sender_s_per_record),

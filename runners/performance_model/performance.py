@@ -68,6 +68,7 @@ class Performance:
         queue_full_ratio: Share of the time in which a sender waits for room in the client's queue.
         queued_records: Number of records in all producers' queues.
         batch_records: Number of records in a usual batch.
+        full_batch_records: Number of records in a full batch.
         in_flight_requests: Mean number of requests of all producers in flight.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value.
         sender_cpu_cores: CPU of all applications' threads, in cores.
@@ -85,6 +86,7 @@ class Performance:
     queue_full_ratio: float
     queued_records: float
     batch_records: float
+    full_batch_records: float
     in_flight_requests: float
     wire_bytes_per_value_byte: float
     sender_cpu_cores: float
@@ -320,6 +322,7 @@ def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
         "queue_full_ratio": _FULL_WAIT_RATIO * full.outrun * overflow,
         "queued_records": np.minimum(_queues_records(stages), rate * p50_s),
         "batch_records": batch,
+        "full_batch_records": np.broadcast_to(stages.full_records, batch.shape),
         # A request has no more batches than partitions that have records.
         "in_flight_requests": in_flight / np.minimum(stages.settings.batches_per_request, spread),
         "wire_bytes_per_value_byte": costs.wire_bytes / load.value_bytes,

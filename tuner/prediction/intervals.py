@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from objectives.ratios import LEVEL
 from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
+from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from tuner.prediction.calibration import STEP, Calibration, value_of, with_shifted_logs
 from tuner.prediction.predicted_metrics import BATCHES, FITTED, LATENCIES, WIRE
@@ -70,13 +70,12 @@ class ModelledLoad:
     raised: tuple[Performance, ...]
 
     @classmethod
-    def of(cls, calibration: Calibration, settings: Settings, *workloads: Workload) -> list[Self]:
-        """Compute the model for a client's settings under each load."""
-        constants = [calibration.constants, *calibration.perturbed]
-        performances = perform_all(constants, [(settings, each) for each in workloads])
+    def of(cls, calibration: Calibration, *loads: tuple[Settings, Workload]) -> list[Self]:
+        """Compute the model for each load: a client's settings and a workload."""
+        performances = perform_all([calibration.constants, *calibration.perturbed], loads)
         return [
             cls(calibration, settings, workload, here, tuple(raised))
-            for workload, (here, *raised) in zip(workloads, zip(*performances, strict=True), strict=True)
+            for (settings, workload), (here, *raised) in zip(loads, zip(*performances, strict=True), strict=True)
         ]
 
     def intervals(self, metrics: Sequence[str]) -> dict[str, Interval]:
@@ -149,4 +148,4 @@ class ModelledLoad:
         """Return the most records that a batch can have; infinite if that depends on what the codec removes."""
         if self.settings.counts_compressed and self.settings.codec != "none":
             return inf
-        return Stages.of([self.calibration.constants], [(self.settings, self.workload)]).full_records.item()
+        return self.performance.full_batch_records

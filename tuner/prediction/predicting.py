@@ -62,23 +62,38 @@ class Prediction:
 
 
 def predict(calibration: Calibration, config: ProducerConfig, workload: Workload, producers: int = 1) -> Prediction:
-    """Compute what a config would do under a load.
+    """Compute what a config would do under a load, as `predict_all` does."""
+    return predict_all(calibration, [(config, workload, producers)])[0]
 
-    It does not check whether the measurements cover the config and the load. `reasons_not_covered` does.
+
+def predict_all(calibration: Calibration, loads: Sequence[tuple[ProducerConfig, Workload, int]]) -> list[Prediction]:
+    """Compute what configs would do. This is faster than a call of `predict` for each of them.
+
+    It does not check whether the measurements cover a config and a load. `reasons_not_covered` does.
 
     Args:
         calibration: The fitted constants.
-        config: The config.
-        workload: The load; with a rate, latencies are predicted too.
-        producers: Number of producers that share the load.
+        loads: For each prediction, the config, the workload and the number of producers that share it. If the workload
+            has a rate, latencies are predicted too.
     """
-    rate, settings = workload.rate_records_per_s, Settings.of(config, workload, producers)
-    full_load = replace(workload, rate_records_per_s=None)
-    full, *at_rate = ModelledLoad.of(calibration, settings, full_load, *([] if rate is None else [workload]))
+    settings = [Settings.of(*load) for load in loads]
+    paced_loads = [(each, workload) for each, (_, workload, _) in zip(settings, loads, strict=True)]
+    full_loads = [(each, replace(workload, rate_records_per_s=None)) for each, workload in paced_loads]
+    modelled = ModelledLoad.of(calibration, *full_loads, *paced_loads)
+    return [_prediction(*each) for each in zip(loads, modelled[: len(loads)], modelled[len(loads) :], strict=True)]
+
+
+def _prediction(load: tuple[ProducerConfig, Workload, int], full: ModelledLoad, paced: ModelledLoad) -> Prediction:
+    """Return the prediction for a config, workload and number of producers, at full speed and at the workload's rate.
+
+    Without a rate, `paced` is not used.
+    """
+    (config, workload, producers), calibration = load, full.calibration
+    rate = workload.rate_records_per_s
     values = full.intervals(_known(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
-        [paced], capacity = at_rate, values["records_per_s"].value
+        capacity = values["records_per_s"].value
         falls_behind = capacity < rate
         no_latency = _no_latency(paced, falls_behind=falls_behind)
         if not no_latency:
@@ -109,7 +124,7 @@ def _no_latency(paced: ModelledLoad, *, falls_behind: bool) -> str:
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
     """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
     metrics = (BATCHES, WIRE, "broker_cpu_cores", *LATENCIES)
-    [modelled] = ModelledLoad.of(calibration, Settings.of(config, workload), workload)
+    [modelled] = ModelledLoad.of(calibration, (Settings.of(config, workload), workload))
     return modelled.intervals(metrics)
 
 

@@ -12,7 +12,7 @@ from search_spaces.configs.record_size import check_record
 from search_spaces.errors import UnknownProperty
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings, canonical_setting
-from tuner.prediction.predicting import Prediction, predict, reasons_not_covered
+from tuner.prediction.predicting import Prediction, predict, predict_all, reasons_not_covered
 from tuner.prediction.prediction_source import PredictionSource
 
 MOST_POINTS: Final = 1_000
@@ -77,8 +77,11 @@ class Question:
             source: The study or experiment that has measured.
             calibration: The model, fitted to its measurements.
         """
-        reasons = reasons_not_covered(source.observations, self.config, self.workload, self.producers)
-        return "; ".join(reasons) or predict(calibration, self.config, self.workload, self.producers)
+        return self.why_not_covered(source) or predict(calibration, self.config, self.workload, self.producers)
+
+    def why_not_covered(self, source: PredictionSource) -> str:
+        """Return why the measurements of a study or an experiment allow no prediction; empty if they do."""
+        return "; ".join(reasons_not_covered(source.observations, self.config, self.workload, self.producers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,10 @@ class Sweep:
 
     def answers(self, source: PredictionSource, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the prediction for each value, or why there is none."""
-        return {value: each.answer(source, calibration) for value, each in self.questions.items()}
+        reasons = {value: each.why_not_covered(source) for value, each in self.questions.items()}
+        covered = {value: each for value, each in self.questions.items() if not reasons[value]}
+        loads = [(each.config, each.workload, each.producers) for each in covered.values()]
+        return {**reasons, **dict(zip(covered, predict_all(calibration, loads), strict=True))}
 
 
 def _values(listed: str) -> list[str]:
