@@ -22,9 +22,9 @@ from runners.runner import Watch, WatchDecision
 from search_spaces.errors import ConfigError
 
 _TOGETHER_RATIO: Final = 0.05
-"""Producers that began further apart than this share of the measured time give a warning."""
+"""If producers began further apart than this share of the measured time, the measurement has a warning."""
 _MOST_APART_RATIO, _MOST_APART_S = 0.5, 1.0
-"""Producers that began further apart than both this share of the measured time and this time give no measurement."""
+"""If they began further apart than both this share of the measured time and this many seconds, there is none."""
 
 
 def _sent_bytes(outcome: Outcome) -> int | None:

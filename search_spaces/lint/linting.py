@@ -33,8 +33,8 @@ def lint_file(
         load: The records that the producer sends; None if that is not known.
 
     Raises:
-        PropertiesFileError: The file or a line of it can't be read, or the value of a producer property names an
-            environment variable that is not set.
+        PropertiesFileError: The file or one of its lines can't be read, or an environment variable that gives the value
+            of a producer property is not set.
         UnknownClient: There is no such client, or its version is not known.
     """
     entries = read_properties(path, os.environ, is_filled=tunes_producer)

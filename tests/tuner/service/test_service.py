@@ -222,7 +222,7 @@ def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> N
             "/v1/studies/overnight/trials?record_bytes=0",
             "^query.record_bytes: a record size must .*, but got 0;",
         ),
-        ("GET", "/v1/studies?cursor=x", "must be the value of `next` in the previous page, but got 'x'$"),
+        ("GET", "/v1/studies?cursor=x", "must be the `next` that the previous page returned, but got 'x'$"),
         ("GET", "/v1/studies/nobody/status", "^there is no study nobody$"),
         ("GET", "/v1/studies?limit=" + "9" * 5000 + "x", "but got '9{99}$"),
         ("DELETE", "/v1/studies", "the method must be GET or POST here, but got DELETE$"),

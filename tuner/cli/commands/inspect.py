@@ -85,10 +85,11 @@ def inspect(
 ) -> None:
     """Read some of a topic's newest record batches, and say how its producers batch and compress today.
 
-    The command shows records and bytes per batch, linger.ms and batch.size as far as the batches show them, codec,
-    idempotence and transactions, and what larger batches and each codec would bring. It needs no producer and no
-    config, and makes no load. No key and no value is stored or shown. Nothing is written to the cluster. The user needs
-    the Read permission on the topic, which includes Describe.
+    The command shows how many records and bytes a batch has, which codec it has, and whether its producer is idempotent
+    or uses transactions. It infers linger.ms and batch.size if the batches show them. And it computes what larger
+    batches and each codec would save. It needs no producer and no config, and makes no load. It does not store or show
+    keys and values, and writes nothing to the cluster. You need the Read permission on the topic, which includes
+    Describe.
 
     With --all, topics are ranked by what would be saved in the last 24 hours if each producer waited up to 20 ms for
     batches of up to 64 KiB, and used the best codec. The rank comes from the mean of two shares: the saved batches

@@ -76,7 +76,7 @@ def service() -> Iterator[Client]:
 
 
 def _wrong_options(error: ServiceRefused) -> str:
-    """Return what is wrong with parameters of a request, by the options that set them; empty for another error."""
+    """Return which options have values that the service refuses, and why; empty if the error has another cause."""
     faults = error.problem.get("errors", ())
     if not all(each["key"].startswith(("query.", "body.")) for each in faults):
         return ""

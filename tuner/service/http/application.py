@@ -52,12 +52,12 @@ _PATTERNS: Final = {
     NAME_PATTERN: "must consist of letters, digits, -, _ and ., begin with a letter or digit, and have at most 100 "
     "characters",
     SETTING_PATTERN: "must read NAME=VALUE, such as linger.ms=20",
-    CURSOR_PATTERN: "must be the value of `next` in the previous page",
+    CURSOR_PATTERN: "must be the `next` that the previous page returned",
     EVENT_ID_PATTERN: "must be the id of an event of this stream",
 }
 """What messages say instead of a regular expression that a value must match."""
 _JSON_TYPES: Final[dict[type, str]] = {dict: "an object", list: "an array", NoneType: "null"}
-"""What messages call a value of a request that is too long to show."""
+"""What messages say in place of a wrong value that is neither a text nor a number."""
 
 
 def application(
