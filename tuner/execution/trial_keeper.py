@@ -1,10 +1,12 @@
 """Stores the trials of a study or an experiment, stops the run after serious errors, and stores how the run ended."""
 
 import datetime
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from math import inf
+from typing import Any, Final
 
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
 from runners.host_processes.processes import ProcessIdentity
@@ -13,6 +15,9 @@ from tuner.model.errors import RecordUnwritable, TooManyFailures
 from tuner.model.progress import Progress, StudyState, state_after
 from tuner.model.trial import Kind, State, Trial
 from tuner.storage.protocols import ResultsStore
+
+_REPEATED_AFTER_S: Final = 0.5
+"""How long after a progress report the same report may be stored again, with a new time."""
 
 
 @dataclass(slots=True)
@@ -32,6 +37,8 @@ class TrialKeeper:
     rule: str
     _failures: int = 0
     _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
+    _last_report: Progress | None = None
+    _last_report_at: float = -inf
 
     def keep(self, trial: Trial, attachments: Mapping[str, Any]) -> None:
         """Store a trial, and tell the mirror that there is a new one."""
@@ -65,7 +72,15 @@ class TrialKeeper:
             )
 
     def tell(self, progress: Progress) -> None:
-        """Store the progress for `tuner status` and the service. The process and the time are filled in."""
+        """Store the progress for `tuner status` and the service. The process and the time are filled in.
+
+        A study reports after each window. A simulated study has hundreds of windows a second, so a report is left out
+        if it differs from the last one only in the estimated end, and the last one is less than half a second old.
+        """
+        now = time.monotonic()
+        if now < self._last_report_at + _REPEATED_AFTER_S and self._repeats_last_report(progress):
+            return
+        self._last_report, self._last_report_at = progress, now
         self.store.set_progress(
             replace(
                 progress,
@@ -74,6 +89,10 @@ class TrialKeeper:
                 updated_at=utc_now().isoformat(timespec="seconds"),
             )
         )
+
+    def _repeats_last_report(self, progress: Progress) -> bool:
+        last = self._last_report
+        return last is not None and progress == replace(last, ends_at=progress.ends_at)
 
 
 @contextmanager

@@ -2,7 +2,10 @@
 
 import json
 import os
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -10,12 +13,15 @@ from typing_extensions import override
 
 from tests.helpers.studies import simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
+from tuner.execution import trial_keeper
 from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.trial_keeper import TrialKeeper
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 from tuner.results.study_results import load_results
 from tuner.storage.folder_files import read_progress
+from tuner.storage.sqlite import SqliteStore
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +32,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def told(folder: Path) -> list[Progress]:
     return watched_run(folder)
+
+
+def stored_progress(folder: Path) -> Progress:
+    stored = read_progress(folder)
+    assert stored is not None
+    return stored
 
 
 def messages(told: list[Progress], kind: Kind) -> list[str]:
@@ -70,8 +82,7 @@ def test_progress_names_its_process_and_when_the_study_will_end(told: list[Progr
         assert datetime.fromisoformat(each.ends_at) >= datetime.fromisoformat(each.updated_at)
         assert each.state is (StudyState.CONFIRMING if each.kind in CONFIRMING_KINDS else StudyState.RUNNING)
         assert each.trials == 12
-    end = read_progress(folder)
-    assert end is not None
+    end = stored_progress(folder)
     assert (end.state, end.message, end.trial) == (StudyState.FINISHED, "", None)
     assert load_results(folder).finished
 
@@ -90,6 +101,20 @@ def test_progress_of_an_older_release_is_read() -> None:
     assert found == Progress(
         StudyState.RUNNING, record_bytes="1000", trial=12, kind=Kind.SEARCH, trials=60, phase="paced", pid=7
     )
+
+
+def test_a_report_that_repeats_the_last_one_is_not_stored_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial_keeper, "_REPEATED_AFTER_S", inf)
+    with closing(SqliteStore(tmp_path)) as store:
+        keeper = TrialKeeper(store, None, 5, "{}")
+        paced = Progress(StudyState.RUNNING, trial=3, phase="paced", ends_at="2026-11-03T07:00:00+00:00")
+        keeper.tell(paced)
+        keeper.tell(replace(paced, ends_at="2026-11-03T07:00:01+00:00"))
+        assert stored_progress(tmp_path).ends_at == paced.ends_at
+        keeper.tell(replace(paced, phase="saturate"))
+        assert stored_progress(tmp_path).phase == "saturate"
 
 
 class _Wrapped(SilentReporter):
