@@ -40,8 +40,8 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
         kept = _kept(client, run)
         if str(goal) not in kept:
             raise NoFeasibleConfig(
-                f"MLflow must hold a recommendation of {study} for the goal {goal}, but there is none; goals with a "
-                f"recommendation: {', '.join(kept) or 'none'}"
+                f"MLflow holds no recommendation of {study} for the goal {goal}; goals with a recommendation: "
+                f"{', '.join(kept) or 'none'}"
             )
         return _recommended(client, run, goal)
 
@@ -67,9 +67,7 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
         kept = _kept(client, run)
         found = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
     if not found:
-        raise NoFeasibleConfig(
-            f"MLflow must hold a recommendation of {study}, but there is none; `tuner sync {study}` writes it there"
-        )
+        raise NoFeasibleConfig(f"MLflow holds no recommendation of {study}; `tuner sync {study}` writes it there")
     return found
 
 
@@ -83,7 +81,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
     location = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     if location.sqlite_file is not None and not location.sqlite_file.is_file():
         raise TrackingError(
-            f"MLflow's store must exist, but {location.shown} does not: check the URI, or let `tuner sync` create it"
+            f"MLflow's store {location.shown} does not exist; check the URI, or let `tuner sync` create it"
         )
     with read_from(location) as client:
         yield client, _newest(_parents(client), study, record_bytes, location)
@@ -105,9 +103,7 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
     of_study = [run for run in parents if run.data.tags.get(tags.STUDY) == study]
     if not of_study:
         names = ", ".join(dict.fromkeys(run.data.tags.get(tags.STUDY, "") for run in parents)) or "none"
-        raise StudyNotFound(
-            f"MLflow at {location.shown} must hold the study {study!r}, but does not; it holds: {names}"
-        )
+        raise StudyNotFound(f"MLflow at {location.shown} does not hold the study {study!r}; it holds: {names}")
     for run in of_study:
         if run.data.tags.get(tags.RECORD_BYTES) == record_bytes:
             return run

@@ -177,7 +177,7 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
         runs = [run for run in of_all if run.info.experiment_id not in old]
         if not runs:
             raise TrackingError(
-                f"MLflow must hold the study {study.name}, but does not; `tuner sync {study.name}` writes it there"
+                f"MLflow does not hold the study {study.name}; `tuner sync {study.name}` writes it there"
             )
         experiment = client.get_experiment(runs[0].info.experiment_id)
     found = str(experiment.experiment_id)
