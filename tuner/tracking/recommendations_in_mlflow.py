@@ -37,7 +37,7 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
         TrackingError: MLflow can't be read.
     """
     with _run_of(uri, study, record_bytes) as (client, run):
-        kept = _kept(client, run)
+        kept = _goals_of(client, run)
         if str(goal) not in kept:
             raise NoFeasibleConfig(
                 f"MLflow holds no recommendation of {study} for the goal {goal}; goals with a recommendation: "
@@ -64,7 +64,7 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
     with _run_of(uri, study, record_bytes) as (client, run):
         names = run.data.params.get("objectives", "")
         goals = goals_of([Objective(name) for name in names.split(", ") if name])
-        kept = _kept(client, run)
+        kept = _goals_of(client, run)
         found = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
     if not found:
         raise NoFeasibleConfig(f"MLflow holds no recommendation of {study}; `tuner sync {study}` writes it there")
@@ -90,7 +90,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 def _parents(client: "MlflowClient") -> "list[Run]":
     """Return the MLflow runs for the record sizes of all studies, newest first.
 
-    The runs for trials are left out, and those that a study left behind in another experiment.
+    Left out are the runs for trials, and the runs that a study left behind in another experiment.
     """
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
@@ -113,7 +113,7 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
     )
 
 
-def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
+def _goals_of(client: "MlflowClient", run: "Run") -> Sequence[str]:
     """Return the goals for which a run in MLflow holds a recommendation, such as `latency`."""
     there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
     goals = [path.stem for path in there if path.suffix == ".json"]

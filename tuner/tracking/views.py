@@ -1,8 +1,7 @@
 """The prepared views of a study in MLflow: tables and charts in MLflow's menu *Views*, which a link opens.
 
-MLflow keeps a view as a tag of the experiment. MLflow does not document that form.
-Source: MLflow 3.17.2, its web pages (mlflow/server/js). tests/campaign/test_mlflow_in_a_browser.py opens each
-view.
+MLflow keeps a view as a tag of the experiment, in a format that it does not document.
+Source: the web pages of MLflow 3.17.2 (mlflow/server/js). tests/campaign/test_mlflow_in_a_browser.py opens each view.
 """
 
 import json
