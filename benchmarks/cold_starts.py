@@ -178,7 +178,7 @@ def _found(results: StudyResults, size: SizeResults, began: datetime) -> Found:
         for trial in size.trials
         if trial.kind in CONFIRMING_KINDS
     ]
-    again = size.baseline_again
+    again = size.remeasured_baseline
     proven, advice = _recommended(results, size.record_bytes)
     return Found(
         size.record_bytes,

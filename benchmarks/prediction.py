@@ -151,7 +151,7 @@ class _Errors:
     Attributes:
         ratios: By what is predicted, the error of each prediction as a share of the measured value.
         inside: Whether each measurement lies in its interval; not if the prediction is that the rate can't be held.
-        missed: Number of latencies that were measured, and that the model does not tell.
+        missed: Number of measured latencies for which the model predicts none.
         steady: The errors of the median latencies that hardly differ from one measurement to the next.
         unsteady: The errors of the other median latencies.
         r_squared: For the paper's model, the share of the intervals' variance that its line explains.

@@ -13,10 +13,10 @@ measured grid. `java-table` and `java-table:100` are those of the Java client, w
 `java-table/median`, the latency that is optimised is the median in place of the p99.
 `embedded:1000/3` has three producers.
 
-Trials are counted as in a study. Trial 0 is the baseline (the client's defaults), which returns every ten trials, and
-samplers that learn begin with the starting points. The sampler gets values with noise, but the search is judged by true
-values. Its score is the area under its front, in logarithms of gains over the defaults, relative to the best possible
-area. The exit code is 1 if the default sampler misses its goal with 20 seeds or more.
+Trials are counted as in a study. Trial 0 is the baseline (the client's defaults), which is measured again every ten
+trials, and samplers that learn begin with the starting points. The sampler gets values with noise, but the search is
+judged by true values. Its score is the area under its front, in logarithms of gains over the defaults, relative to the
+best possible area. The exit code is 1 if the default sampler misses its goal with 20 seeds or more.
 """
 
 import argparse

@@ -140,7 +140,7 @@ def busy_broker(used: Resources) -> str | None:
     return None
 
 
-def broker_on_a_full_host(used: Resources) -> str | None:
+def broker_on_a_busy_host(used: Resources) -> str | None:
     """Return how much CPU a local broker uses on a busy host; None if the host is not busy, or if it is unknown."""
     if (used.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO or used.broker_cpu_cores is None:
         return None
@@ -148,7 +148,7 @@ def broker_on_a_full_host(used: Resources) -> str | None:
     return f"the host's CPU is {in_use} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
 
 
-def on_a_full_host(used: Resources) -> str:
+def on_a_busy_host(used: Resources) -> str:
     """Return a remark for the end of a sentence if the host's CPU is used up, else an empty text."""
     if (used.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
         return ""

@@ -16,10 +16,10 @@ from objectives.bottlenecks import (
     Bottleneck,
     Signs,
     Verdict,
-    broker_on_a_full_host,
+    broker_on_a_busy_host,
     busy_broker,
     first_sign,
-    on_a_full_host,
+    on_a_busy_host,
     other_processes,
     quota,
 )
@@ -108,7 +108,7 @@ def _generator(evidence: ReadEvidence) -> str | None:
         return None
     return (
         f"the thread that takes records waited for them only {percent(evidence.waiting_ratio)} of the time, so it took "
-        f"them as fast as it could{on_a_full_host(evidence.resources)}"
+        f"them as fast as it could{on_a_busy_host(evidence.resources)}"
     )
 
 
@@ -117,7 +117,7 @@ def _client_thread(evidence: ReadEvidence) -> str | None:
     if (used.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
     busy = f"the client's own thread needed a core {percent(used.client_thread_demand_ratio)} of the time"
-    return f"{busy}: receiving and decompressing batches takes that long{on_a_full_host(used)}"
+    return f"{busy}: receiving and decompressing batches takes that long{on_a_busy_host(used)}"
 
 
 def _client_queue(evidence: ReadEvidence) -> str | None:
@@ -135,7 +135,7 @@ def _broker(evidence: ReadEvidence) -> str | None:
     used = evidence.resources
     if (busy := busy_broker(used)) is not None:
         return busy
-    return broker_on_a_full_host(used)
+    return broker_on_a_busy_host(used)
 
 
 def _network(evidence: ReadEvidence) -> str | None:

@@ -21,10 +21,10 @@ from objectives.bottlenecks import (
     Bottleneck,
     Signs,
     Verdict,
-    broker_on_a_full_host,
+    broker_on_a_busy_host,
     busy_broker,
     first_sign,
-    on_a_full_host,
+    on_a_busy_host,
     other_processes,
     quota,
 )
@@ -227,22 +227,22 @@ def _generator(evidence: Evidence) -> str | None:
             f"the load generator's thread for delivery reports was busy {percent(drain)} of the time "
             "while the client's queue grew"
         )
-        return f"{busy}{on_a_full_host(evidence.resources)}"
-    on_full_host = on_a_full_host(evidence.resources)
+        return f"{busy}{on_a_busy_host(evidence.resources)}"
+    on_busy_host = on_a_busy_host(evidence.resources)
     full = f"the client's queue was full only {percent(evidence.queue_full_ratio)} of the time"
     if evidence.offered_records_per_s is None:
         if _busy_in_client(evidence):
             return None
         # A saturating sender waits only when the queue is full.
-        return f"{full}, so the load generator hardly had to wait: it sent as fast as it could{on_full_host}"
+        return f"{full}, so the load generator hardly had to wait: it sent as fast as it could{on_busy_host}"
     busiest = max(evidence.resources.sender_demand_ratio or 0.0, evidence.resources.drain_demand_ratio or 0.0)
     if busiest >= BUSY_RATIO and not _busy_in_client(evidence):
         return (
             f"{full}, and a thread of the load generator was busy {percent(busiest)} of the time: "
-            f"it could not send faster{on_full_host}"
+            f"it could not send faster{on_busy_host}"
         )
     if (evidence.send_delay_ms or 0.0) >= LATE_MS:
-        return f"{full}, and records were sent {evidence.send_delay_ms:.0f} ms late{on_full_host}"
+        return f"{full}, and records were sent {evidence.send_delay_ms:.0f} ms late{on_busy_host}"
     return None
 
 
@@ -256,12 +256,12 @@ def _client_thread(evidence: Evidence) -> str | None:
         in_client = percent(evidence.resources.sender_in_client_ratio)
         busy = f"the thread that sends was busy in the client's code {in_client}"
         return (
-            f"{busy} of the time: this client builds and compresses batches there{on_a_full_host(evidence.resources)}"
+            f"{busy} of the time: this client builds and compresses batches there{on_a_busy_host(evidence.resources)}"
         )
     if (evidence.resources.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
     busy = f"the client's own thread needed a core {percent(evidence.resources.client_thread_demand_ratio)} of the time"
-    return f"{busy}: building and compressing batches takes that long{on_a_full_host(evidence.resources)}"
+    return f"{busy}: building and compressing batches takes that long{on_a_busy_host(evidence.resources)}"
 
 
 def _network(evidence: Evidence) -> str | None:
@@ -294,7 +294,7 @@ def _broker(evidence: Evidence) -> str | None:
     in_flight = evidence.in_flight_requests
     if not waits or (in_flight is not None and in_flight < IDLE_IN_FLIGHT):
         return None
-    if (shared := broker_on_a_full_host(used)) is not None:
+    if (shared := broker_on_a_busy_host(used)) is not None:
         return shared
     if in_flight is not None:
         return f"{in_flight:.1f} requests on average waited for the broker while the client had more to send"

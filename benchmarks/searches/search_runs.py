@@ -115,7 +115,7 @@ def _problem(name: str, noise_ratio: float) -> Problem:
 
 
 def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SearchState]) -> Search:
-    """Run one search as a study would: the starting points come first, and the baseline returns every few trials."""
+    """Run one search as a study would: starting points come first, and the baseline again every few trials."""
     settings = replace(entry.search, trials=trials, seed=seed)
     workload, objectives = WorkloadSpec((problem.size,)), problem.objectives
     spec = StudySpec("samplers", workload, objectives=objectives, baseline=problem.defaults, search=settings)

@@ -37,7 +37,7 @@ class ConsumerHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThisHost(ConsumerHost):
-    """The host of the producer."""
+    """The host of the producer, for consumers that run beside it."""
 
     @override
     def consume(self, load: TopicConsumption, watch: ReadWatch, started: Callable[[], None]) -> Consumption:

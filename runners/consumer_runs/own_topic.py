@@ -71,7 +71,7 @@ def fill(
                 watchdog.check(tally, client.waiting())
                 check_ns = clock.now_ns() + int(_CHECK_S * NS_PER_S)
     if tally.acknowledged != records:
-        raise DeliveryFailed(f"all {records:,} records must be written, but the client gave up {dict(tally.failed)}")
+        raise DeliveryFailed(f"the client gave up some of {records:,} records to write: {dict(tally.failed)}")
 
 
 def fill_bytes(
@@ -136,7 +136,7 @@ def read_while_writing(
         writer.join()
     written = writer.result()
     if seen is None:
-        raise GeneratorError("records must be written while they are read, but the load of the producer ended first")
+        raise GeneratorError("the load of the producer ended before that of the consumers")
     return seen, written
 
 
@@ -176,4 +176,4 @@ class _Writer(threading.Thread):
         """Return what was measured, or raise the error that prevented it."""
         if isinstance(self._outcome, Measurement):
             return self._outcome
-        raise self._outcome or GeneratorError("the load of the producer must give a result, but gave none")
+        raise self._outcome or GeneratorError("the load of the producer gave no result")

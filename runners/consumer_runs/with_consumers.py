@@ -135,7 +135,7 @@ class _Consuming:
         self._thread.start()
         if not self._started.wait(_START_PATIENCE_S):
             self.stop()
-            raise GeneratorError(f"the consumers must be ready within {_START_PATIENCE_S:.0f} s, but were not")
+            raise GeneratorError(f"the consumers were not ready within {_START_PATIENCE_S:.0f} s")
         self._raise_error()
 
     def watching_too(self, watch: Watch) -> Watch:

@@ -147,7 +147,7 @@ def between(before: ThreadTime, after: ThreadTime, elapsed_s: float) -> ThreadTi
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class ConnectionWaits:
     """How long a TCP connection had to wait: in seconds since we first saw it, or per second between two readings.
 
     Attributes:
@@ -169,7 +169,7 @@ class SocketTimes:
 
     pid: int | None = None
     _seen: dict[Connection, tuple[int, int]] = field(default_factory=dict)
-    _held: dict[Connection, HeldBack] = field(default_factory=dict)
+    _waits: dict[Connection, ConnectionWaits] = field(default_factory=dict)
 
     def sample(self) -> None:
         """Take one sample of the waiting times of every TCP connection of the process."""
@@ -184,23 +184,23 @@ class SocketTimes:
             seen[connection] = (busy_us - receiver_us - buffer_us, receiver_us)
             self._add(connection, seen[connection], unsent)
         self._seen = seen
-        self._held = {connection: self._held[connection] for connection in seen}
+        self._waits = {connection: self._waits[connection] for connection in seen}
 
     def _add(self, connection: Connection, now: tuple[int, int], unsent: int) -> None:
         before = self._seen.get(connection, now)
-        held = self._held.get(connection, HeldBack())
+        waits = self._waits.get(connection, ConnectionWaits())
         on_its_way_us, receiver_us = now[0] - before[0], now[1] - before[1]
-        self._held[connection] = HeldBack(
-            held.network_s + (on_its_way_us / US_PER_S if unsent else 0.0),
-            held.receiver_s + receiver_us / US_PER_S,
+        self._waits[connection] = ConnectionWaits(
+            waits.network_s + (on_its_way_us / US_PER_S if unsent else 0.0),
+            waits.receiver_s + receiver_us / US_PER_S,
         )
 
-    def held_back(self) -> Mapping[Connection, HeldBack] | None:
+    def waits(self) -> Mapping[Connection, ConnectionWaits] | None:
         """Return how long each open connection has waited so far for the network and for its receiver.
 
         The result is None if the platform does not report these times.
         """
-        return dict(self._held) if _has_tcp_info() else None
+        return dict(self._waits) if _has_tcp_info() else None
 
 
 def _has_tcp_info() -> bool:
@@ -263,15 +263,15 @@ def _copied(descriptor: int, pid: int | None) -> int:
         os.close(process)
 
 
-def most_held_back(
-    before: Mapping[Connection, HeldBack], after: Mapping[Connection, HeldBack], elapsed_s: float
-) -> HeldBack:
+def longest_waits(
+    before: Mapping[Connection, ConnectionWaits], after: Mapping[Connection, ConnectionWaits], elapsed_s: float
+) -> ConnectionWaits:
     """Return the longest wait of a connection for the network, and the longest wait of a connection for its receiver.
 
     Both times are in seconds per second between two readings. They may come from different connections.
     """
-    spans = [(before.get(connection, HeldBack()), now) for connection, now in after.items()]
-    return HeldBack(
+    spans = [(before.get(connection, ConnectionWaits()), now) for connection, now in after.items()]
+    return ConnectionWaits(
         max((now.network_s - was.network_s for was, now in spans), default=0.0) / elapsed_s,
         max((now.receiver_s - was.receiver_s for was, now in spans), default=0.0) / elapsed_s,
     )

@@ -19,12 +19,12 @@ from runners.clusters.cluster import LocalBroker
 from runners.host.kernel_counters import (
     CLIENT_THREAD_PREFIX,
     Connection,
-    HeldBack,
+    ConnectionWaits,
     SocketTimes,
     ThreadTime,
     between,
     busiest,
-    most_held_back,
+    longest_waits,
     named_thread_times,
     tcp_bytes,
     thread_times,
@@ -82,19 +82,19 @@ class HostReading:
     host_total_s: float
     brokers: Mapping[int, BrokerCounters] | None
     broker_threads: Mapping[tuple[int, int], ThreadTime] | None
-    sockets: Mapping[Connection, HeldBack] | None
+    sockets: Mapping[Connection, ConnectionWaits] | None
     collector_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ClientProcess:
-    """The process that holds the client, and how the names of its threads begin.
+    """The process that holds the client, and the prefixes by which the names of its threads tell their role.
 
     Attributes:
         pid: Process id; None for this process.
-        client: The threads of the client library.
-        sender: The thread that sends the records; empty if it is one of Python's threads.
-        collector: The threads of the garbage collector; empty if there is none.
+        client: Prefixes for the threads of the client library.
+        sender: Prefix for the thread that sends the records; empty if it is one of Python's threads.
+        collector: Prefixes for the threads of the garbage collector; empty if there is none.
     """
 
     pid: int | None = None
@@ -158,7 +158,7 @@ class HostProbe:
             host_total_s=total,
             brokers=brokers or None,
             broker_threads=broker_threads or None,
-            sockets=self.sockets.held_back(),
+            sockets=self.sockets.waits(),
             collector_s=self.process.collector_s(),
         )
 
@@ -197,14 +197,14 @@ def usage(before: HostReading, after: HostReading) -> Resources:
     sender, drain = own.get("sender"), own.get("drain")
     client = busiest(before.client_threads, after.client_threads, elapsed)
     host_total = after.host_total_s - before.host_total_s
-    broker_cores = broker_thread = held_back = None
+    broker_cores = broker_thread = waits = None
     brokers = _broker_uses(before, after, elapsed)
     if before.brokers is not None and after.brokers is not None:
         broker_cores = sum(each.cpu_cores for each in brokers)
     if before.broker_threads is not None and after.broker_threads is not None:
         broker_thread = busiest(before.broker_threads, after.broker_threads, elapsed)
     if before.sockets is not None and after.sockets is not None:
-        held_back = most_held_back(before.sockets, after.sockets, elapsed)
+        waits = longest_waits(before.sockets, after.sockets, elapsed)
     return Resources(
         sender_cpu_ratio=_used(sender),
         sender_demand_ratio=_demand(sender),
@@ -219,8 +219,8 @@ def usage(before: HostReading, after: HostReading) -> Resources:
         broker_cpu_cores=broker_cores,
         broker_thread_cpu_ratio=_used(broker_thread),
         broker_thread_demand_ratio=_demand(broker_thread),
-        network_limited_ratio=None if held_back is None else held_back.network_s,
-        receiver_limited_ratio=None if held_back is None else held_back.receiver_s,
+        network_limited_ratio=None if waits is None else waits.network_s,
+        receiver_limited_ratio=None if waits is None else waits.receiver_s,
         collector_cpu_cores=_collector_cores(before, after, elapsed),
         brokers=brokers,
     )

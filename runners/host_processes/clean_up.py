@@ -60,9 +60,7 @@ class CleanUpList:
 
 
 def clean_up_lists(kind: str) -> Iterator[CleanUpList]:
-    """Yield the lists of one kind.
-
-    Files that can't be read are skipped.
+    """Yield the clean-up lists of one kind. Files that can't be read are skipped.
 
     Args:
         kind: `broker`, `java`, `mlflow`, `persistent`, `ray` or `topics`.

@@ -251,7 +251,7 @@ class JavaLoad:
             case "config":
                 return TargetRefused(f"the properties must be valid for the Java client, but it reports: {because}")
             case "fatal":
-                return DeliveryFailed(f"the client must be able to continue, but it stopped for good: {because}")
+                return DeliveryFailed(f"the client stopped for good: {because}")
             case _:
                 return GeneratorError(f"the Java load generator failed: {because}")
 

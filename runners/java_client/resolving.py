@@ -1,4 +1,4 @@
-"""Finds the jars that a release of kafka-clients, or another program, needs, with Maven."""
+"""Uses Maven to find the jars that a release of kafka-clients, or another program, needs."""
 
 import hashlib
 import json

@@ -232,4 +232,4 @@ def _refusal(message: Message) -> RunnerError:
         return WorkloadRefused(_INVALID.format(because))
     if "Authentication" in kind or "Authorization" in kind:
         return TargetRefused(f"the cluster must let us read the topic, but the Java client reports: {because}")
-    return BrokerLost(f"the Java client must be able to read the topic, but it stopped: {because}")
+    return BrokerLost(f"the Java client stopped reading the topic: {because}")

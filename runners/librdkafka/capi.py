@@ -206,7 +206,7 @@ class MessageList:
         self._lib = library()
         self._at: int = self._lib.rd_kafka_mem_malloc(None, WORD_BYTES * (room + 1)) or 0
         if not self._at:
-            raise GeneratorError(f"a list of {room:,} records needs memory, but none is left")
+            raise GeneratorError(f"there is no memory left for a list of {room:,} records")
         self.first = self._at + WORD_BYTES
 
     def addresses(self, count: int) -> NDArray[np.int64]:

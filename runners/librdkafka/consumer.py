@@ -1,7 +1,7 @@
 """A consumer that uses librdkafka's C functions, and runs no Python code for each record.
 
-It assigns partitions itself and begins at given offsets. It has no group, so that it needs no right on one, and nothing
-is left on the cluster. The records of all partitions come through one queue, and are taken and freed in bulk.
+It assigns partitions itself and begins at given offsets. It has no group, so it needs no permission on a group, and
+leaves nothing on the cluster. The records of all partitions come through one queue, and are taken and freed in bulk.
 """
 
 import re
@@ -79,7 +79,7 @@ class ConsumerClient:
         self._spare: capi.MessageList | None = None
         try:
             if not self._rkt:
-                raise GeneratorError(f"librdkafka must be able to open the topic, but could not open {topic!r}")
+                raise GeneratorError(f"librdkafka could not open the topic {topic!r}")
             self._await_metadata(topic)
         except BaseException:
             self.close()
@@ -103,7 +103,7 @@ class ConsumerClient:
         for each in ranges:
             if self._lib.rd_kafka_consume_start_queue(self._rkt, each.partition, each.first, self._records):
                 error = capi.error_text(self._lib.rd_kafka_last_error())
-                raise GeneratorError(f"librdkafka must fetch partition {each.partition}, but refuses: {error}")
+                raise GeneratorError(f"librdkafka refuses to fetch partition {each.partition}: {error}")
             self._started.append(each.partition)
 
     def take(self, timeout_ms: int, counter: ReadCounter) -> int:

@@ -131,8 +131,8 @@ class LibrdkafkaLoad:
     def _prime(self) -> None:
         """Send one record and wait for its delivery.
 
-        This opens the connection. If rights are missing or the topic is not suitable, the method raises an error before
-        the load begins.
+        This opens the connection. If permissions are missing or the topic is not suitable, the method raises an error
+        before the load begins.
         """
         check_budget(self.pool, 0, 1, self.max_bytes)
         self._primed = 1

@@ -65,7 +65,7 @@ class NativeClient(LoadClient):
         self._poller.start()
         if not self._rkt:
             self.close()
-            raise GeneratorError(f"librdkafka must be able to open the topic, but could not open {topic!r}")
+            raise GeneratorError(f"librdkafka could not open the topic {topic!r}")
 
     @override
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:

@@ -126,9 +126,7 @@ def check_delivered(report: DeliveryReport) -> None:
         DeliveryFailed: The client gave up all records.
     """
     if not report.acknowledged:
-        raise DeliveryFailed(
-            f"a run must deliver at least one record, but the client gave up all records: {dict(report.failed)}"
-        )
+        raise DeliveryFailed(f"no record was delivered, because the client gave up all of them: {dict(report.failed)}")
 
 
 @dataclass(slots=True)

@@ -333,7 +333,7 @@ class Measurement:
         warnings: Sentences for the user about anything that weakens the measurement.
         flush_s: Seconds after the last window in which the client still delivered records.
         sent_bytes: Bytes of values and keys that were sent in the whole run; None if only the records were counted.
-        end_to_end: What the consumers beside the load have seen; None without consumers.
+        end_to_end: The result of the consumers that ran beside the load; None without consumers.
         deliveries: The sampled records with their offsets, from which `end_to_end` is computed; None if it is computed
             or not wanted.
         producers: Number of producers that sent at the same time. Queues, requests and batches in `activity` are those

@@ -59,7 +59,7 @@ class Resources:
         sender_in_client_ratio: Share of the time in which our sender thread was inside the client's own code and did
             not wait for room in the client's queue. None if unknown. Kafka's Java client serialises and compresses in
             the caller's thread, so that this, and not `client_thread_cpu_ratio`, can be its limit.
-        brokers: What each local broker used that ran for the whole phase; empty if there are none.
+        brokers: The use of each local broker that ran for the whole phase; empty if there are none.
     """
 
     sender_cpu_ratio: float | None = None

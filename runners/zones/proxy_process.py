@@ -123,6 +123,5 @@ class ProxyProcess:
         self._process.kill()
         said = self._process.stderr.read().decode(errors="replace").strip()
         return EmbeddedBrokerError(
-            "the proxy between the client and the brokers must run until it is stopped, but it ended by itself; "
-            f"it wrote: {said[-2000:] or '(nothing)'}"
+            f"the proxy between the client and the brokers ended by itself; it wrote: {said[-2000:] or '(nothing)'}"
         )

@@ -38,7 +38,7 @@ def test_every_benchmark_has_a_place() -> None:
     assert {f"benchmarks.{name}" for name in PROGRAMS} <= placed
 
 
-def test_every_place_has_an_end() -> None:
+def test_every_place_of_a_result_has_an_end() -> None:
     pages = list(PAGES.glob("*.md"))
     assert pages
     for page in pages:

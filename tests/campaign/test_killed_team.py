@@ -170,7 +170,7 @@ def trials_in(client: "MlflowClient") -> list[tuple[str, str]]:
     return [(of["mlflow.parentRunId"], of["tuner.trial"]) for of in tags if "tuner.trial" in of]
 
 
-def test_each_part_of_an_installation_killed_in_turn(
+def test_killing_each_part_of_an_installation_loses_nothing(
     broker: RunningCluster, nodes: Nodes, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     kills: Counter[str] = Counter()

@@ -58,7 +58,7 @@ def test_trials_have_params_values_and_user_attributes(address: str, tmp_path: P
         assert text in shown, text
 
 
-def test_its_front_is_drawn(address: str, tmp_path: Path) -> None:
+def test_the_dashboard_draws_the_front(address: str, tmp_path: Path) -> None:
     shown = page(f"{address}/dashboard/studies/1", tmp_path)
     assert "Pareto Front" in shown
     assert "js-plotly-plot" in shown

@@ -107,7 +107,7 @@ def test_no_page_names_a_file_of_another_host_to_be_loaded(built: Path) -> None:
         ("resume", "how-to/overnight.html"),
     ],
 )
-def test_the_search_finds(address: str, tmp_path: Path, words: str, found: str) -> None:
+def test_the_search_of_the_site_finds_pages(address: str, tmp_path: Path, words: str, found: str) -> None:
     assert f'href="{found}' in page(f"{address}/search.html?q={words}", tmp_path)
 
 

@@ -53,7 +53,7 @@ def test_the_health_check_succeeds(bootstrap: str, engine: Any) -> None:
 
 
 @pytest.mark.long
-def test_a_study_succeeds_on_it(bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_succeeds_on_the_container(bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = tmp_path / "short.yaml"
     study.write_text(short_study("short", f"{{bootstrap: '{bootstrap}'}}"), encoding="utf-8")
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))

@@ -42,7 +42,7 @@ def shell(start: Starter, script: str) -> str:
     return out
 
 
-def test_its_labels_and_settings(own_image: Any) -> None:
+def test_the_image_has_its_labels_and_settings(own_image: Any) -> None:
     config = own_image.attrs["Config"]
     labels = config["Labels"]
     assert labels["org.opencontainers.image.title"] == "kafka-tuner"
@@ -92,7 +92,9 @@ def study(tmp_path: Path) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("user", [pytest.param("10001:10001", marks=pytest.mark.long), "54321:54321"])
-def test_a_study_needs_no_network_and_no_rights(start: Starter, study: dict[str, dict[str, str]], user: str) -> None:
+def test_a_study_needs_no_network_and_no_privileges(
+    start: Starter, study: dict[str, dict[str, str]], user: str
+) -> None:
     status, out = ended(start("run", _STUDY, user=user, volumes=study, **_SAFELY))
     assert status == 0, out
     assert "study short, 1000 B records, goal " in out
@@ -126,7 +128,7 @@ def test_a_stopped_study_is_continued_from_its_volume(
 
 
 @pytest.mark.long
-def test_the_java_client_needs_no_network_and_no_rights(start: Starter) -> None:
+def test_the_java_client_needs_no_network_and_no_privileges(start: Starter) -> None:
     words = ("bench", "--client", "java", "--seconds", "1", "--warmup", "0", "--json")
     status, out = ended(start(*words, user="54321:54321", **_SAFELY))
     assert status == 0, out

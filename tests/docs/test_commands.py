@@ -75,7 +75,7 @@ def test_an_example_in_the_help_is_a_command_of_the_program(example: str) -> Non
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_commands_and_options_in_sentences_exist(document: Path) -> None:
+def test_commands_and_options_that_sentences_name_exist(document: Path) -> None:
     for span in spans(document):
         for words in calls(span):
             named = {word.partition("=")[0] for word in words if re.fullmatch(r"--?[A-Za-z][\w-]*(=.*)?", word)}

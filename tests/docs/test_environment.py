@@ -15,6 +15,6 @@ READERS = [
 ]
 
 
-def test_the_page_has_our_variables() -> None:
+def test_the_page_lists_all_variables() -> None:
     read = {name for path in READERS for name in re.findall(r'"(KAFKA_TUNER_\w+)"', path.read_text(encoding="utf-8"))}
     assert set(re.findall(r"^`(KAFKA_TUNER_\w+)`$", PAGE, re.MULTILINE)) == read

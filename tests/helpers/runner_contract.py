@@ -140,7 +140,7 @@ class RunnerContract:
     def runner(self) -> Runner:
         raise NotImplementedError
 
-    def test_a_paced_run(self, runner: Runner) -> None:
+    def test_a_paced_run_is_measured(self, runner: Runner) -> None:
         ran = watched(runner, PACED, self.config)
         self.check_windows(ran, WindowSchedule.of(PACED))
         self.check_sums(ran)
@@ -153,21 +153,21 @@ class RunnerContract:
         assert 0 < seen.sample_ratio <= 1
         assert seen.counts.acks == -1
 
-    def test_a_saturating_run_without_warm_up(self, runner: Runner) -> None:
+    def test_a_saturating_run_without_warm_up_is_measured(self, runner: Runner) -> None:
         ran = watched(runner, SATURATING, self.small_queue)
         self.check_windows(ran, WindowSchedule.of(SATURATING))
         self.check_sums(ran)
         assert ran.measurement.send_delay.count == 0
         assert ran.measurement.latency.count > 0
 
-    def test_a_stop_in_the_warm_up(self, runner: Runner) -> None:
+    def test_a_run_can_be_stopped_in_its_warm_up(self, runner: Runner) -> None:
         ran = watched(runner, PACED, self.config, stop=lambda _: True)
         assert len(ran.windows) == 1
         assert ran.measurement.stopped_early
         self.check_sums(ran)
         self.check_nothing_is_left(ran)
 
-    def test_a_stop_while_measuring(self, runner: Runner) -> None:
+    def test_a_run_can_be_stopped_in_its_measured_phase(self, runner: Runner) -> None:
         ran = watched(runner, PACED, self.config, stop=lambda window: window.number >= 1)
         assert [window.number for window in ran.windows] == [0, 1]
         assert ran.measurement.stopped_early

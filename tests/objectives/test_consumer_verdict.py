@@ -80,7 +80,7 @@ def test_nothing_written_is_nothing_to_read() -> None:
     assert "nothing was written" in given.because
 
 
-def test_a_full_host_with_a_local_broker_is_the_broker_s_limit() -> None:
+def test_a_local_broker_on_a_busy_host_is_the_limit() -> None:
     full = known(QUIET, host_cpu_ratio=0.97, broker_cpu_cores=1.0, process_cpu_cores=2.5)
     assert judge_reading(full).bound is Bottleneck.BROKER
 

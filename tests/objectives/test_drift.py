@@ -44,7 +44,7 @@ def test_a_steady_drift_is_corrected(slope: float) -> None:
     assert np.mean(left) < 0.35 * np.std([slope * number / 100 for number in range(95)])
 
 
-def test_a_step_is_followed() -> None:
+def test_a_step_in_the_speed_is_corrected() -> None:
     drift = Drift.of(EVERY_TENTH, baselines(1, [0.0] * 5 + [-0.5] * 5))
     assert drift.factor(95) == 1.0, "values are corrected to the newest level"
     assert drift.factor(95) / drift.factor(5) == pytest.approx(np.exp(0.5), rel=0.06)

@@ -135,7 +135,7 @@ def test_the_hypervolume_is_the_volume_of_the_union_of_boxes(gains: list[Point],
     assert hypervolume(gains) == pytest.approx(volume)
 
 
-def test_hypervolumes_computed_by_hand() -> None:
+def test_hypervolumes_are_as_computed_by_hand() -> None:
     assert hypervolume([]) == 0.0
     assert hypervolume([[2.0], [3.0]]) == 3.0
     assert hypervolume([[2.0, 1.0], [1.0, 3.0]]) == 4.0

@@ -98,7 +98,7 @@ def test_a_metric_without_its_statistics_has_no_value(name: str) -> None:
     assert OUTCOME_METRICS[name].value_in(measurement(activity=activity(wire_bytes=None))) is None
 
 
-def test_a_reading_is_never_nan() -> None:
+def test_a_metric_without_records_is_never_nan() -> None:
     empty = measurement(latency=Histogram.of([]))
     readings = [metric.read(empty) for metric in OUTCOME_METRICS.values()]
     assert not any(value is not None and math.isnan(value) for value in readings)
@@ -112,7 +112,7 @@ def test_titles_contain_the_unit_and_the_full_queue() -> None:
     assert len(set(titles)) == len(titles)
 
 
-def test_the_metrics_that_every_place_shows() -> None:
+def test_each_output_shows_its_metrics() -> None:
     assert set(shown_in(ShownIn.MEASUREMENT)) == set(VALUES)
     assert shown_in(ShownIn.FRONT) == ("mb_per_s", "latency_p99_ms")
     assert set(shown_in(ShownIn.TABLES)) == {

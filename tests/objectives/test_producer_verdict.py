@@ -127,7 +127,7 @@ def test_a_queue_that_fills_up_shows_that_the_sender_is_not_the_limit(bound: Bot
     assert judge(known(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3, **sign)).bound is bound
 
 
-def test_a_growing_queue_that_nothing_limits_only_fluctuates() -> None:
+def test_if_the_queue_grows_and_nothing_is_busy_the_generator_is_the_limit() -> None:
     growing = known(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3)
     assert judge(known(growing, drain_demand_ratio=0.89, host_cpu_ratio=1.0)).bound is Bottleneck.GENERATOR
     assert judge(growing).bound is Bottleneck.GENERATOR
@@ -163,7 +163,7 @@ def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:
         ({"records_per_s": 100_000, "queue_growth_ratio": 1.0, "sender_demand_ratio": 0.95}, Bottleneck.UNKNOWN),
     ],
 )
-def test_a_paced_load(changes: dict[str, Any], bound: Bottleneck) -> None:
+def test_the_verdict_on_a_paced_load_names_its_limit(changes: dict[str, Any], bound: Bottleneck) -> None:
     assert judge(known(PACED, **changes)).bound is bound
 
 

@@ -46,7 +46,9 @@ def filled(broker: RunningCluster, topic: Topic, megabytes: float, record_bytes:
     return topic
 
 
-def test_a_client_that_pauses_because_its_queue_is_full(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_client_that_pauses_with_a_full_queue_is_limited_by_its_buffer(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
     """The queue holds a few milliseconds of records, and after each of them the client pauses for a second."""
     topic = filled(broker, new_topic(1, KEPT), 100, 100)
     small = {"queued.min.messages": "1000", "fetch.queue.backoff.ms": "1000"}

@@ -133,7 +133,7 @@ def test_the_forecast_of_a_phase_that_stalls_is_less_certain() -> None:
     assert stalled.high / stalled.low > 2 * calm.high / calm.low
 
 
-def test_no_forecast_without_values() -> None:
+def test_without_values_there_is_no_forecast() -> None:
     forecast = Forecast.of([], WINDOWS)
     assert forecast.range([]) is None
     assert forecast.range([1.0, 0.0]) is None

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import LocalBroker
-from runners.host.kernel_counters import HeldBack, SocketTimes, ThreadTime, thread_times, user_s
+from runners.host.kernel_counters import ConnectionWaits, SocketTimes, ThreadTime, thread_times, user_s
 from runners.host.probe import BrokerCounters, HostProbe, free_disk_bytes, usage
 from runners.measurements.resources import BrokerUse
 from tests.helpers.client_threads import client_threads
@@ -104,7 +104,7 @@ def test_usage_is_the_difference_per_second() -> None:
         host_total_s=200.0,
         brokers={7: BrokerCounters(9092, 1.0, 5_000_000, {(4, "a"): (1_000_000, 0)})},
         broker_threads={(7, 1): ThreadTime(1.0, 0.0)},
-        sockets={(3, "a"): HeldBack(1.0, 0.0)},
+        sockets={(3, "a"): ConnectionWaits(1.0, 0.0)},
     )
     after = reading(
         at_s=12.0,
@@ -119,7 +119,7 @@ def test_usage_is_the_difference_per_second() -> None:
             8: BrokerCounters(9093, 99.0),
         },
         broker_threads={(7, 1): ThreadTime(1.2, 0.0), (7, 2): ThreadTime(0.8, 0.8)},
-        sockets={(3, "a"): HeldBack(1.5, 0.2), (4, "b"): HeldBack(0.1, 1.8)},
+        sockets={(3, "a"): ConnectionWaits(1.5, 0.2), (4, "b"): ConnectionWaits(0.1, 1.8)},
     )
     used = usage(before, after)
     assert (used.sender_cpu_ratio, used.sender_demand_ratio) == pytest.approx((0.5, 0.75))
@@ -151,26 +151,26 @@ def tcp_info(unsent: int, busy_s: float, receiver_s: float, buffer_s: float = 0.
     return bytes(info)
 
 
-def held_back(*samples: bytes) -> HeldBack:
+def waits_after(*samples: bytes) -> ConnectionWaits:
     times = SocketTimes()
     for sample in samples:
         times.add([((3, "peer"), sample)])
-    held = times.held_back()
-    assert held is not None
-    return held[3, "peer"]
+    waits = times.waits()
+    assert waits is not None
+    return waits[3, "peer"]
 
 
 def test_the_network_holds_back_unsent_data_that_no_window_explains() -> None:
-    assert held_back(tcp_info(9, 10, 0), tcp_info(9, 11, 0.25, 0.125)) == HeldBack(0.625, 0.25)
+    assert waits_after(tcp_info(9, 10, 0), tcp_info(9, 11, 0.25, 0.125)) == ConnectionWaits(0.625, 0.25)
 
 
 def test_data_that_only_waits_for_its_acknowledgement_is_not_held_back() -> None:
-    assert held_back(tcp_info(0, 10, 0), tcp_info(0, 11, 0)) == HeldBack(0.0, 0.0)
+    assert waits_after(tcp_info(0, 10, 0), tcp_info(0, 11, 0)) == ConnectionWaits(0.0, 0.0)
 
 
 def test_an_interval_counts_if_it_ends_with_unsent_data() -> None:
     samples = (tcp_info(0, 0, 0), tcp_info(5, 1, 0), tcp_info(0, 2, 0), tcp_info(5, 4, 0))
-    assert held_back(*samples) == HeldBack(3.0, 0.0)
+    assert waits_after(*samples) == ConnectionWaits(3.0, 0.0)
 
 
 def test_a_connection_counts_from_the_first_sample_until_it_closes() -> None:
@@ -178,7 +178,7 @@ def test_a_connection_counts_from_the_first_sample_until_it_closes() -> None:
     times.add([((3, "a"), tcp_info(1, 100, 0))])
     times.add([((3, "a"), tcp_info(1, 101, 0)), ((4, "b"), tcp_info(1, 50, 50))])
     times.add([((4, "b"), tcp_info(1, 51, 51))])
-    assert times.held_back() == {(4, "b"): HeldBack(0.0, 1.0)}
+    assert times.waits() == {(4, "b"): ConnectionWaits(0.0, 1.0)}
 
 
 def test_a_receiver_that_does_not_read_is_seen_on_a_real_connection() -> None:
@@ -188,17 +188,17 @@ def test_a_receiver_that_does_not_read_is_seen_on_a_real_connection() -> None:
             client.setblocking(False)
             times = SocketTimes()
 
-            def held() -> bool:
+            def is_held_back() -> bool:
                 try:
                     client.send(bytes(1 << 20))
                 except BlockingIOError:
                     times.sample()
-                by_connection = times.held_back()
+                by_connection = times.waits()
                 assert by_connection is not None
-                own = by_connection.get((client.fileno(), str(client.getpeername())), HeldBack())
+                own = by_connection.get((client.fileno(), str(client.getpeername())), ConnectionWaits())
                 return own.receiver_s > 0.01
 
-            eventually(held)
+            eventually(is_held_back)
 
 
 def test_free_disk_is_that_of_the_fullest_disk(tmp_path_factory: pytest.TempPathFactory) -> None:

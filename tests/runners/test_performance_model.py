@@ -199,7 +199,7 @@ def test_a_request_of_the_java_client_takes_a_batch_along_before_it_is_full() ->
 @pytest.mark.parametrize("codec", ["none", "lz4", "snappy", "zstd"])
 @pytest.mark.parametrize("batch_bytes", [16_384, 131_072])
 @pytest.mark.parametrize("table", [small_records_java_grid(), java_grid()], ids=["100 B", "1 kB"])
-def test_the_java_clients_batches_that_end_by_size_are_as_large_as_measured(
+def test_full_batches_of_the_java_client_are_as_large_as_measured(
     table: MeasuredTable, batch_bytes: int, codec: str
 ) -> None:
     """In small batches, a codec makes no room: the client forgets how well it compresses, again and again."""

@@ -274,7 +274,7 @@ def test_all_problems_are_reported_together_and_none_twice() -> None:
     assert sorted(errors) == ["acks", "batch.sise", "enable.idempotence", "linger.ms"]
 
 
-def test_one_property_under_two_names() -> None:
+def test_two_names_of_a_property_must_have_the_same_value() -> None:
     same = checked({"linger.ms": "20", "queue.buffering.max.ms": "20"}, librdkafka())
     assert same.count(LintLevel.ERROR) == 0
     report = checked({"linger.ms": "20", "queue.buffering.max.ms": "10"}, librdkafka())

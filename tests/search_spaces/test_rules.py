@@ -60,13 +60,13 @@ def test_the_error_names_the_broken_rule_and_the_values(rule: str, given: dict[s
 
 
 @pytest.mark.parametrize(("rule", "given"), REFUSED_BY_CLIENT)
-def test_the_client_refuses_it_too(rule: str, given: dict[str, str]) -> None:
+def test_the_client_refuses_what_breaks_a_rule(rule: str, given: dict[str, str]) -> None:
     with pytest.raises(Refused):
         values_in_force(given, ())
 
 
 @pytest.mark.parametrize(("rule", "given"), TAKEN_IN_SILENCE)
-def test_the_client_accepts_it_silently(rule: str, given: dict[str, str]) -> None:
+def test_the_client_silently_accepts_what_breaks_other_rules(rule: str, given: dict[str, str]) -> None:
     values_in_force(given, ())
 
 

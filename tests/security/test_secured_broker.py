@@ -47,7 +47,7 @@ def test_the_documented_permissions_are_enough(secured: Secured, listener: str) 
         assert not topics.describe(TOPIC).owned
 
 
-def test_with_the_useful_right_the_limits_of_topics_are_known(secured: Secured) -> None:
+def test_with_describeconfigs_the_limits_of_topics_are_known(secured: Secured) -> None:
     grant_only(secured.admin, rights(OURS, USEFUL))
     with topics_of(secured) as topics:
         assert topics.create(1, 1, {"max.message.bytes": "2000000"}).max_message_bytes == 2_000_000
@@ -137,7 +137,7 @@ def test_reading_needs_exactly_the_documented_permission(secured: Secured, clien
     assert PASSWORD not in refused.err + str(found)
 
 
-def test_doctor_reports_rights_and_names_missing_ones(secured: Secured, client_file: Path) -> None:
+def test_doctor_reports_permissions_and_names_missing_ones(secured: Secured, client_file: Path) -> None:
     file = write_client(client_file, secured.mutual())
     words = ["doctor", "--bootstrap", secured.address("MUTUAL"), "--command-config", file, "--no-load-test", "--json"]
     grant_only(secured.admin, rights(YOURS, user=principal("MUTUAL")))

@@ -45,7 +45,7 @@ def test_batches_are_read_through_every_login(secured: Secured, client_file: Pat
 
 
 @pytest.mark.parametrize("name", ["inspect", "sample"])
-def test_a_missing_right_is_named_with_the_command_that_grants_it(
+def test_a_missing_permission_is_named_with_the_command_to_grant_it(
     secured: Secured, client_file: Path, name: str
 ) -> None:
     described = [each for command in documented(READING) for each in bindings(command.replace("Read", "Describe"))]

@@ -47,7 +47,7 @@ def test_named_rows_are_combined_with_the_varied_settings() -> None:
     assert spec.rows[3].matches({"row": "copied", "record_bytes": 100})
 
 
-def test_the_quick_form_has_a_name_of_its_own_and_fewer_rows() -> None:
+def test_the_quick_version_has_a_name_of_its_own_and_fewer_rows() -> None:
     spec = small(quick=True)
     assert (spec.name, len(spec.rows), spec.rounds) == ("small-quick", 2, 2)
     assert spec.rows[0].load_s == 3.0
@@ -113,7 +113,7 @@ def test_the_stored_file_of_an_experiment_may_have_what_was_accepted_before() ->
     assert parse_stored_experiment(text, name="small", bootstrap=None).paper_values
 
 
-def test_a_figure_may_belong_to_a_row_that_the_quick_form_leaves_out() -> None:
+def test_a_figure_may_belong_to_a_row_that_the_quick_version_leaves_out() -> None:
     text = SMALL.replace("{row: {record_bytes: 1000, acks: 1}", "{row: {record_bytes: 100, acks: 1}")
     assert small(text, quick=True).paper_values
 
@@ -132,7 +132,7 @@ def test_excluded_combinations_are_no_rows() -> None:
     assert len(small(text, quick=True).rows) == 3
     with pytest.raises(StudyFileError, match="a combination must leave out at least one row"):
         small(text.replace("linger.ms: [5, 10]", "linger.ms: [7]"))
-    with pytest.raises(StudyFileError, match="at least one row must be left"):
+    with pytest.raises(StudyFileError, match="exclude must leave at least one row"):
         small(text.replace("{record_bytes: [1000], linger.ms: [5, 10]}", "{record_bytes: [100, 1000]}"))
 
 
@@ -167,7 +167,7 @@ def test_each_figure_of_a_paper_belongs_to_one_row(name: str) -> None:
     assert not any(said.endswith(".") for said in spec.differences)
 
 
-def test_the_quick_forms_together_take_less_than_40_minutes() -> None:
+def test_the_quick_versions_together_take_less_than_40_minutes() -> None:
     known = named_experiments()
     quick = [
         parse_experiment(known[name], name=name, folder=None, origin=name, environ={}, quick=True)
@@ -318,7 +318,7 @@ def test_a_search_is_a_study_of_the_record_sizes_of_its_rows() -> None:
         ("search: random, goal: latency", "search: grid, goal: latency", "'grid' must be one of"),
         ("goal: latency", "goal: latency, linger.ms: 5", "can't set linger.ms"),
         ("method: random", "method: randm", r"line 6, searches.random: search.method: .*random"),
-        ("trials: 10", "hours: 1", "a search needs trials"),
+        ("trials: 10", "hours: 1", "a search needs `trials`"),
         ("executor:", "client: java\n    executor:", "a search may have the sections workload, space"),
         ("goal: latency", "goal: latency, partitions: 6", "so it can't set partitions; put it into the section load"),
         ("  random:\n", "  quick:\n", "can't be named quick"),
@@ -335,7 +335,7 @@ def test_a_wrong_search_is_refused(right: str, wrong: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("quick", [False, True])
-def test_the_name_of_a_quick_form_is_refused(quick: bool) -> None:
+def test_the_name_of_a_quick_version_is_refused(quick: bool) -> None:
     told = "the name of an experiment must not end in -quick, as the names of quick versions do, but it is acks-quick"
     text = "about: Acks.\nvary: {acks: [1, all]}\n"
     with pytest.raises(StudyFileError, match=f"line 3, experiment: {told}"):

@@ -39,7 +39,7 @@ class Confirmation:
             rounds, both its mean and its gain are from the other rounds. This holds for each latency, so that all of
             them are from the same rounds.
         baseline: The baseline's mean over the same rounds, by metric.
-        balance: Geometric mean of the gains in the study's objectives.
+        mean_gain: Geometric mean of the gains in the study's objectives.
         claims: The number of goals for which a winner was chosen before the rounds. Their claims, that the winner is
             better, share one error rate.
         broken: The constraints that the config breaks in these rounds, each as text such as `latency_p99_ms <= 5`.
@@ -62,7 +62,7 @@ class Confirmation:
     gains: Mapping[str, Ratio]
     values: Mapping[str, float]
     baseline: Mapping[str, float]
-    balance: Ratio
+    mean_gain: Ratio
     claims: int = 1
     broken: tuple[str, ...] = ()
     proven: frozenset[Goal] = frozenset()
@@ -167,7 +167,7 @@ def _tested(confirmed: Sequence[MeasuredPlan]) -> list[_Tested]:
 
 
 @dataclass(frozen=True, slots=True)
-class BaselineAgain:
+class RemeasuredBaseline:
     """The baseline's measurements in the newest confirmation.
 
     Attributes:
@@ -181,15 +181,15 @@ class BaselineAgain:
     metrics: Mapping[str, float]
     broken: tuple[str, ...]
     colder: bool = False
-    warm: "BaselineAgain | None" = None
+    warm: "RemeasuredBaseline | None" = None
 
 
-def baseline_again(
+def remeasured_baseline(
     trials: Sequence[Trial],
     plans: Sequence[ConfirmationPlan],
     objectives: Sequence[Objective],
     constraints: Sequence[Constraint] | None = None,
-) -> BaselineAgain | None:
+) -> RemeasuredBaseline | None:
     """Return the baseline's measurements in the newest confirmation that has measured it; None if none has.
 
     These measurements decide whether the baseline meets a constraint. The first measurement of the study does not
@@ -202,14 +202,14 @@ def baseline_again(
         constraints: The study's present constraints; None if those of each confirmation's plan hold.
     """
     for plan in reversed(plans):
-        found: dict[Kind, BaselineAgain] = {}
+        found: dict[Kind, RemeasuredBaseline] = {}
         for kind in (Kind.REPEAT, Kind.CONFIRM):
             again = [each for each in plan.trials_of(kind, trials) if each.fingerprint == plan.baseline]
             if again := [each for each in again if each.state is State.COMPLETE]:
                 means = means_of(again)
                 missed = broken(means, means, plan.constraints if constraints is None else constraints, objectives)
                 colder = plan.may_be_colder(again[0])
-                found[kind] = BaselineAgain(means, missed, colder, found.get(Kind.REPEAT) if colder else None)
+                found[kind] = RemeasuredBaseline(means, missed, colder, found.get(Kind.REPEAT) if colder else None)
         if found:
             return found.get(Kind.CONFIRM, found.get(Kind.REPEAT))
     return None
@@ -290,7 +290,7 @@ def _confirmation(
         baseline=means_of(rounds.theirs)
         | latencies[1]
         | {name: means_of(each.theirs)[name] for name, each in counted.items()},
-        balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
+        mean_gain=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=by_goal.claims,
         broken=rounds.broken(constraints, objectives),
         in_sessions=rounds.in_sessions,

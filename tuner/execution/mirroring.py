@@ -33,7 +33,7 @@ class SyncOutcome:
     def missing(self, study: str) -> str:
         """Return how much of a study may be missing in MLflow, and why; `error` must not be None."""
         behind = counted(self.trials_behind, "trial")
-        return f"MLflow at {self.uri} must show {study}, but {behind} may be missing there: {self.error}"
+        return f"MLflow at {self.uri} may lack {behind} of {study}: {self.error}"
 
 
 class Mirror(Protocol):

@@ -174,7 +174,7 @@ class Builder:
                 self.problems.add(place, "a combination must leave out at least one row, but no row has these values")
             left = [row for row in left if not _has_one_of_each(row, values)]
         if rows and not left:
-            self.problems.add(("exclude",), "at least one row must be left")
+            self.problems.add(("exclude",), "exclude must leave at least one row")
         return left
 
     def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:

@@ -109,7 +109,7 @@ class Searches:
                 self.problems.add(place, f"{_as_written(each.key)}: {each.what}")
             return None
         if spec.search.trials is None:
-            self.problems.add((*place, "search"), "a search needs trials, so that its time is known")
+            self.problems.add((*place, "search"), "a search needs `trials`, so that its time is known")
             return None
         return Search(name, spec, text)
 

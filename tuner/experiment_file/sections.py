@@ -203,16 +203,19 @@ LOAD_KEYS: Final = frozenset(LoadSection.model_fields)
 
 
 class ArtefactSection(Section):
-    """Why the figure of the paper comes from how it was measured, and not from Kafka."""
+    """The reason why the paper's figure shows how it was measured, and not how Kafka behaves."""
 
     kind: Annotated[Artefact, fields.one_of(Artefact)]
-    """What the figure shows instead of Kafka."""
+    """What the figure shows instead of Kafka's behaviour."""
     because: Sentence
-    """The arithmetic or the fact that shows it."""
+    """The calculation or the fact from which this follows, in one sentence."""
     paper_value: Positive | None = None
     """The paper's figure."""
     explained_by: Positive | None = None
-    """The value that the figure has if it is an artefact. If the two differ by over 10 %, it is not called one."""
+    """The value that the figure has if it is an artefact.
+
+    If it differs from the paper's figure by over 10 %, the figure is not called an artefact.
+    """
 
 
 class CaseSection(Section):
@@ -261,7 +264,7 @@ class FindingSection(Section):
     tolerance: Annotated[float, fields.number(0, 10, above=True)] = 0.1
     """For equal: the largest relative difference that still counts as equal."""
     artefact: ArtefactSection | None = None
-    """Why the figure of the paper comes from how it was measured, and not from Kafka."""
+    """The reason why the paper's figure shows how it was measured, and not how Kafka behaves."""
 
 
 class PaperSection(Section):

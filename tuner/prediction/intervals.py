@@ -71,7 +71,7 @@ class ModelledLoad:
 
     @classmethod
     def of(cls, calibration: Calibration, *loads: tuple[Settings, Workload]) -> list[Self]:
-        """Compute the model for each load: a client's settings and a workload."""
+        """Compute the model for each load, which is a client's settings and a workload."""
         performances = perform_all([calibration.constants, *calibration.perturbed], loads)
         return [
             cls(calibration, settings, workload, here, tuple(raised))

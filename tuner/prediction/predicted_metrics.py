@@ -34,16 +34,17 @@ FACTORED_SD_LOG: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class FittedMetric:
-    """How well the model describes a metric. The attributes are standard deviations of its logarithm.
+    """How well the model describes a metric. Names that end in `sd_log` are standard deviations of its logarithm.
 
     Attributes:
         model_sd_log: How far measurements lie from a model with the best constants. It is larger for latencies: a
             latency that the model can't describe must hardly change the costs, which determine the throughput.
-        noise_sd_log: How far measurements lie from what `correction` can learn. It adapts this to the measurements.
+        noise_sd_log: How far measurements lie from the corrected model. `correction` begins with this value, and
+            adapts it to the measurements.
         error_sd_log: How much the model's errors differ between configs.
         stalls: Whether a stall can spoil a measurement.
-        averages_out: Whether a mean of several measurements has less of this noise. If repeated measurements hardly
-            differ, it has not: then most of the noise is an error of the model.
+        averages_out: Whether this noise is smaller in a mean of several measurements. It is not if repeated
+            measurements hardly differ, because then most of it is an error of the model.
     """
 
     model_sd_log: float

@@ -12,11 +12,11 @@ from objectives.scoring import Constraint, Objective
 from runners.workload import RecordSizes
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.gains import (
-    BaselineAgain,
     Confirmation,
-    baseline_again,
+    RemeasuredBaseline,
     confirmations_of,
     goals_without_winner,
+    remeasured_baseline,
 )
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.winners import MeasuredPlan
@@ -74,7 +74,7 @@ class SizeResults:
             measured again.
         nothing_to_confirm: The goals of the newest confirmation if it measured nothing, because the search found no
             config that was better than the baseline for any of these goals.
-        baseline_again: The baseline's measurements in the newest confirmation; None if no confirmation measured it.
+        remeasured_baseline: The baseline's measurements in the newest confirmation; None if none measured it.
         carry_overs: For each objective, how much its values depend on the config that was measured before. They are
             computed from the newest confirmation that has enough rounds.
     """
@@ -92,7 +92,7 @@ class SizeResults:
     confirmations: tuple[Confirmation, ...]
     without_winner: frozenset[Goal] = frozenset()
     nothing_to_confirm: tuple[Goal, ...] = ()
-    baseline_again: BaselineAgain | None = None
+    remeasured_baseline: RemeasuredBaseline | None = None
     carry_overs: tuple[CarryOver, ...] = ()
 
     def trial(self, number: int) -> Trial:
@@ -382,7 +382,7 @@ def size_results(
     estimates = Estimates.of([*warm, *as_warm], metrics, baseline.fingerprint if baseline else None, asked)
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
     medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
-    again = baseline_again(trials, plans, objectives, constraints)
+    again = remeasured_baseline(trials, plans, objectives, constraints)
     now = {**medians, **(again.metrics if again and not again.colder else {})}
     trials = [_judged_again(trial, limits, estimates, now) for trial in trials]
     baseline = next((trial for trial in trials if baseline is not None and trial.number == baseline.number), None)
@@ -402,7 +402,7 @@ def size_results(
         confirmations=confirmations_of(confirmed, constraints),
         without_winner=goals_without_winner(confirmed),
         nothing_to_confirm=tuple(plans[-1].nominees) if plans and plans[-1].is_empty else (),
-        baseline_again=again,
+        remeasured_baseline=again,
         carry_overs=carry_overs_of(trials, plans, [objective.metric for objective in objectives]),
     )
 

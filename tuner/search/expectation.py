@@ -45,7 +45,7 @@ _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _
 
 
 class ModelExpectation:
-    """Predicts how much better than the baseline configs are, with a model that is fitted to the trials so far.
+    """Predicts the gains of configs over the baseline, with a model that is fitted to the trials so far.
 
     The fit depends only on the trials and their order. So a study that was resumed makes the same predictions as a
     study that was not interrupted.

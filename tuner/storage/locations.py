@@ -109,21 +109,21 @@ def find_study(
 def _named_in(file: Path) -> str | None:
     """Return the name of the study in a study file; None if the file can't be a study file.
 
-    A study file that is not there may be on another host, or was removed. Its study is then the one named after it.
+    If the study file is missing, because it is on another host or was removed, the study has the name of the file.
     """
-    is_named_so = file.suffix in _STUDY_FILES
+    may_be_study_file = file.suffix in _STUDY_FILES
     if not file.is_file():
-        return file.stem if is_named_so else None
-    # Imported only when needed: what reads study files takes long to import.
+        return file.stem if may_be_study_file else None
+    # Imported only when needed: the code that reads study files takes long to import.
     from tuner.study_file.errors import StudyFileError
     from tuner.study_file.loading import name_in_file
 
     try:
         return name_in_file(file)
     except StudyFileError:
-        if is_named_so:
+        if may_be_study_file:
             raise
-        return None  # a file of another kind, which happens to have this name
+        return None  # another kind of file
 
 
 def place_of_studies(storage: Storage, root: Path) -> str:

@@ -183,7 +183,7 @@ class Connection:
                 answer_s = min(_ANSWER_S, max(self.patience_s, _LEAST_ANSWER_S))
                 if not state and (closed.is_set() or time.monotonic() - began_s > answer_s):
                     finish()
-                    raise psycopg.OperationalError(f"an answer must come within {answer_s:.0f} s, but none has come")
+                    raise psycopg.OperationalError(f"no answer came within {answer_s:.0f} s")
 
         return Bounded
 

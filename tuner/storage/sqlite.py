@@ -83,7 +83,7 @@ class SqliteFile:
         _check_no_folder(path)
         self.path = path
         self._lock = threading.RLock()
-        opened = str(path) if may_write else _to_read(path)
+        opened = str(path) if may_write else _read_only_address(path)
         needed = "readable and writable" if may_write else "readable"
         try:
             self._db = sqlite3.connect(
@@ -380,7 +380,7 @@ def _use_wal(db: sqlite3.Connection) -> None:
             return
 
 
-def _to_read(path: Path) -> str:
+def _read_only_address(path: Path) -> str:
     """Return the address at which SQLite opens a file that may only be read.
 
     To read a file in WAL mode, SQLite writes other files beside it, unless the address says that the file does not

@@ -230,7 +230,10 @@ class Builder:
         if self.file.executor.kind is Executor.SIMULATED:
             self.problems.add(place, "a simulated cluster has no consumers; leave consumers out")
         if baseline.acks == 0:
-            self.problems.add(place, "with acks=0 the producer is told no offsets, so end-to-end latency is unknown")
+            self.problems.add(
+                place,
+                "with acks=0 the producer learns no offsets, so end-to-end latency is unknown; leave consumers out",
+            )
 
     def _check_space(self, spec: StudySpec) -> None:
         """Check that the search has at least one knob to change, for each record size.

@@ -87,7 +87,9 @@ def constraint() -> ValueReader:
     def read(value: object) -> Constraint:
         match = _CONSTRAINT.fullmatch(" ".join(value.split())) if isinstance(value, str) else None
         if match is None:
-            raise refused(_CONSTRAINT_RULE, advice="give the limit in the unit that ends the metric's name, such as ms")
+            raise refused(
+                _CONSTRAINT_RULE, advice="give the limit in the metric's unit, the end of its name, such as ms"
+            )
         if match["metric"] not in OUTCOME_METRICS:
             rule = "a constraint must begin with a metric, such as latency_p99_ms <= 10"
             near = _meant_metric(match["metric"])

@@ -222,7 +222,7 @@ def read_from(location: TrackingLocation) -> Iterator["MlflowClient"]:
         raise
     except Exception as error:  # the errors of MLflow, its database and the network share no base class
         raise TrackingError(
-            f"MLflow at {location.shown} must be readable, but: {reason(error, location)}; check the URI and the server"
+            f"MLflow at {location.shown} can't be read: {reason(error, location)}; check the URI and the server"
         ) from error
 
 

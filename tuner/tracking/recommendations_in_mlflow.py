@@ -37,11 +37,11 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
         TrackingError: MLflow can't be read.
     """
     with _run_of(uri, study, record_bytes) as (client, run):
-        kept = _kept(client, run)
+        kept = _goals_of(client, run)
         if str(goal) not in kept:
             raise NoFeasibleConfig(
-                f"MLflow must hold a recommendation of {study} for the goal {goal}, but there is none; goals with a "
-                f"recommendation: {', '.join(kept) or 'none'}"
+                f"MLflow holds no recommendation of {study} for the goal {goal}; goals with a recommendation: "
+                f"{', '.join(kept) or 'none'}"
             )
         return _recommended(client, run, goal)
 
@@ -64,12 +64,10 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
     with _run_of(uri, study, record_bytes) as (client, run):
         names = run.data.params.get("objectives", "")
         goals = goals_of([Objective(name) for name in names.split(", ") if name])
-        kept = _kept(client, run)
+        kept = _goals_of(client, run)
         found = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
     if not found:
-        raise NoFeasibleConfig(
-            f"MLflow must hold a recommendation of {study}, but there is none; `tuner sync {study}` writes it there"
-        )
+        raise NoFeasibleConfig(f"MLflow holds no recommendation of {study}; `tuner sync {study}` writes it there")
     return found
 
 
@@ -83,7 +81,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
     location = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     if location.sqlite_file is not None and not location.sqlite_file.is_file():
         raise TrackingError(
-            f"MLflow's store must exist, but {location.shown} does not: check the URI, or let `tuner sync` create it"
+            f"MLflow's store {location.shown} does not exist; check the URI, or let `tuner sync` create it"
         )
     with read_from(location) as client:
         yield client, _newest(_parents(client), study, record_bytes, location)
@@ -92,7 +90,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 def _parents(client: "MlflowClient") -> "list[Run]":
     """Return the MLflow runs for the record sizes of all studies, newest first.
 
-    The runs for trials are left out, and those that a study left behind in another experiment.
+    Left out are the runs for trials, and the runs that a study left behind in another experiment.
     """
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
@@ -105,9 +103,7 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
     of_study = [run for run in parents if run.data.tags.get(tags.STUDY) == study]
     if not of_study:
         names = ", ".join(dict.fromkeys(run.data.tags.get(tags.STUDY, "") for run in parents)) or "none"
-        raise StudyNotFound(
-            f"MLflow at {location.shown} must hold the study {study!r}, but does not; it holds: {names}"
-        )
+        raise StudyNotFound(f"MLflow at {location.shown} does not hold the study {study!r}; it holds: {names}")
     for run in of_study:
         if run.data.tags.get(tags.RECORD_BYTES) == record_bytes:
             return run
@@ -117,7 +113,7 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
     )
 
 
-def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
+def _goals_of(client: "MlflowClient", run: "Run") -> Sequence[str]:
     """Return the goals for which a run in MLflow holds a recommendation, such as `latency`."""
     there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
     goals = [path.stem for path in there if path.suffix == ".json"]

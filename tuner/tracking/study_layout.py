@@ -141,7 +141,7 @@ class SizeRuns:
         ]
         if trial.saved_s:
             points.append(MetricPoint("saved_s", trial.saved_s, 0, at_ms))
-        points += [MetricPoint(f"{name}{TIMES}", times, newest, at_ms) for name, times in self._times(trial)]
+        points += [MetricPoint(f"{name}{TIMES}", times, newest, at_ms) for name, times in self._gains(trial)]
         return RunContent(
             key=self.trial_key(trial),
             name=f"{self.name} trial {trial.number}",
@@ -162,11 +162,10 @@ class SizeRuns:
             tags.PARENT: parent_run,
         }
 
-    def _times(self, trial: Trial) -> Iterator[tuple[str, float]]:
-        """Yield for each objective how many times better than the baseline a config of the search is.
+    def _gains(self, trial: Trial) -> Iterator[tuple[str, float]]:
+        """Yield the gain of a trial over the baseline for each objective, for trials of the search only.
 
-        Trials of other kinds have none. They measure the baseline, or a config that is compared in rounds, where its
-        gain is that of the confirmation.
+        The other trials measure the baseline, or measure a config again for the confirmation, which computes its gain.
         """
         baseline = self.size.baseline
         if trial.kind is not Kind.SEARCH or (baseline is not None and trial.fingerprint == baseline.fingerprint):
@@ -177,7 +176,7 @@ class SizeRuns:
                 yield objective.metric, times
 
     def _changes(self, trial: Trial) -> str:
-        """Return the properties that differ from the baseline's, as `linger.ms=20`. Empty if that is not known."""
+        """Return the properties that differ from the baseline's, as `linger.ms=20`; empty if they are not known."""
         if self.size.baseline is None:
             return ""
         if trial.fingerprint == self.size.baseline.fingerprint:
@@ -294,7 +293,7 @@ class SizeRuns:
 
 
 def may_be_withdrawn(metric: str) -> bool:
-    """Return whether a metric says what was found so far: it no longer applies if changed constraints rule that out."""
+    """Return whether a metric shows the best result so far, which changed constraints may rule out later."""
     return metric == VOLUME or metric.startswith("best_") or ("/" in metric and "_gain" in metric)
 
 

@@ -1,8 +1,7 @@
 """The prepared views of a study in MLflow: tables and charts in MLflow's menu *Views*, which a link opens.
 
-MLflow keeps a view as a tag of the experiment. MLflow does not document that form.
-Source: MLflow 3.17.2, its web pages (mlflow/server/js). tests/campaign/test_mlflow_in_a_browser.py opens each
-view.
+MLflow keeps a view as a tag of the experiment, in a format that it does not document.
+Source: the web pages of MLflow 3.17.2 (mlflow/server/js). tests/campaign/test_mlflow_in_a_browser.py opens each view.
 """
 
 import json
@@ -177,7 +176,7 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
         runs = [run for run in of_all if run.info.experiment_id not in old]
         if not runs:
             raise TrackingError(
-                f"MLflow must hold the study {study.name}, but does not; `tuner sync {study.name}` writes it there"
+                f"MLflow does not hold the study {study.name}; `tuner sync {study.name}` writes it there"
             )
         experiment = client.get_experiment(runs[0].info.experiment_id)
     found = str(experiment.experiment_id)

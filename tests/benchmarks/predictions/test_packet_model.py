@@ -20,7 +20,7 @@ def test_a_packet_has_a_full_batch_of_each_partition() -> None:
     assert 0.5 < compressed.bytes / packet.bytes < 0.6
 
 
-def test_the_line_is_found_again() -> None:
+def test_the_fit_finds_the_constants_again() -> None:
     packets = [Packet.of(ProducerConfig.parse({"batch.size": size}), LOAD) for size in (4_096, 16_384, 65_536, 262_144)]
     truth = PacketModel(80e-6, 3e-9, 1.0)
     found = PacketModel.fitted(packets, [truth.records_per_s(each) for each in packets])

@@ -70,7 +70,7 @@ def sampled(limits: SampleLimits, **logs: Sequence[Sequence[RecordBatch]]) -> tu
 
 
 @pytest.mark.parametrize("records", [1, 7, 500])
-def test_as_many_of_the_newest_batches_as_asked_for(records: int) -> None:
+def test_about_as_many_of_the_newest_batches_are_read_as_asked_for(records: int) -> None:
     found, _ = sampled(SampleLimits(100, 20 * MB), orders=[log(3_000, records, 300)])
     batches = found["orders"].sequences[0].batches
     assert batches[-1].last_offset == 3_000 * records - 1

@@ -133,7 +133,7 @@ def test_a_process_without_memory_names_the_heap() -> None:
     assert not psutil.pid_exists(jvm.pid)
 
 
-def test_the_reason_of_an_end_is_reported_when_the_lines_were_already_read() -> None:
+def test_the_error_says_why_java_ended_even_if_its_log_was_read_before() -> None:
     with started(heap_bytes=48 << 20) as jvm:
         jvm.send({"do": "pool", "records": 100 << 20, "keys": 0, "key_bytes": 0})
         eventually(lambda: any("OutOfMemoryError" in line for line in jvm.complaints()))

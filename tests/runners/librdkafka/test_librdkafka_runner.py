@@ -60,7 +60,7 @@ def test_both_latencies_cover_records_served_in_the_measured_phase() -> None:
     assert (check.drain_us, check.batch_us) == (None, None)
 
 
-def test_the_client_account_includes_work_on_batches() -> None:
+def test_the_clients_own_latency_includes_its_work_on_batches() -> None:
     """A quarter of a core for 1,000 records in 2 s is 500 us per record. A record waits for the 50 of its batch."""
     check = latency_check_of(load_result(account=account()), DrainDelay(), user_demand_cores=0.25)
     assert check is not None

@@ -27,7 +27,7 @@ def reports(mock_cluster: RunningCluster) -> list[StatisticsReport]:
     return found
 
 
-def test_counters_and_gauges(reports: list[StatisticsReport]) -> None:
+def test_counters_and_gauges_are_read(reports: list[StatisticsReport]) -> None:
     last = reports[-1]
     assert last.tx_records == RECORDS
     assert last.wire_bytes > RECORDS * (VALUE_BYTES + KEY_BYTES)

@@ -52,7 +52,7 @@ def drive(nodes: Nodes, *asked: Mapping[str, Any], environ: Mapping[str, str] | 
 
 
 @pytest.mark.long
-def test_zones_room_and_secrets(nodes: Nodes) -> None:
+def test_jobs_run_in_their_zones_or_say_what_they_lack(nodes: Nodes) -> None:
     """Several cases share one driver, because connecting takes seconds."""
     with running_mock_cluster() as cluster:
         connection = {**cluster.connection, "sasl.username": "somebody", "sasl.password": SECRET}

@@ -19,7 +19,7 @@ from search_spaces import DURABILITY, Guarantee, InvalidValue, ProducerConfig, V
         ({"enable.idempotence": True}, "acks=all, ordered, no duplicates"),
     ],
 )
-def test_the_guarantee_of_a_config(given: dict[str, Value], text: str) -> None:
+def test_a_guarantee_follows_from_the_config(given: dict[str, Value], text: str) -> None:
     assert str(Guarantee.of(ProducerConfig.parse(given))) == text
 
 

@@ -33,7 +33,7 @@ def test_what_can_not_be_replaced_is_refused_without_values(wrong: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_names_and_defaults() -> None:
+def test_variables_and_their_defaults_are_found() -> None:
     assert names_in("${A} $${B} ${C:-x} ${9}") == ["A", "C"]
     assert with_defaults("${A} ${C:-x}") == " x"
 

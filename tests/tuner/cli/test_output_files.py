@@ -242,7 +242,7 @@ def test_a_wrong_folder_for_our_own_files_is_one_clear_line(monkeypatch: pytest.
     assert str(Path("file").absolute()) in ended.complaint
 
 
-def test_a_form_of_another_client_is_refused_before_anything_is_written() -> None:
+def test_a_format_of_another_client_is_refused_before_it_is_written() -> None:
     told = complaint(ran("recommend", "night", "--format", "quarkus", "--output", "out.properties"))
     assert "the format quarkus is for configs of the client java only" in told
     assert "choose one of table" in told

@@ -431,7 +431,7 @@ def test_too_few_bytes_are_refused_with_the_least() -> None:
     enough.check_limits(enough.study()[0])
 
 
-def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_end_that_is_too_early_is_refused_with_the_earliest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     soon, early = (
         f"{datetime.datetime.now() + datetime.timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (9, 90)

@@ -62,7 +62,7 @@ WRONG = [
         "'--container': it must name an image without blanks, such as apache/kafka:4.1.0, but got ''",
     ),
     (["--zone-delay", "2 moments"], "--zone-delay: a duration must read like"),
-    (["--zone-delay", "1h"], "--zone-delay: A link's delay must be 0 to 1,000 ms, but got 3,600,000 ms"),
+    (["--zone-delay", "1h"], "--zone-delay: a link's delay must be 0 to 1,000 ms, but got 3,600,000 ms"),
     (["--zone-bandwidth", "fast"], "--zone-bandwidth: a size must read like"),
     (["--zone-bandwidth", "0"], "bandwidth must be at least 0.01 MB/s, but got 0 MB/s"),
     (["--zone-delay", "2ms", "--bootstrap", "127.0.0.1:9"], "leave out --bootstrap"),

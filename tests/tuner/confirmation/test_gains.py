@@ -42,10 +42,10 @@ def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None
 
 def test_the_balance_is_the_geometric_mean_of_all_gains() -> None:
     found = only(confirming(0, [(200, 20), (200, 20)], [(100, 10), (100, 10)], FAST))
-    assert found.balance.value == pytest.approx(1.0), "twice as good in one and half as good in the other is no gain"
+    assert found.mean_gain.value == pytest.approx(1.0), "twice as good in one and half as good in the other is no gain"
     found = only(confirming(0, [(400, 10), (400, 10)], [(100, 10), (100, 10)], FAST))
-    assert (found.balance.low, found.balance.value, found.balance.high) == pytest.approx((2, 2, 2))
-    assert found.balance.rounds == 2
+    assert (found.mean_gain.low, found.mean_gain.value, found.mean_gain.high) == pytest.approx((2, 2, 2))
+    assert found.mean_gain.rounds == 2
 
 
 def test_a_gain_is_better_only_if_its_whole_interval_is_above_1() -> None:
@@ -116,7 +116,7 @@ def test_a_metric_that_a_round_lacks_has_no_gain() -> None:
     found = only(trials)
     assert list(found.gains) == ["mb_per_s"]
     assert "latency_p99_ms" not in found.values
-    assert found.balance.value == 1.0, "a balance needs all objectives"
+    assert found.mean_gain.value == 1.0, "a mean gain needs all objectives"
 
 
 def test_an_unproven_tail_latency_allows_for_one_more_stall() -> None:

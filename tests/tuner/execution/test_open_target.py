@@ -14,7 +14,7 @@ from tuner.execution.open_target import lock_key
 from tuner.model.target import Target
 
 
-def test_brokers_of_ours_share_one_lock() -> None:
+def test_brokers_that_we_start_share_one_lock() -> None:
     assert lock_key(Target()) == lock_key(Target(brokers=3)) == lock_key(Target(container="apache/kafka"))
 
 

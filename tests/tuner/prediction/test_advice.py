@@ -45,7 +45,7 @@ def test_the_rate_is_that_of_the_producer_while_it_sends() -> None:
     assert load.record_sizes.mean_bytes == pytest.approx(600, rel=0.1)
 
 
-def test_today_is_near_what_was_found() -> None:
+def test_the_estimate_for_today_is_near_what_was_found() -> None:
     for linger_ms in (0, 10, 40):
         found = advised(linger_ms)
         assert found.today.batch_records.low <= found.measured_batch_records < found.today.batch_records.high

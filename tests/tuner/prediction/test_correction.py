@@ -75,7 +75,7 @@ def test_only_measured_metrics_have_factors() -> None:
     assert set(corrections(both, EMBEDDED)) == {*FULL_SPEED_METRICS, BATCHES, *LATENCIES}
 
 
-def test_real_measurements_are_predicted_better_with_it() -> None:
+def test_the_correction_predicts_real_measurements_better() -> None:
     """The kept table of 168 configs of the Java client, of which the fit sees 60."""
     table = observed(java_grid())
     chosen = chosen_probes(list(table), 60, paced_load(table), EMBEDDED)

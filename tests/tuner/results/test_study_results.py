@@ -167,7 +167,7 @@ def test_results_kept_trial_by_trial_equal_results_computed_at_once() -> None:
         assert set(search.front.numbers) >= set(anew.front)
         assert search.baseline_metrics == anew.baseline_metrics
     whole = results(SEARCH)
-    assert search.results(20_000.0) == replace(whole, confirmations=(), baseline_again=None)
+    assert search.results(20_000.0) == replace(whole, confirmations=(), remeasured_baseline=None)
     assert search.next_number == SEARCH[-1].number + 1
     assert search.counted == 9
     assert (search.best("mb_per_s"), search.best("latency_p99_ms")) == (200, 5)
@@ -304,8 +304,8 @@ def test_a_baseline_that_complies_in_its_rounds_complies() -> None:
     found = results(trials)
     assert found.baseline is not None
     assert found.baseline.feasible
-    assert found.baseline_again is not None
-    assert found.baseline_again.metrics["latency_p99_ms"] == 11
+    assert found.remeasured_baseline is not None
+    assert found.remeasured_baseline.metrics["latency_p99_ms"] == 11
 
 
 def test_a_limit_relative_to_the_baseline_uses_all_baseline_trials() -> None:

@@ -49,7 +49,7 @@ def test_limits_and_constraints_change_when_the_file_is_submitted_again(tmp_path
         served.client.cancel("first")
 
 
-def test_pause_resume_cancel_and_graceful_shutdown(tmp_path: Path) -> None:
+def test_studies_pause_resume_and_end_and_the_service_stops_gracefully(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     with serving(root) as served:
         client = served.client

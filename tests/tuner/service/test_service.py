@@ -120,7 +120,7 @@ def test_recommendations_equal_those_of_the_stored_study(served: Serving, form: 
     assert unasked.text == export(recommend(results, "1000"), form)
 
 
-def test_a_form_of_another_client_is_refused(served: Serving) -> None:
+def test_a_format_of_another_client_is_refused(served: Serving) -> None:
     found = served.ask("GET", "/v1/recommendation?study=overnight&record_bytes=1000&format=quarkus")
     assert found.status == 422
     assert "choose one of table" in json.loads(found.text)["detail"]
@@ -278,7 +278,7 @@ def test_the_report_is_complete_and_sandboxed(served: Serving) -> None:
     assert "allow-same-origin" not in found.headers["content-security-policy"]
 
 
-def test_health_and_metrics(served: Serving) -> None:
+def test_health_and_metrics_can_be_queried(served: Serving) -> None:
     assert served.ask("GET", "/healthz").status == 200
     eventually(lambda: served.ask("GET", "/readyz").status == 200)
     numbers = served.ask("GET", "/metrics").text

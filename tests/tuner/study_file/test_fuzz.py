@@ -65,17 +65,17 @@ def _answers(text: str) -> None:
 @example('workload: {record_bytes: 1}\nbaseline: {acks: "\\0"}')
 @example('"\\uD800": 1')
 @example("${A}")
-def test_any_text(text: str) -> None:
+def test_any_text_is_read_or_refused(text: str) -> None:
     _answers(text)
 
 
 @given(st.text(alphabet="abc:-?[]{}!&*#|>'\"%@`,~ \n\t$019.", max_size=80))
-def test_any_text_of_yaml_signs(text: str) -> None:
+def test_any_text_of_yaml_signs_is_read_or_refused(text: str) -> None:
     _answers(text)
 
 
 @given(_STUDIES)
-def test_any_sections(data: dict[str, Any]) -> None:
+def test_any_sections_are_read_or_refused(data: dict[str, Any]) -> None:
     _answers(yaml.safe_dump(data, allow_unicode=True))
 
 
@@ -85,12 +85,12 @@ def test_any_sections(data: dict[str, Any]) -> None:
     )
 )
 @example({"workload": {"record_bytes": [100]}, "space": {"acks": "9" * 5000}})
-def test_any_values_beside_a_good_workload(data: dict[str, Any]) -> None:
+def test_any_values_beside_a_good_workload_are_read_or_refused(data: dict[str, Any]) -> None:
     _answers(yaml.safe_dump(data, allow_unicode=True))
 
 
 @given(st.sampled_from(_SAMPLES), st.data())
-def test_a_file_with_a_piece_changed(text: str, data: st.DataObject) -> None:
+def test_a_file_with_a_piece_changed_is_read_or_refused(text: str, data: st.DataObject) -> None:
     begin = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(begin, min(len(text), begin + 20)))
     _answers(text[:begin] + data.draw(st.text(max_size=5)) + text[end:])

@@ -96,7 +96,7 @@ def test_a_variables_value_is_not_read_as_yaml() -> None:
     assert spec.tracking.experiment == "${S} {a: b} # no"
 
 
-def test_escapes_and_defaults() -> None:
+def test_escapes_and_defaults_of_variables_are_read() -> None:
     assert load("escapes").tracking.experiment == "costs $5, ${HOME} and a:-b !"
 
 

@@ -170,7 +170,7 @@ def test_the_schema_describes_every_key() -> None:
         ("5", 5),
     ],
 )
-def test_a_knob_has_a_short_form(short: str, setting: object) -> None:
+def test_a_knob_can_be_written_in_a_short_way(short: str, setting: object) -> None:
     assert knob_setting(short) == setting
 
 

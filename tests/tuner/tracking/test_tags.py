@@ -14,7 +14,7 @@ from tuner.tracking.study_layout import size_runs
 OF_ALL = {"tuner.study_id", "tuner.key", "tuner.study", "tuner.kind", "tuner.client_version", "tuner.broker_version"}
 
 
-def test_the_tags_of_a_study(tmp_path: Path) -> None:
+def test_a_study_has_its_tags(tmp_path: Path) -> None:
     stopped, best = replace(trial(1, 12.0, 15.0), stopped_early="slow"), trial(2, 20.0, 10.0)
     study(tmp_path / "night", baseline(), stopped, best, *confirming(best, 3), failed(trial(13))).close()
     (runs,) = size_runs(load_results(tmp_path / "night"))
@@ -48,7 +48,7 @@ def test_the_tags_of_a_study(tmp_path: Path) -> None:
     assert [tags[number]["tuner.kind"] for number in (0, 1, 3)] == ["baseline", "search", "confirm"]
 
 
-def test_the_tags_of_an_experiment(tmp_path: Path) -> None:
+def test_an_experiment_has_its_tags(tmp_path: Path) -> None:
     results = run_small(tmp_path / "small")
     whole, row = experiment_run(results, RUNNING).tags, results.rows[0]
     assert whole.keys() == OF_ALL | {"mlflow.note.content", "tuner.rounds"}

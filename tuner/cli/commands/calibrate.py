@@ -105,7 +105,7 @@ def calibrate(
             replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
         )
     calibration = fitted(observations_of_experiment(results), start)
-    if warning := warning_of_unheld_rate(name, calibration.observations, load.rate_records_per_s or 0.0):
+    if warning := warning_of_missed_rate(name, calibration.observations, load.rate_records_per_s or 0.0):
         warn(warning)
     if as_json:
         print_json(calibration_json(name, calibration))
@@ -113,7 +113,7 @@ def calibrate(
     OUT.show(*calibration_lines(name, calibration))
 
 
-def warning_of_unheld_rate(name: str, observations: Sequence[Observation], rate_records_per_s: float) -> str | None:
+def warning_of_missed_rate(name: str, observations: Sequence[Observation], rate_records_per_s: float) -> str | None:
     """Return a warning if configs of a calibration did not hold the rate, so that their latencies are unknown."""
     held = sum(bool(set(LATENCIES) & set(each.values)) for each in observations)
     configs = sum(each.workload.rate_records_per_s is None for each in observations)

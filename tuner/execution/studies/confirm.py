@@ -60,8 +60,8 @@ def confirm(
     def following() -> Step | None:
         return next_step(measured_plan(), configs, trials.spec.search.seed)
 
-    if half := _of_half_a_round(plan, following(), search.trials):
-        plan = leave_out(trials.store, str(size), plan, half)
+    if interrupted := _of_interrupted_round(plan, following(), search.trials):
+        plan = leave_out(trials.store, str(size), plan, interrupted)
     sessions = Sessions(trials, size, plan, of_others.seconds)
     measured = len(plan.counted(search.trials))
     while step := following():
@@ -100,11 +100,11 @@ def _why_none(results: SizeResults, constraints: Sequence[str], goals: Sequence[
     return f"no config of the search{which} was better than the baseline for {', '.join(goals)}"
 
 
-def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence[Trial]) -> tuple[int, ...]:
+def _of_interrupted_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence[Trial]) -> tuple[int, ...]:
     """Return the numbers of the trials of a round that an earlier process began and did not end.
 
-    Such a round is measured again as a whole. Its trials and those that are still missing would have been measured
-    hours apart, or on other brokers, and a round must compare what was measured in turn.
+    Such a round is measured again as a whole, because a round must compare what was measured in turn. Its stored
+    trials and the missing ones would be hours apart, or on different brokers.
 
     Args:
         plan: The plan of the confirmation.

@@ -144,7 +144,7 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig 
     known = [
         (gain, confirmation)
         for confirmation in size.confirmations
-        if (gain := confirmation.balance if metric is None else confirmation.gains.get(metric)) is not None
+        if (gain := confirmation.mean_gain if metric is None else confirmation.gains.get(metric)) is not None
     ]
     claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
     if claimed:

@@ -41,7 +41,7 @@ def why_baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) ->
         )
     metric = asked_metric(goal, results.objectives)
     gains = [
-        each.balance if metric is None else each.gain_without_stall(metric)
+        each.mean_gain if metric is None else each.gain_without_stall(metric)
         for each in results.confirmations
         if goal in each.goals
     ]

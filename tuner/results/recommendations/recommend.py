@@ -257,7 +257,7 @@ class _Choice:
             # If the config is worse in another metric, the gain gets a wider interval, so that both intervals together
             # hold with 95 %. If the gain would then no longer be proven, it keeps the interval of its test.
             gains[metric] = wider if wider.low > 1.0 and wider.level > gains[metric].level else gains[metric]
-        claimed = winner.balance if metric is None else gains[metric]
+        claimed = winner.mean_gain if metric is None else gains[metric]
         how = (
             f"{claimed.rounds} rounds, alternating with the baseline; "
             f"at most {100 * ERROR_RATE:.0f} % chance of a wrong claim per record size"
@@ -276,7 +276,7 @@ class _Choice:
             results.confirmations
             or results.without_winner
             or _has_nothing_to_confirm(results)
-            or (constrained and results.baseline_again is not None)
+            or (constrained and results.remeasured_baseline is not None)
         )
         if results.baseline is None or not decided or not _baseline_fits(results, self.conditions):
             return None
@@ -304,7 +304,7 @@ class _Choice:
         confirmation = results.confirmation(chosen.fingerprint)
         if confirmation is not None:
             how = (
-                f"{confirmation.balance.rounds} rounds, alternating with the baseline, and not proven better; "
+                f"{confirmation.mean_gain.rounds} rounds, alternating with the baseline, and not proven better; "
                 "recommended because the baseline itself breaks a constraint"
             )
         elif results.baseline is not None and chosen.fingerprint == results.baseline.fingerprint:
@@ -317,7 +317,7 @@ class _Choice:
         results, warnings = self.results, self.warnings
         assert results.baseline is not None
         is_baseline = chosen.fingerprint == results.baseline.fingerprint
-        again = results.baseline_again if is_baseline and confirmation is None else None
+        again = results.remeasured_baseline if is_baseline and confirmation is None else None
         own, theirs = results.metrics_of(chosen), results.baseline_means
         if confirmation is not None:
             own, theirs = confirmation.values, confirmation.baseline
@@ -360,7 +360,7 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
     search decide, because their brokers were warm. In the search, the baseline meets the constraints if at least half
     of its measurements do, because the cluster may have been cold during the first ones.
     """
-    again = results.baseline_again
+    again = results.remeasured_baseline
     measured = [each for each in (again, again.warm if again is not None else None) if each is not None]
     if any(not each.broken and conditions.kept_by(each.metrics) for each in measured):
         return True

@@ -1,4 +1,4 @@
-"""Expected improvement of the Pareto front: it says how much it is worth to measure a config.
+"""Expected improvement of the Pareto front, by which the next config to measure is chosen.
 
 The front itself is uncertain, because its values are noisy. So the values of all measured configs are drawn several
 times from the Gaussian processes. Each draw has its own front, and the improvement that a config brings is the mean

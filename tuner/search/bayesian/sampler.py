@@ -63,11 +63,11 @@ class BayesianSampler(BaseSampler):
         home: The values that parameters have before they are changed; by default those of the first measured config.
         reference: Returns the value of each objective that an improvement has to surpass. By default, and for a value
             of NaN, it is the worst value so far.
-        expected: Returns what configs should reach before they are measured, from their coordinates of shape (configs,
-            axes): for each objective, the value minus the reference, with NaN where nothing is known; shape (cases,
-            configs, objectives). The first case is the likeliest. Each further case has one possible error, as large
-            as its standard deviation; the errors are independent of each other. None if nothing is expected. The more
-            the trials contradict it, the less it counts.
+        expected: Predicts the objectives of configs that were not measured. It takes coordinates of shape (configs,
+            axes), and returns values minus the reference, shape (cases, configs, objectives), with NaN for unknown
+            values. The first case is the likeliest. Each further case has one possible error, as large as its standard
+            deviation; the errors are independent of each other. None for no predictions. The more the trials
+            contradict the predictions, the less they count.
     """
 
     def __init__(

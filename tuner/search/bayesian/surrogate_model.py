@@ -63,9 +63,8 @@ class SurrogateModel:
             of `AMPLITUDE`.
         noise_sd: The assumed standard deviation of the noise, after multiplying by `factors`. The more configs
             are measured repeatedly, the less this assumption counts.
-        gains: Takes the coordinates of configs, shape (configs, axes), and returns their gains over the reference that
-            are expected before any measurement, as `BayesianSampler` describes them. None if nothing is known of any
-            objective.
+        gains: Takes the coordinates of configs, shape (configs, axes), and predicts their gains over the
+            reference, as `expected` of `BayesianSampler` describes. None for no predictions.
     """
 
     space: Space
@@ -77,7 +76,7 @@ class SurrogateModel:
     gains: Callable[[Array], Array] | None = None
 
     def acquisition(self, rng: np.random.Generator) -> Callable[[Array], Array]:
-        """Return a function that rates configs by how much it is worth to measure them.
+        """Return a function that rates configs: the higher the number, the more a measurement is expected to bring.
 
         Expected gains may be wrong, so each objective is predicted both with and without them. The two predictions are
         weighted by how well each of them predicts the measured values in leave-one-out cross-validation. Each objective
@@ -98,7 +97,7 @@ class SurrogateModel:
         return lambda wanted: np.asarray(sum(weight * acquisition(wanted) for weight, acquisition in counted))
 
     def _acquisition_of(self, predictors: Sequence["_Predictor"], rng: np.random.Generator) -> Callable[[Array], Array]:
-        """Return a function that rates configs by how much it is worth to measure them.
+        """Return a function that rates configs, from predictions of each objective.
 
         The acquisition function is the expected improvement of the Pareto front, times the probability that the config
         meets all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one

@@ -23,7 +23,7 @@ _Setting = Annotated[str, StringConstraints(pattern=SETTING_PATTERN)]
 
 
 class PredictionParameters(BaseModel):
-    """What is predicted: the settings that differ from those of the study, and what else is to be learnt."""
+    """The settings of a prediction that differ from those of the study, and the values to predict."""
 
     properties: Annotated[
         list[_Setting] | None,

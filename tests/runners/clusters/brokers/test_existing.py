@@ -88,18 +88,18 @@ def test_a_broker_on_this_host_is_found_with_its_process(broker: RunningCluster)
     assert ExistingCluster(broker.bootstrap).start().bootstrap == broker.bootstrap
 
 
-def test_no_server_at_the_address() -> None:
+def test_an_address_without_a_server_gives_an_error() -> None:
     port = free_port()
     with pytest.raises(TargetUnreachable, match=rf"127\.0\.0\.1:{port}: .*Connection refused.*check the address"):
         start(f"127.0.0.1:{port}")
 
 
-def test_a_host_name_that_does_not_exist() -> None:
+def test_an_unknown_host_name_gives_an_error() -> None:
     with pytest.raises(TargetUnreachable, match=r"Failed to resolve.*check the host name"):
         start("broker.invalid:9092")
 
 
-def test_a_server_that_never_answers(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_never_answers_gives_an_error(capfd: pytest.CaptureFixture[str]) -> None:
     with (
         server(say_nothing) as address,
         pytest.raises(TargetUnreachable, match=f"no broker answers at {address}"),
@@ -109,7 +109,7 @@ def test_a_server_that_never_answers(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("answer", [hang_up, alert])
-def test_plaintext_to_a_tls_listener(answer: Answer) -> None:
+def test_plaintext_to_a_tls_listener_gives_an_error(answer: Answer) -> None:
     with (
         server(answer) as address,
         pytest.raises(TargetError, match=r"closes the connection.*security\.protocol") as caught,
@@ -119,24 +119,24 @@ def test_plaintext_to_a_tls_listener(answer: Answer) -> None:
 
 
 @pytest.mark.broker
-def test_tls_to_a_plaintext_listener(broker: RunningCluster) -> None:
+def test_tls_to_a_plaintext_listener_gives_an_error(broker: RunningCluster) -> None:
     with pytest.raises(TargetRefused, match=r"SSL handshake failed.*may be plaintext"):
         start(broker.bootstrap, security_protocol="ssl")
 
 
-def test_a_port_of_another_kind_of_server() -> None:
+def test_a_port_of_another_kind_of_server_gives_an_error() -> None:
     with server(web_page) as address, pytest.raises(TargetRefused, match="check that the port is a Kafka listener"):
         start(address)
 
 
-def test_a_property_that_librdkafka_does_not_know() -> None:
+def test_an_unknown_connection_property_gives_an_error() -> None:
     with pytest.raises(TargetRefused, match=r'No such configuration property: "sasl\.pasword"'):
         start("127.0.0.1:9092", sasl_pasword="secret")
 
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_a_broker_that_advertises_an_unreachable_address(broker: RunningCluster) -> None:
+def test_an_unreachable_advertised_address_gives_an_error(broker: RunningCluster) -> None:
     port = free_port()
     unused = free_port()
     elsewhere = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{unused}"}

@@ -81,5 +81,5 @@ def test_without_control_groups_the_machine_s_memory_counts(groups: Groups) -> N
     assert free_memory_bytes() == MACHINE
 
 
-def test_the_free_memory_of_this_host() -> None:
+def test_free_memory_is_a_part_of_the_host_s_memory() -> None:
     assert 0 < free_memory_bytes() <= psutil.virtual_memory().total

@@ -9,7 +9,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.command import tuner
-from tuner.cli.commands.calibrate import warning_of_unheld_rate
+from tuner.cli.commands.calibrate import warning_of_missed_rate
 from tuner.prediction.observations import Observation
 
 
@@ -47,11 +47,11 @@ def test_the_output_says_how_many_configs_did_not_hold_the_rate() -> None:
     load = Workload(RecordSizes.fixed(1000))
     fast = Observation(ProducerConfig.parse({}), load, {"records_per_s": 1e5})
     held = Observation(fast.config, replace(load, rate_records_per_s=3e4), {"latency_p50_ms": 2.0})
-    assert warning_of_unheld_rate("calibration-1", [fast, held], 3e4) is None
-    assert warning_of_unheld_rate("calibration-1", [fast, held, fast], 3e4) == (
+    assert warning_of_missed_rate("calibration-1", [fast, held], 3e4) is None
+    assert warning_of_missed_rate("calibration-1", [fast, held, fast], 3e4) == (
         "1 of 2 configs did not hold 30,000 records/s, so their latencies are left out"
     )
-    assert warning_of_unheld_rate("calibration-1", [fast], 5e6) == (
+    assert warning_of_missed_rate("calibration-1", [fast], 5e6) == (
         "no config held 5,000,000 records/s, so `tuner predict calibration-1` can't predict latencies; calibrate again "
         "with a lower --rate"
     )

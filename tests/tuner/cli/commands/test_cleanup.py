@@ -57,7 +57,7 @@ def test_with_the_option_it_deletes_without_asking(cleanup: Callable[..., tuple[
     assert json.loads(out)["removed"] == [DEAD.topic]
 
 
-def test_it_lists_without_asking(cleanup: Callable[..., tuple[int, str, str]]) -> None:
+def test_topics_are_listed_without_asking(cleanup: Callable[..., tuple[int, str, str]]) -> None:
     code, out, _ = cleanup("--json")
     assert code == 0
     assert json.loads(out)["removed"] == []

@@ -78,7 +78,7 @@ def test_a_size_that_was_not_measured_is_named_where_nothing_is_found(run: Run, 
     assert told.startswith("records of 100 B were not measured, only of 200 and 2000 B, and the nearest size has no")
 
 
-def test_explain_explains_the_config_that_keeps_the_conditions(run: Run, tmp_path: Path) -> None:
+def test_explain_is_about_the_config_that_meets_the_conditions(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", rounds=0)
     words = ("overnight", "--goal", "throughput", "--max-p99-ms", "5")
     chosen = json.loads(run("recommend", *words, "--format", "json").stdout)["trial"]["number"]
@@ -86,7 +86,7 @@ def test_explain_explains_the_config_that_keeps_the_conditions(run: Run, tmp_pat
     assert isinstance(run("explain", "overnight", "--max-p99-ms", "0.01").exception, NoFeasibleConfig)
 
 
-def test_explain_a_study_that_has_just_begun(run: Run, tmp_path: Path) -> None:
+def test_explain_says_that_a_study_has_just_begun(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", trials=1, rounds=0, facts={"finished_at": None})
     ended = run("explain", "overnight")
     assert "keep what you have" in ended.stdout

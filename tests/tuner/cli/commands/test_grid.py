@@ -141,7 +141,7 @@ def test_trials_of_a_config_that_misses_the_rate_show_its_share_in_place_of_a_la
     assert NO_LATENCY not in tuner("trials", "one").complaint
 
 
-def test_the_forms_of_a_grid_agree_and_piped_text_has_no_colours() -> None:
+def test_all_formats_of_a_grid_agree_and_piped_text_has_no_colours() -> None:
     rows = [*csv.DictReader(io.StringIO(tuner("grid", "three", "--csv").out))]
     cells = [cell for table in tables("three").values() for cell in table["cells"]]
     assert [row["value"] for row in rows] == ["" if cell["value"] is None else str(cell["value"]) for cell in cells]
@@ -179,7 +179,7 @@ def test_a_simulated_grid_says_so() -> None:
     assert tuner("compare", "one", "three", "--json").json["simulated"] is True
 
 
-def test_another_search_has_no_tables_and_says_so() -> None:
+def test_a_study_without_a_grid_search_says_that_it_has_no_tables() -> None:
     shown = tuner("grid", "other")
     assert (shown.code, shown.out) == (0, "")
     assert "did not search a grid" in shown.complaint

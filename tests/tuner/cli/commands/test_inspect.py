@@ -45,7 +45,9 @@ def write(broker: RunningCluster, topic: Topic, each: int, rounds: int = ROUNDS,
             producer.commit_transaction(30)
 
 
-def test_figures_and_sentences_without_any_content(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_inspect_prints_figures_and_sentences_without_any_content(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
     topic = new_topic(partitions=2)
     write(broker, topic, each=1)
     words = ("inspect", topic.name, "--bootstrap", broker.bootstrap)

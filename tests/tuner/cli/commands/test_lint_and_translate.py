@@ -162,7 +162,7 @@ def test_wrong_input_is_one_clear_error(java_file: Path, folder: Path, words: li
 
 
 @pytest.mark.parametrize("command", ["lint", "translate"])
-def test_a_folder_is_no_file(command: str) -> None:
+def test_a_folder_in_place_of_a_file_is_refused(command: str) -> None:
     ended = tuner(command, ".")
     assert ended.code == ExitCode.USAGE
     assert ended.err.startswith("error: .: a properties file must be readable: Is a directory")

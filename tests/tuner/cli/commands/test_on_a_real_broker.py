@@ -104,7 +104,7 @@ def test_the_byte_budget_stops_the_run(broker: RunningCluster) -> None:
     assert not [left for left in find_leftovers(broker) if left.state != "live"]
 
 
-def test_a_record_too_large_for_the_topic(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_record_that_is_too_large_for_the_topic_is_refused(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(configs={"max.message.bytes": "10000"})
     words = ("--topic", topic.name, "--record-bytes", "20000", *QUICK)
     ended = tuner("bench", "--bootstrap", broker.bootstrap, *words)
@@ -184,7 +184,7 @@ def test_what_a_killed_run_left_is_listed_and_removed(broker: RunningCluster) ->
     assert not [left for left in find_leftovers(broker) if left.topic in dead]
 
 
-def test_doctor_finds_host_cluster_and_rights(broker: RunningCluster) -> None:
+def test_doctor_finds_host_cluster_and_permissions(broker: RunningCluster) -> None:
     ended = tuner("doctor", "--bootstrap", broker.bootstrap, "--no-load-test", "--json")
     assert ended.code == 0, ended.out + ended.err
     findings = {finding["name"]: finding["state"] for finding in ended.json["findings"]}

@@ -81,7 +81,7 @@ def test_recommend_fails_if_no_config_keeps_the_conditions(run: Run, tmp_path: P
     assert ended.stdout == ""
 
 
-def test_recommend_keeps_the_conditions(run: Run, tmp_path: Path) -> None:
+def test_recommend_meets_the_conditions(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", rounds=0)
     words = ("recommend", "overnight", "--goal", "throughput", "--format", "json")
     free, bound = (json.loads(run(*words, *more).stdout) for more in ((), ("--max-p99-ms", "5")))
@@ -105,7 +105,7 @@ def test_recommend_labels_the_translated_formats(run: Run, tmp_path: Path) -> No
     assert "translated, not measured" in ended.stdout
 
 
-def test_recommend_from_tracking(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recommend_reads_from_mlflow(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_study(tmp_path / "overnight")
     record = json.loads(run("recommend", "overnight", "--format", "json").stdout)
     tracking = type(
@@ -123,7 +123,7 @@ def test_recommend_from_tracking(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert run("recommend", "overnight", "--tracking-uri", "http://x").exit_code == 2
 
 
-def test_front_as_text_and_json(run: Run, tmp_path: Path) -> None:
+def test_front_prints_text_and_json(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
     text = run("front", "overnight", "--record-bytes", "1000").stdout
     assert "1000 B records" in text
@@ -238,7 +238,7 @@ def test_report_is_written_where_asked(run: Run, tmp_path: Path) -> None:
     assert run("report", "overnight", "--output", str(tmp_path / "not" / "there.html")).exit_code == 2
 
 
-def test_status_as_text_and_json(run: Run, tmp_path: Path) -> None:
+def test_status_prints_text_and_json(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", trials=12)
     assert "overnight: finished" in run("status", "overnight").stdout
     assert json.loads(run("status", "overnight", "--json").stdout)["state"] == "finished"
@@ -285,7 +285,7 @@ def test_status_watches_until_the_study_ends(run: Run, tmp_path: Path, monkeypat
     assert [line["state"] for line in lines] == ["running", "interrupted"]
 
 
-def test_exit_codes_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_has_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     write_study(tmp_path / "overnight", trials=12, rounds=0)
     ended = tuner("recommend", "overnight", "--max-p99-ms", "0.01")

@@ -57,7 +57,7 @@ def test_statistics_and_a_study_file_without_any_content(broker: RunningCluster,
     assert sum(found["sizes"].values()) == 30
 
 
-def test_wrong_topics_are_clear_errors(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_missing_or_empty_topic_gives_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     missing = tuner("sample", "no-such-topic", "--bootstrap", broker.bootstrap)
     assert missing.code == 2
     assert "has no topic 'no-such-topic'" in missing.complaint

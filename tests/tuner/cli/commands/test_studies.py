@@ -50,7 +50,7 @@ def test_studies_are_listed_the_newest_first(root: Path) -> None:
     assert second.startswith("begun       1000           interrupted   12 of 60    -   ")
 
 
-def test_the_forms_of_the_list_agree(root: Path) -> None:
+def test_all_formats_of_the_list_agree(root: Path) -> None:
     record = tuner("studies", "--json").json
     assert (record["schema_version"], record["kind"]) == (1, "studies")
     overnight, begun = record["studies"]
@@ -116,7 +116,7 @@ def test_a_damaged_study_is_listed_and_named(root: Path) -> None:
     assert "warning: begun: " in listed.err
 
 
-def test_trials_have_typed_columns_in_every_form(root: Path, tmp_path: Path) -> None:
+def test_trials_have_typed_columns_in_every_format(root: Path, tmp_path: Path) -> None:
     record = tuner("trials", "overnight", "--json").json
     assert record["study"] == "overnight"
     winner = next(each for each in record["trials"] if (each["record_bytes"], each["number"]) == (1000, 7))
@@ -194,7 +194,7 @@ def test_parquet_without_pyarrow_is_one_clear_line(root: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("words", [("studies",), ("trials", "overnight"), ("front", "overnight")], ids=" ".join)
-def test_two_forms_at_once_are_refused(root: Path, words: tuple[str, ...]) -> None:
+def test_two_formats_at_once_are_refused(root: Path, words: tuple[str, ...]) -> None:
     refused = tuner(*words, "--csv", "--json")
     assert refused.code == 2
     assert "--json and --csv were given" in refused.complaint

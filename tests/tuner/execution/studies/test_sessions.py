@@ -170,7 +170,7 @@ def test_each_record_size_spreads_its_rounds_over_its_own_time(tmp_path: Path) -
     [("22:40", {}), ("07:00", {"spread_over_s": 0.0})],
     ids=["forty minutes are too short", "turned off"],
 )
-def test_otherwise_the_rounds_follow_one_another(tmp_path: Path, until: str, confirm: dict[str, object]) -> None:
+def test_rounds_that_are_not_spread_follow_one_another(tmp_path: Path, until: str, confirm: dict[str, object]) -> None:
     night = Night()
     told = night_of(tmp_path, users_cluster(until, **confirm), night)
     assert len(told.rounds) == 4
@@ -256,7 +256,7 @@ def test_a_deadline_that_comes_sooner_shortens_the_wait(tmp_path: Path) -> None:
     assert max(told.rounds.values()) < EVENING + 1.25 * HOUR
 
 
-def test_without_spread_over_no_round_waits(tmp_path: Path) -> None:
+def test_no_round_waits_if_spread_over_is_0(tmp_path: Path) -> None:
     night = Night()
     told = run(tmp_path, night, spread(0))
     assert len(told.rounds) == 4

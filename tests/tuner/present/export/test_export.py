@@ -367,7 +367,7 @@ def test_a_metric_that_got_worse_is_not_reported_as_a_gain(confirmed: Recommenda
     assert "latency p99, ms: 1.01 (0.90 to 1.10): not worse (" in text
 
 
-def test_a_price_is_named_by_the_bad_end_of_its_interval(confirmed: Recommendation) -> None:
+def test_a_loss_is_stated_by_the_worse_end_of_its_interval(confirmed: Recommendation) -> None:
     gain = replace(confirmed.gains["latency_p99_ms"], value=5.5, low=5.1, high=5.9, level=0.975)
     loss = replace(gain, value=0.86, low=0.834, high=0.89)
     traded = replace(confirmed, goal=Goal.LATENCY, gains={"mb_per_s": loss, "latency_p99_ms": gain})

@@ -51,7 +51,7 @@ def properties_of(form: PropertiesFormat, text: str) -> dict[str, str]:
     return {key.removeprefix(before).removesuffix(after): value for key, value in entries.items()}
 
 
-def test_each_form_of_a_client_is_a_format_with_a_suffix_of_its_own() -> None:
+def test_each_format_of_a_client_has_a_suffix_of_its_own() -> None:
     names = [form.name for forms in FORMATS.values() for form in forms]
     assert set(Format) - {"table", "properties", "json", "env"} == set(names)
     assert len(names) == len(set(names))
@@ -62,7 +62,7 @@ def test_each_form_of_a_client_is_a_format_with_a_suffix_of_its_own() -> None:
 @for_each_format
 @pytest.mark.parametrize("values", [TUNED, WEAK, {}], ids=["tuned", "weak", "defaults"])
 @pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
-def test_a_form_holds_the_config_and_what_its_program_would_change(
+def test_a_format_holds_the_config_and_what_its_program_would_change(
     of_librdkafka: Recommendation, form: PropertiesFormat, values: dict[str, str], version: str
 ) -> None:
     known = {name: value for name, value in values.items() if name in java(version).catalogue}
@@ -80,7 +80,7 @@ def test_a_form_holds_the_config_and_what_its_program_would_change(
 
 
 @for_each_format
-def test_a_form_has_the_guarantee_that_its_comment_names_although_the_baseline_has_another(
+def test_a_format_has_the_guarantee_that_its_comment_names(
     of_librdkafka: Recommendation, form: PropertiesFormat
 ) -> None:
     weak = {"acks": "1", "enable.idempotence": "false", "linger.ms": "20"}
@@ -92,7 +92,7 @@ def test_a_form_has_the_guarantee_that_its_comment_names_although_the_baseline_h
 
 
 @for_each_format
-def test_a_form_says_where_it_comes_from_and_that_it_was_measured(
+def test_a_format_says_where_it_comes_from_and_that_it_was_measured(
     of_librdkafka: Recommendation, form: PropertiesFormat
 ) -> None:
     found = of_java(of_librdkafka, TUNED, "3.9.1")
@@ -104,7 +104,7 @@ def test_a_form_says_where_it_comes_from_and_that_it_was_measured(
     assert (f"\n# to use it: {form.usage}\n" in text) is bool(form.usage)
 
 
-def test_a_kubernetes_form_is_a_patch_of_its_resource(of_librdkafka: Recommendation) -> None:
+def test_a_kubernetes_format_is_a_patch_of_its_resource(of_librdkafka: Recommendation) -> None:
     text = export(of_java(of_librdkafka, {"linger.ms": "7", "acks": "all"}), Format.STRIMZI_CONNECTOR)
     assert text[text.index("kind:") :] == (
         "kind: KafkaConnector\n"
@@ -123,14 +123,14 @@ def test_a_line_separator_in_a_warning_does_not_end_the_comment(of_librdkafka: R
         assert properties_of(form, export(nasty, Format(form.name))).items() >= TUNED.items()
 
 
-def test_a_study_offers_the_forms_of_its_client_and_the_translations() -> None:
+def test_a_study_offers_its_client_s_formats_and_the_translations() -> None:
     for_all = {Format.TABLE, Format.PROPERTIES, Format.JSON, Format.ENV}
     assert set(offered(librdkafka())) == for_all | {Format.LIBRDKAFKA, Format.JAVA, Format.SPRING}
     assert set(offered(java())) == set(Format)
     assert [form for form in offered(java()) if is_translated(form, java())] == [Format.LIBRDKAFKA]
 
 
-def test_a_form_without_a_translation_is_refused(of_librdkafka: Recommendation) -> None:
+def test_a_format_without_a_translation_is_refused(of_librdkafka: Recommendation) -> None:
     for form in set(Format) - set(offered(librdkafka())):
         with pytest.raises(FormatNotOffered, match=rf"the format {form} .* choose one of table, .* client: java$"):
             export(of_librdkafka, form)
@@ -145,7 +145,7 @@ def test_several_record_sizes_follow_each_other(of_librdkafka: Recommendation, f
 
 
 @pytest.mark.parametrize("layout", FileLayout)
-def test_another_form_of_librdkafka_holds_librdkafkas_properties_in_its_layout(
+def test_another_librdkafka_format_has_its_properties_in_its_layout(
     monkeypatch: pytest.MonkeyPatch, of_librdkafka: Recommendation, layout: FileLayout
 ) -> None:
     plain = json.loads(export(of_librdkafka, Format.LIBRDKAFKA))

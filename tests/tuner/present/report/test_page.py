@@ -137,7 +137,7 @@ def test_the_report_of_a_simulated_study_says_so(tmp_path: Path) -> None:
         {"trials": 12, "study_file": "", "facts": {"host": None, "cluster": None}},
     ],
 )
-def test_young_and_odd_studies_have_a_report(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_studies_with_few_or_unusual_trials_have_a_report(tmp_path: Path, options: dict[str, Any]) -> None:
     assert "overnight" in read(report_page(study(tmp_path, **options))).text
 
 

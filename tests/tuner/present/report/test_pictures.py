@@ -35,7 +35,7 @@ def test_every_study_can_be_drawn(tmp_path: Path, objectives: list[str], trials:
     assert is_png(tmp_path / "hypervolume.png")
 
 
-def test_importance_and_two_studies_are_drawn(tmp_path: Path) -> None:
+def test_knob_importance_and_two_studies_are_drawn(tmp_path: Path) -> None:
     size = study(tmp_path / "study").sizes[0]
     draw_importance(knob_importance(size), tmp_path / "importance.png")
     draw_fronts({"1000": {"a": view_of(size), "b": view_of(size)}}, tmp_path / "fronts.png")

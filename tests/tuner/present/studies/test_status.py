@@ -44,7 +44,7 @@ def asked(folder: Path, progress: Progress | None, **options: Any) -> Status:
     return status_of(results, progress, datetime.now(UTC))
 
 
-def test_a_running_study(tmp_path: Path, searching: Progress) -> None:
+def test_the_status_of_a_running_study_names_its_trial(tmp_path: Path, searching: Progress) -> None:
     found = asked(tmp_path, searching)
     assert found.state is StudyState.RUNNING
     assert found.doing == f"1000 B, search trial {searching.trial}: saturating phase"
@@ -141,7 +141,7 @@ def test_a_grid_that_ends_early_has_its_own_total(tmp_path: Path, searching: Pro
     assert found.left_s == pytest.approx(2 * 30.0)
 
 
-def test_a_study_that_has_just_begun(tmp_path: Path, told: list[Progress]) -> None:
+def test_a_study_that_has_just_begun_has_no_best_config(tmp_path: Path, told: list[Progress]) -> None:
     found = asked(tmp_path, replace(told[0], ends_at=None), trials=0)
     assert found.doing == "1000 B, burn-in trial 0, the baseline"
     assert found.sizes[0].best == ()

@@ -108,7 +108,7 @@ def test_both_guarantees_are_named() -> None:
 
 
 @pytest.mark.parametrize(("config", "against"), [({"acks": "0"}, {}), ({}, {"acks": "0"})])
-def test_a_latency_that_one_side_lacks_is_a_miss(config: Mapping[str, str], against: Mapping[str, str]) -> None:
+def test_a_config_fails_if_one_side_lacks_a_latency(config: Mapping[str, str], against: Mapping[str, str]) -> None:
     spec = spec_of(config, against)
     (mine, other) = [None if side.acks == 0 else 10.0 for side in (spec.confirm.configs[0], spec.baseline)]
     found = found_of(spec, [(150.0, mine)] * 2, [(100.0, other)] * 2)

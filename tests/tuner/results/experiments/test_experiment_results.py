@@ -121,7 +121,7 @@ def test_rows_that_the_load_generator_limited_decide_nothing(results: Experiment
     assert "but the load generator limited record_bytes=100 acks=1 and record_bytes=1000 acks=1" in because(checked)
 
 
-def test_comparisons_whose_rows_the_quick_form_leaves_out_do_not_count(tmp_path: Path) -> None:
+def test_comparisons_that_the_quick_version_leaves_out_do_not_count(tmp_path: Path) -> None:
     spec = small(CUT, quick=True)
     assert [len(finding.comparisons) for finding in spec.findings] == [2, 1]
     measure_experiment(spec, CUT, tmp_path / "small-quick", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
@@ -293,7 +293,7 @@ def test_a_search_moves_to_another_cluster_with_its_experiment(tmp_path: Path) -
     assert moved.study.workload == search.study.workload
 
 
-def test_the_quick_form_limits_its_searches() -> None:
+def test_the_quick_version_limits_its_searches() -> None:
     spec = small(SEARCHES + "quick: {load: {partitions: 5}, max_bytes_per_trial: 1GB}\n", quick=True)
     (search,) = spec.searches
     assert (search.study.safety.max_bytes_per_trial, search.study.workload.partitions) == (10**9, 5)

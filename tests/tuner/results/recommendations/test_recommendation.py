@@ -603,7 +603,7 @@ def test_the_goal_latency_means_the_latency_that_the_study_optimises() -> None:
         (("mb_per_s", "end_to_end_p99_ms"), "end_to_end_p99_ms"),
     ],
 )
-def test_which_latency_the_goal_latency_means(optimised: tuple[str, ...], asked: str) -> None:
+def test_the_goal_latency_is_about_an_optimised_latency(optimised: tuple[str, ...], asked: str) -> None:
     assert asked_metric(Goal.LATENCY, [Objective(name) for name in optimised]) == asked
 
 
@@ -743,8 +743,8 @@ def test_a_baseline_that_keeps_a_limit_on_warm_brokers_is_not_refused_because_of
     rounds = [replace(each, round=2 + (each.round or 0)) for each in confirming(6, cold, cold, BOTH)]
     plan = replace(plan_of(rounds, rounds=2, max_rounds=2, nominee_repeats=2), new_broker=True)
     size = size_results("1000", OBJECTIVES, [*trials, *rounds], None, [plan])
-    assert size.baseline_again is not None
-    assert size.baseline_again.colder
+    assert size.remeasured_baseline is not None
+    assert size.remeasured_baseline.colder
     told, limit = study(sizes=(size,)), Conditions(min_mb_per_s=170.0)
     if keeps:
         assert recommend(told, "1000", Goal.THROUGHPUT, limit).is_baseline

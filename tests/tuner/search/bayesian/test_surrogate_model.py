@@ -1,4 +1,4 @@
-"""The acquisition function: what it is worth to measure a config, from what was measured and what is expected."""
+"""The acquisition function, which rates configs by what was measured and what is expected of them."""
 
 import numpy as np
 from optuna.distributions import FloatDistribution

@@ -260,7 +260,7 @@ class JobQueueContract:
         assert [job.name for job in queue.jobs(before=1)] == []
         assert queue.jobs(limit=0) == []
 
-    def test_lists_and_counts_by_state(self, queue: JobQueue) -> None:
+    def test_jobs_are_listed_and_counted_by_state(self, queue: JobQueue) -> None:
         for number in range(3):
             queue.submit(submission(f"s{number}", f"t{number}"))
         claimed(queue)

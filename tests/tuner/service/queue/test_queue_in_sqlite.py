@@ -63,7 +63,7 @@ def test_a_newer_queue_is_refused(tmp_path: Path) -> None:
         JobQueue(SqliteTable(tmp_path))
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_queue_is_refused(tmp_path: Path) -> None:
     (tmp_path / QUEUE_FILE).write_text("these are not rows" * 100)
     with pytest.raises(RecordDamaged, match=QUEUE_FILE):
         JobQueue(SqliteTable(tmp_path))
