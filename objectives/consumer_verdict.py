@@ -82,10 +82,6 @@ def judge_reading(evidence: ReadEvidence) -> Verdict:
     return Verdict(*(found or (Bottleneck.UNKNOWN, "no limit that the load can measure was reached")))
 
 
-def _quota(evidence: ReadEvidence) -> str | None:
-    return quota(evidence.throttle_ms)
-
-
 def _written(evidence: ReadEvidence) -> str | None:
     lag = evidence.lag_records
     if not evidence.at_tail or lag is None or lag > CLOSE_BEHIND_S * evidence.records_per_s:
@@ -97,10 +93,6 @@ def _written(evidence: ReadEvidence) -> str | None:
         f"the consumers read what was written, and were {lag:,.0f} records ({behind_ms:,.0f} ms) behind on average, so "
         "the producers were the limit"
     )
-
-
-def _other_processes(evidence: ReadEvidence) -> str | None:
-    return other_processes(evidence.resources)
 
 
 def _generator(evidence: ReadEvidence) -> str | None:
@@ -131,13 +123,6 @@ def _client_queue(evidence: ReadEvidence) -> str | None:
     )
 
 
-def _broker(evidence: ReadEvidence) -> str | None:
-    used = evidence.resources
-    if (busy := busy_broker(used)) is not None:
-        return busy
-    return broker_on_a_busy_host(used)
-
-
 def _network(evidence: ReadEvidence) -> str | None:
     in_flight, receiving = evidence.in_flight_requests or 0.0, evidence.receiving_ratio or 0.0
     if in_flight < IDLE_IN_FLIGHT or receiving < RECEIVING_RATIO:
@@ -159,13 +144,14 @@ def _answers(evidence: ReadEvidence) -> str | None:
 
 
 _SIGNS: Final[Signs[ReadEvidence]] = (
-    (Bottleneck.QUOTA, _quota),
+    (Bottleneck.QUOTA, lambda evidence: quota(evidence.throttle_ms)),
     (Bottleneck.OFFERED_RATE, _written),
-    (Bottleneck.OTHER_PROCESSES, _other_processes),
+    (Bottleneck.OTHER_PROCESSES, lambda evidence: other_processes(evidence.resources)),
     (Bottleneck.GENERATOR, _generator),
     (Bottleneck.CLIENT_THREAD, _client_thread),
     (Bottleneck.CLIENT_BUFFER, _client_queue),
-    (Bottleneck.BROKER, _broker),
+    (Bottleneck.BROKER, lambda evidence: busy_broker(evidence.resources)),
+    (Bottleneck.BROKER, lambda evidence: broker_on_a_busy_host(evidence.resources)),
     (Bottleneck.NETWORK, _network),
     (Bottleneck.BROKER, _answers),
 )

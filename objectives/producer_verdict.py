@@ -185,10 +185,6 @@ def _consumers_fell_behind(evidence: Evidence) -> str:
     )
 
 
-def _quota(evidence: Evidence) -> str | None:
-    return quota(evidence.throttle_ms)
-
-
 def _offered_rate(evidence: Evidence) -> str | None:
     offered = evidence.offered_records_per_s
     if offered is None or not _held(evidence, evidence.records_per_s / offered):
@@ -331,7 +327,7 @@ def _nothing_else(evidence: Evidence) -> str | None:
 
 
 _SIGNS: Final[Signs[Evidence]] = (
-    (Bottleneck.QUOTA, _quota),
+    (Bottleneck.QUOTA, lambda evidence: quota(evidence.throttle_ms)),
     (Bottleneck.OFFERED_RATE, _offered_rate),
     (Bottleneck.OTHER_PROCESSES, _other_processes),
     (Bottleneck.GENERATOR, _generator),

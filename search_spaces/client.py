@@ -259,7 +259,7 @@ def _kind_and_version(said: str) -> tuple[str, str | None]:
     return kind, version.strip() or None
 
 
-def client_in_version(said: str, version: str | None = None) -> Client:
+def client_in_version(said: str, version: str | None) -> Client:
     """Return the client that a file is written for, in a release or a minor version. Nothing is fetched.
 
     Args:
@@ -273,10 +273,9 @@ def client_in_version(said: str, version: str | None = None) -> Client:
     kind, of = _kind_and_version(said)
     if version is not None and of is not None:
         raise UnknownClient(f"a client has one version, but {of!r} and {version!r} are given; leave one of them out")
-    version = of or version
+    version, client = of or version, _client_named(kind)
     if version is None:
-        return _client_named(kind)
-    client = _client_named(kind)
+        return client
     match client.kind:
         case ClientKind.LIBRDKAFKA:
             known = client.version

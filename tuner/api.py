@@ -174,7 +174,7 @@ def _spec_of(study: "StudySpec | Mapping[str, Any] | str | Path", text: str) -> 
         import yaml
 
         text = yaml.safe_dump(dict(study), sort_keys=False)
-        return parse_study(text, name="study", folder=Path.cwd(), origin="the study", environ=os.environ), text
+        return parse_study(text, name="study", folder=Path.cwd(), origin="the study"), text
     return read_study_file(Path(study))
 
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 from runners.consumer_runs.clock_offset import ClockOffset
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
-from runners.consumers.reader import ReadWatch
+from runners.consumers.reading_load import ReadWatch
 
 
 class ConsumerHost(Protocol):

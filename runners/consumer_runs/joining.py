@@ -22,7 +22,7 @@ _CLOCK_ERROR_RATIO: Final = 0.1
 
 
 def end_to_end_of(
-    deliveries: SampledDeliveries, consumption: Consumption, offsets: tuple[ClockOffset, ClockOffset] | None = None
+    deliveries: SampledDeliveries, consumption: Consumption, offsets: tuple[ClockOffset, ClockOffset] | None
 ) -> EndToEnd:
     """Join the producer's records with the consumers' arrivals.
 

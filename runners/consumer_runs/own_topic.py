@@ -10,7 +10,7 @@ from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
-from runners.consumers.reader import ReadWatch, read_on
+from runners.consumers.reading_load import ReadWatch, read_on
 from runners.errors import DeliveryFailed, GeneratorError
 from runners.librdkafka.load_client import CALL_RECORDS
 from runners.librdkafka.native_client import NativeClient

@@ -99,14 +99,14 @@ def _target_holder(address: str) -> str:
 
 
 @contextlib.contextmanager
-def file_lock(path: Path, name: str = "", on_wait: Say = silent) -> Iterator[None]:
+def file_lock(path: Path, name: str, on_wait: Say) -> Iterator[None]:
     """Hold the lock of a file while the context is open. If another process holds the lock, wait for it.
 
     To lock a folder, lock a file inside it: then all paths that lead to the folder lead to the same lock.
 
     Args:
         path: The lock file. It is created if missing, and never removed.
-        name: Name of the study that takes the lock, shown to those that wait for it.
+        name: What takes the lock, such as the name of a study, shown to those that wait for it.
         on_wait: Called once if another process holds the lock, with the holder as `name (process 1234)`.
 
     Raises:
@@ -114,7 +114,7 @@ def file_lock(path: Path, name: str = "", on_wait: Say = silent) -> Iterator[Non
     """
     with _acquired(path, lambda: on_wait(path.read_text(encoding="utf-8", errors="replace") or "another process")):
         try:
-            path.write_text(f"{name or 'a study'} (process {os.getpid()})", encoding="utf-8")
+            path.write_text(f"{name} (process {os.getpid()})", encoding="utf-8")
             yield
         finally:
             with contextlib.suppress(FileNotFoundError):  # its folder may have been removed in the meantime

@@ -7,8 +7,8 @@ from typing import Final
 from typing_extensions import override
 
 from runners.consumers.consumption import Consumption
-from runners.consumers.reader import ReadWatch
-from runners.consumers.reading_load import TopicReader
+from runners.consumers.reader import Reader
+from runners.consumers.reading_load import ReadWatch
 from runners.host.probe import ClientProcess
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import COLLECTOR_THREADS
@@ -21,7 +21,7 @@ _READING_THREAD: Final = "tuner-read"
 
 
 @dataclass(frozen=True, slots=True)
-class JavaReader(TopicReader):
+class JavaReader(Reader):
     """One consumer of a load, with Kafka's Java client. It can be pickled and used in another process.
 
     The client's code runs in the thread that takes the records. So `ReadWindow.waiting_ratio` is the share of the time

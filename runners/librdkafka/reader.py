@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from runners.consumers.consumption import Consumption
-from runners.consumers.reader import ReadWatch
-from runners.consumers.reading_load import TopicReader
+from runners.consumers.reader import Reader
+from runners.consumers.reading_load import ReadWatch
 from runners.librdkafka import capi
 from runners.librdkafka.source import LibrdkafkaSource
 from runners.load.interpreter import quiet_interpreter
 
 
 @dataclass(frozen=True, slots=True)
-class LibrdkafkaReader(TopicReader):
+class LibrdkafkaReader(Reader):
     """One consumer of a load, with librdkafka as the client. It can be pickled and used in another process."""
 
     @override

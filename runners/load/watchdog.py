@@ -170,7 +170,6 @@ class Watchdog:
         limits: Limits,
         config: ProducerConfig,
         clock: Clock,
-        pause_detector: PauseDetector | None = None,
     ) -> Self:
         """Return the watchdog of a run of this config on this cluster.
 
@@ -179,7 +178,6 @@ class Watchdog:
             limits: The limits of the run.
             config: The config to measure. A record may wait for its `linger.ms` before anything is delivered.
             clock: The benchmark's clock.
-            pause_detector: Raises an error if the load stood still. None: a `PauseDetector` of this process.
         """
         brokers = cluster.local_brokers
         return cls(
@@ -189,7 +187,6 @@ class Watchdog:
             disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
             min_free_disk_bytes=limits.min_free_disk_bytes,
             broker_alive=partial(any_runs, brokers),
-            pause_detector=pause_detector or PauseDetector(),
         )
 
     def check(self, tally: DeliveryReport, waiting: int) -> None:

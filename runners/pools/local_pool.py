@@ -15,7 +15,7 @@ from runners.load.isolated import end_reused_processes
 from runners.measurements.measurement import Window
 from runners.pools.pool import FinishedJob, Job
 from runners.pools.producer_process import WorkerReport, host_and_pid, prepare_producer, produce, runner_of
-from runners.pools.producers import share
+from runners.pools.producers import share_of_producer
 from runners.pools.running_job import RunningJob
 from runners.runner import Watch, go_on
 from runners.workload import Workload
@@ -107,7 +107,7 @@ class LocalPool:
 
     def _run_producer(self, running: RunningJob, producer: int, start: "_CommonStart", stop: threading.Event) -> None:
         job = running.job
-        workload = share(job.workload, len(job.runners), producer)
+        workload = share_of_producer(job.workload, len(job.runners), producer)
         begin_unix_s = start.after_preparing(producer, workload)
         if self._closing.is_set():
             return

@@ -30,7 +30,7 @@ class Job:
         key: Identifies the job for the caller.
         runners: One runner per producer, all picklable. They run at the same time, from a common start.
         config: The config to measure.
-        workload: The whole workload; `runners.pools.producers.share` divides it among the producers.
+        workload: The whole workload; `runners.pools.producers.share_of_producer` divides it among the producers.
         on_attempt: Called before each attempt, before any record is sent, with the number of the attempt, from 1. It
             returns the runners of this attempt, as many as in `runners`. It is called in the thread that submits jobs
             or waits for them. With None, each attempt has the same runners.

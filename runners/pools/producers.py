@@ -14,7 +14,7 @@ from runners.measurements.resources import merge_resources, sum_of_known
 from runners.workload import Workload
 
 
-def share(workload: Workload, producers: int, producer: int) -> Workload:
+def share_of_producer(workload: Workload, producers: int, producer: int) -> Workload:
     """Return the part of a workload that one producer sends.
 
     Each producer gets an equal part of a paced rate and its own seed. The first producer also gets the consumers.

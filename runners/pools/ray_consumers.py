@@ -11,7 +11,7 @@ from runners.consumer_runs.clock_offset import ClockOffset, clock_id, offset_of
 from runners.consumer_runs.consumer_host import ConsumerHost
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
-from runners.consumers.reader import ReadWatch
+from runners.consumers.reading_load import ReadWatch
 from runners.errors import ConsumersLost, GeneratorError, RunnerError
 from runners.pools.ray_reservations import reason
 from runners.pools.ray_worker_group import unpacked

@@ -27,7 +27,7 @@ from runners.measurements.measurement import Window
 from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.pool import FinishedJob, Job, Pool
 from runners.pools.producer_process import WorkerReport, runner_of
-from runners.pools.producers import share
+from runners.pools.producers import share_of_producer
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_consumers import RayConsumerHost
 from runners.pools.ray_reservations import CoreReservations, reason
@@ -168,7 +168,7 @@ class RayPool(Pool):
         job = running.job
         if running.attempts > 1:
             time.sleep(_SETTLE_S)  # until then, lost producers may send records that the new consumers must not read
-        shares = [share(job.workload, count, number) for number in range(count)]
+        shares = [share_of_producer(job.workload, count, number) for number in range(count)]
         if count > 1:
             slot.group.prepare(job.runners, job.config, shares)
             slot.group.set_clocks(count)

@@ -8,13 +8,14 @@ from typing import Self
 
 from search_spaces.client import Client, ClientValues
 from search_spaces.client_facts.bounds import UNBOUNDED
-from search_spaces.client_facts.domains import Chooser, NumberList, Odometer, ParamValue, Range, RangeEnds, WordList
+from search_spaces.client_facts.domains import Chooser, NumberList, ParamValue, Range, WordList
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig, same_effect, spelt_out
 from search_spaces.configs.record_size import check_record
 from search_spaces.errors import ConfigError, InvalidKnob, RuleBroken
 from search_spaces.properties.catalogue import Value
+from search_spaces.space.choosers import GridChooser, RangeEnds
 from search_spaces.space.dependencies import bounds, check_acks, drawing_order, is_drawn, narrow, ties
 from search_spaces.space.parameters import KnobChange, Parameter, canonical_changes, resolve_parameters
 
@@ -173,7 +174,7 @@ class SearchSpace:
             steps: Number of grid points of a range, including both ends, for knobs whose `steps` is None.
         """
         yielded: set[ProducerConfig] = set()
-        for combination in self._odometer(steps):
+        for combination in self._grid_chooser(steps):
             config = self.draw(combination)
             if config not in yielded:
                 yielded.add(config)
@@ -191,7 +192,7 @@ class SearchSpace:
         """Return how many combinations the grid would have if all knobs were independent."""
         size = 1
         for parameter in self.parameters:
-            size *= len([parameter.ask(combination) for combination in self._odometer(steps)])
+            size *= len([parameter.ask(combination) for combination in self._grid_chooser(steps)])
         return size
 
     @property
@@ -236,7 +237,7 @@ class SearchSpace:
     def _highest(self) -> dict[str, float]:
         return {each.name: each.domain.span[1] for each in self.parameters if not isinstance(each.domain, WordList)}
 
-    def _odometer(self, steps: int, turning: frozenset[str] | None = None) -> Odometer:
+    def _grid_chooser(self, steps: int, turning: frozenset[str] | None = None) -> GridChooser:
         if steps < 1:
             raise ValueError(f"a grid needs at least one step, but got {steps}")
         own = {
@@ -245,7 +246,7 @@ class SearchSpace:
             else parameter.steps or steps
             for parameter in self.parameters
         }
-        return Odometer(steps, own, turning)
+        return GridChooser(steps, own, turning)
 
     def _groups(self) -> list[frozenset[str]]:
         groups = [frozenset({parameter.name}) for parameter in self.parameters]
@@ -256,7 +257,7 @@ class SearchSpace:
         return groups
 
     def _count(self, group: frozenset[str], steps: int) -> int:
-        return len({frozenset(self._drawn(combination).items()) for combination in self._odometer(steps, group)})
+        return len({frozenset(self._drawn(combination).items()) for combination in self._grid_chooser(steps, group)})
 
     def _try_ends(self) -> None:
         words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, WordList)}

@@ -30,8 +30,9 @@ from search_spaces import (
     java,
     librdkafka,
 )
-from search_spaces.client_facts.domains import Range, RangeEnds
+from search_spaces.client_facts.domains import Range
 from search_spaces.java_client.limits import MOST_HEAP_BYTES, framing_bytes, heap_bytes_for
+from search_spaces.space.choosers import RangeEnds
 from tests.helpers.choosers import Random
 from tests.helpers.real_java_client import RELEASES, constructed, differences
 

@@ -99,7 +99,7 @@ def check_picture(file: Path | None, *, force: bool = False) -> None:
     check_output(file, force=force)
 
 
-def write_picture(file: Path, draw: Callable[[Path], None], *, force: bool = False) -> None:
+def write_picture(file: Path, draw: Callable[[Path], None], *, force: bool) -> None:
     """Draw a picture in a temporary folder, and write it as `write_output` does.
 
     Args:

@@ -119,23 +119,20 @@ def confirmations_of(
     # Configs and goals for which a later confirmation has decided already. The later decision holds.
     answered: set[tuple[str, Goal]] = set()
     for measured, tested in reversed(list(zip(confirmed, _tested(confirmed), strict=True))):
-        winners = measured.winners
         decided |= measured.without_winner
         answered |= {(fingerprint, goal) for fingerprint in measured.refused for goal in Goal}
         goals_here: set[Goal] = set()
-        for fingerprint, rounds in tested.rounds.items():
-            own = {goal: each for (config, goal), each in tested.decisions.items() if config == fingerprint}
-            goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint)
+        for fingerprint in tested.rounds:
+            own = tested.decisions_of(fingerprint).items()
+            goals = frozenset(goal for goal, winner in measured.winners.items() if winner == fingerprint)
             proven_in_mean = frozenset(
-                goal for goal, each in own.items() if each.proven and (fingerprint, goal) not in answered
+                goal for goal, each in own if each.proven and (fingerprint, goal) not in answered
             )
             answered |= {(fingerprint, goal) for goal in goals}
             goals -= decided
             if goals or proven_in_mean or all(each.fingerprint != fingerprint for each in found):
-                ranks = measured.ranks_of(fingerprint)
                 limits = measured.plan.constraints if constraints is None else constraints
-                by_goal = _ByGoal(goals, proven_in_mean, ranks, own, len(winners))
-                found.append(_confirmation(fingerprint, by_goal, rounds, measured, limits))
+                found.append(_confirmation(fingerprint, goals, proven_in_mean, tested, measured, limits))
                 answered |= {(fingerprint, goal) for goal in found[-1].proven}
                 goals_here |= goals
         decided |= goals_here
@@ -148,6 +145,10 @@ class _Tested:
 
     rounds: Mapping[str, Rounds]
     decisions: Mapping[tuple[str, Goal], Decision]
+
+    def decisions_of(self, fingerprint: str) -> dict[Goal, Decision]:
+        """Return the decision for each goal for which a config was tested."""
+        return {goal: each for (config, goal), each in self.decisions.items() if config == fingerprint}
 
 
 def _tested(confirmed: Sequence[MeasuredPlan]) -> list[_Tested]:
@@ -229,34 +230,16 @@ def goals_without_winner(confirmed: Sequence[MeasuredPlan]) -> frozenset[Goal]:
     return frozenset(refused)
 
 
-@dataclass(frozen=True, slots=True)
-class _ByGoal:
-    """The results of a confirmation for one config, by goal.
-
-    Attributes:
-        winner_of: The goals for which the config is the winner.
-        proven_in_mean: The goals for which the config is proven better in the mean.
-        ranks: The config's sort key for each goal before the rounds.
-        decisions: The decision for each goal for which the config was tested.
-        claims: The number of goals that have a winner.
-    """
-
-    winner_of: frozenset[Goal]
-    proven_in_mean: frozenset[Goal]
-    ranks: Mapping[Goal, tuple[bool, float]]
-    decisions: Mapping[Goal, Decision]
-    claims: int
-
-
 def _confirmation(
     fingerprint: str,
-    by_goal: _ByGoal,
-    rounds: Rounds,
+    goals: frozenset[Goal],
+    proven_in_mean: frozenset[Goal],
+    tested: _Tested,
     measured: MeasuredPlan,
     constraints: Sequence[Constraint],
 ) -> Confirmation:
-    plan, objectives = measured.plan, measured.objectives
-    untested, own = claim_level(by_goal.claims, plan.error_rate), by_goal.decisions
+    plan, objectives, rounds = measured.plan, measured.objectives, tested.rounds[fingerprint]
+    untested, own = claim_level(len(measured.winners), plan.error_rate), tested.decisions_of(fingerprint)
     together = goal_metrics(Goal.BALANCED, objectives)
     levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
     metrics = dict.fromkeys((*COMPARED_WITH_BASELINE, *together))
@@ -278,7 +261,7 @@ def _confirmation(
     latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in in_held]
     found = Confirmation(
         fingerprint=fingerprint,
-        goals=by_goal.winner_of,
+        goals=goals,
         gains={
             metric: allowing_for_stall(gain, metric) if metric in gains_without_stall else gain
             for metric, gain in gains.items()
@@ -291,15 +274,15 @@ def _confirmation(
         | latencies[1]
         | {name: means_of(each.theirs)[name] for name, each in counted.items()},
         mean_gain=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
-        claims=by_goal.claims,
+        claims=len(measured.winners),
         broken=rounds.broken(constraints, objectives),
         in_sessions=rounds.in_sessions,
         held_ratio=rounds.held_ratio,
         caveats=caveats_of(rounds, gains, constraints),
-        proven_in_mean=by_goal.proven_in_mean,
+        proven_in_mean=proven_in_mean,
         gains_with_side_effects={metric: gain for metric, gain in gains_with_side_effects.items() if gain is not None},
         gains_without_stall=gains_without_stall,
-        ranks=by_goal.ranks,
+        ranks=measured.ranks_of(fingerprint),
     )
     kept = (goal for goal in found.proven_in_mean if found.proves(goal, objectives, plan.allow_loss))
     return replace(found, proven=frozenset(kept))

@@ -45,29 +45,25 @@ _FILE_KIND: Final = FileKind(
 )
 
 
-def build_experiment(
-    written: Plain, name: str, files: Files, problems: Problems, quick: bool, environ: Mapping[str, str]
-) -> ExperimentSpec:
+def build_experiment(written: Plain, name: str, files: Files, quick: bool) -> ExperimentSpec:
     """Return the experiment that a file describes.
 
     Args:
         written: The content of the file.
         name: Name of the experiment if the file gives none.
-        files: Reads the files that the experiment file names.
-        problems: Collects the problems that are found.
+        files: Reads the files that the experiment file names, and knows the problems and the environment variables.
         quick: Whether to return the quick version.
-        environ: Environment variables for `${NAME}`.
 
     Raises:
         StudyFileError: The file is no valid experiment; the message names every problem.
     """
-    file = _FILE_KIND.check(fill_in(written, environ, problems), problems)
+    file = _FILE_KIND.check(fill_in(written, files.environ, files.problems), files.problems)
     assert isinstance(written, dict), "the form of the file was checked"
-    return Builder(file, name, files, problems, quick, written, environ).experiment()
+    return ExperimentBuilder(file, name, files, files.problems, quick, written).experiment()
 
 
 @dataclass(frozen=True, slots=True)
-class Builder:
+class ExperimentBuilder:
     """Makes an experiment from the sections of its file, and notes settings that do not fit together."""
 
     file: ExperimentFile
@@ -76,7 +72,6 @@ class Builder:
     problems: Problems
     quick: bool
     written: Mapping[str, Any]
-    environ: Mapping[str, str]
 
     @property
     def full_name(self) -> str:
@@ -108,7 +103,7 @@ class Builder:
 
     def _searches(self) -> Searches:
         name, files, most = self.full_name, self.files, self._most_bytes
-        return Searches(self.written, name, self.quick, most, files, self.environ, self.problems)
+        return Searches(self.written, name, self.quick, most, files, self.problems)
 
     @property
     def _most_bytes(self) -> int:

@@ -73,7 +73,7 @@ def selection_problem(selected: Settings, rows: Sequence[Row], *, quick: bool) -
     return f"one row must have the settings {words}, but {count} rows have them"
 
 
-def check_new(spec: ExperimentSpec, problems: Problems, *, quick: bool) -> None:
+def check_selected_rows(spec: ExperimentSpec, problems: Problems, *, quick: bool) -> None:
     """Check that each figure of the paper belongs to one row, and that no finding compares a row with itself.
 
     Earlier releases accepted both mistakes. So the stored file of an experiment is not checked, and its results stay

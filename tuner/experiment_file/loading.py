@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tuner.experiment_file.building import build_experiment
-from tuner.experiment_file.findings import check_new
+from tuner.experiment_file.findings import check_selected_rows
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.target import Target
 from tuner.study_file.errors import (
@@ -101,7 +101,7 @@ def parse_experiment(
     problems = Problems(origin, MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
-    spec = build_experiment(written, name, Files(folder, problems, environ), problems, quick, environ)
+    spec = build_experiment(written, name, Files(folder, problems, environ), quick)
     own_name = spec.name.removesuffix(QUICK_SUFFIX) if quick else spec.name
     if own_name.endswith(QUICK_SUFFIX):
         problems.add(
@@ -109,7 +109,7 @@ def parse_experiment(
             f"the name of an experiment must not end in {QUICK_SUFFIX}, as the names of quick versions do, but it is "
             f"{own_name}; give another name here, or rename the file if this key is left out",
         )
-    check_new(spec, problems, quick=quick)
+    check_selected_rows(spec, problems, quick=quick)
     problems.stop_if_any()
     return spec
 
@@ -136,7 +136,7 @@ def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> E
             target = {key: value for key, value in target.items() if key not in _ONLY_TO_CONNECT}
             written["target"] = {**target, "bootstrap": bootstrap} if "bootstrap" in target else target
     full_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
-    spec = build_experiment(written, full_name, Files(Path.cwd(), problems, os.environ), problems, quick, os.environ)
+    spec = build_experiment(written, full_name, Files(Path.cwd(), problems, os.environ), quick)
     if bootstrap is None or spec.target.bootstrap is not None:
         return spec
     return replace(spec, target=Target(bootstrap))

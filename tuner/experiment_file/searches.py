@@ -1,6 +1,5 @@
 """Reads the section `searches` of an experiment file: studies that run first, to find the configs of some rows."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,7 +63,6 @@ class Searches:
         quick: Whether this is the quick version.
         max_bytes_per_trial: The largest number of bytes that a trial of a search may send.
         files: Reads the files that the experiment file names.
-        environ: Environment variables for `${NAME}`.
         problems: Collects the problems that are found.
     """
 
@@ -73,7 +71,6 @@ class Searches:
     quick: bool
     max_bytes_per_trial: int
     files: Files
-    environ: Mapping[str, str]
     problems: Problems
 
     def of(self, rows: Sequence[Row]) -> Iterator[Search]:
@@ -103,7 +100,7 @@ class Searches:
             max_bytes_per_trial=self.max_bytes_per_trial,
         )
         try:
-            spec = parse_study(text, name=study, folder=self.files.folder, origin=study, environ=self.environ)
+            spec = parse_study(text, name=study, folder=self.files.folder, origin=study, environ=self.files.environ)
         except StudyFileError as error:
             for each in error.problems:
                 self.problems.add(place, f"{_as_written(each.key)}: {each.what}")
@@ -146,9 +143,7 @@ def on_cluster(search: Search, bootstrap: str, command_config: Path | None) -> S
     """
     name, text = search.study.name, changed_text(search.text, {"target": None})
     text = changed_text(text, {"target": {"bootstrap": bootstrap, "command_config": command_config}})
-    return replace(
-        search, text=text, study=parse_study(text, name=name, folder=Path.cwd(), origin=name, environ=os.environ)
-    )
+    return replace(search, text=text, study=parse_study(text, name=name, folder=Path.cwd(), origin=name))
 
 
 def on_ray(search: Search, address: str) -> Search:

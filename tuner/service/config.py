@@ -6,9 +6,9 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from search_spaces.files.variables import names_in
 from tuner.model.secrets_in_urls import secrets_in
@@ -17,7 +17,9 @@ from tuner.model.target import Target
 from tuner.service.operator_limits import LimitsSection
 from tuner.storage.locations import studies_root
 from tuner.study_file import fields
-from tuner.study_file.errors import FileProblem, KeyPath, Problems, Refused, StudyFileError, did_you_mean
+from tuner.study_file.checking import FileKind
+from tuner.study_file.errors import Problems
+from tuner.study_file.loading import text_of
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, secret_variables
@@ -136,6 +138,9 @@ class ServiceFile(Section):
     tls: TlsSection | None = None
 
 
+_FILE_KIND: Final = FileKind(ServiceFile, "the service's config file", "docs/how-to/service.md has examples")
+
+
 def load_config(
     path: Path | None, environ: Mapping[str, str] = os.environ, *, checks_certificate: bool = False
 ) -> ServiceConfig:
@@ -154,61 +159,20 @@ def load_config(
     if path is None:
         return _config(ServiceFile(), Path.cwd(), Problems("the defaults"), environ)
     problems = Problems(str(path))
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise StudyFileError(
-            str(path), [FileProblem(0, "", f"the service's config file must be readable, but: {reason}")]
-        ) from None
-    raw: Any = read_yaml(text, problems)
+    raw = read_yaml(text_of(path, _FILE_KIND.what), problems)
     value = fill_in(raw, environ, problems)
     problems.stop_if_any()
-    try:
-        file = ServiceFile.model_validate({} if value is None else value)
-    except ValidationError as error:
-        for misfit in error.errors(include_url=False):
-            _note(dict(misfit), problems)
-        raise problems.error() from None
+    file = _FILE_KIND.check({} if value is None else value, problems)
     config = _config(file, path.absolute().parent, problems, environ)
     if checks_certificate and config.tls is not None:
         _check_certificate(*config.tls, problems)
     problems.stop_if_any()
     named = secret_variables(raw)
-    if config.mlflow_uri is not None and isinstance(raw, dict) and secrets_in(config.mlflow_uri):
+    if config.mlflow_uri is not None and secrets_in(config.mlflow_uri):
         # MLflow itself reads the variables whose names begin with MLFLOW_ again and again.
-        named += [name for name in names_in(raw["mlflow"]["uri"]) if not name.startswith("MLFLOW_")]
+        written = problems.written.get(("mlflow", "uri"), "")
+        named += [name for name in names_in(written) if not name.startswith("MLFLOW_")]
     return replace(config, secret_variables=tuple(named))
-
-
-def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
-    place: KeyPath = tuple(misfit["loc"])
-    cause = misfit.get("ctx", {}).get("error")
-    if isinstance(cause, Refused):
-        for refusal in cause.refusals:
-            inner = misfit["input"]
-            for part in refusal.within:
-                inner = inner[part]
-            problems.refuse(place, refusal, inner)
-    elif misfit["type"] == "extra_forbidden":
-        known = ServiceFile.model_fields if len(place) == 1 else _keys_at(place[:-1])
-        advice = did_you_mean(place[-1], known) or "leave it out."
-        problems.add(place, f"this key does not exist here; {advice} Keys: {', '.join(known)}")
-    elif misfit["type"] == "missing":
-        problems.add(place, "this key is required")
-    else:
-        problems.add(
-            place,
-            "write keys with values here, or a list where the key takes a list; docs/how-to/service.md has examples",
-        )
-
-
-def _keys_at(place: KeyPath) -> list[str]:
-    sections: dict[str, type[Section]] = {
-        "tls": TlsSection, "mlflow": MlflowSection, "executor": ServiceExecutorSection, "limits": LimitsSection
-    }  # fmt: skip
-    section = TargetSection if place[0] == "targets" else sections.get(str(place[0]))
-    return list(section.model_fields) if section else []
 
 
 def _config(file: ServiceFile, folder: Path, problems: Problems, environ: Mapping[str, str]) -> ServiceConfig:

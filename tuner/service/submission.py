@@ -8,6 +8,7 @@ strictly as in any study file.
 
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.operator_limits import LimitedValue, limited
 from tuner.service.queue.job import QueuedJob, Submission
 from tuner.storage.locations import shared_url
-from tuner.study_file.building import Builder
+from tuner.study_file.building import StudyBuilder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
 from tuner.study_file.loading import STUDY_FILE_KIND
 from tuner.study_file.properties import Files
@@ -37,7 +38,12 @@ _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def submission_of(
-    text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = "", *, searched: bool = True
+    text: str,
+    config: ServiceConfig,
+    environ: Mapping[str, str] = os.environ,
+    submitted_by: str = "",
+    *,
+    searched: bool = True,
 ) -> tuple[Submission, tuple[LimitedValue, ...]]:
     """Check a submitted study file.
 
@@ -61,7 +67,7 @@ def submission_of(
 
 
 def spec_of(
-    text: str, config: ServiceConfig, environ: Mapping[str, str], *, searched: bool = True
+    text: str, config: ServiceConfig, environ: Mapping[str, str] = os.environ, *, searched: bool = True
 ) -> tuple[StudySpec, tuple[LimitedValue, ...]]:
     """Read a submitted file. The arguments are those of `submission_of`.
 
@@ -89,7 +95,6 @@ def check_settings(
     before: QueuedJob | None,
     identity: Mapping[str, Any],
     config: ServiceConfig,
-    environ: Mapping[str, str],
 ) -> None:
     """Check that the trials of a study fit its new study file.
 
@@ -98,13 +103,12 @@ def check_settings(
         before: The study in the queue; None if it was not submitted before.
         identity: What `study_identity` returned when the study began, from its results store.
         config: The configuration of the service.
-        environ: The environment variables of the service.
 
     Raises:
         StudyChanged: The study file changes settings that the trials depend on. Targets are shown by their names,
             because their addresses belong to the operator.
     """
-    asked, on_record = study_identity(spec_of(submission.text, config, environ)[0]), dict(identity)
+    asked, on_record = study_identity(spec_of(submission.text, config)[0]), dict(identity)
     if asked["target"] != on_record.get("target"):
         asked["target"] = [{"name": name} for name in submission.targets]
         on_record["target"] = [{"name": name} for name in (before.targets if before else ("another",))]
@@ -172,7 +176,7 @@ def _read(
         problems.add(
             ("study",), f"a file or folder that is not a study has the name {name} already; choose another name"
         )
-    spec = Builder(file, name, Files(None, problems, {}), problems, searched).study()
+    spec = StudyBuilder(file, name, Files(None, problems, {}), problems, searched).study()
     problems.stop_if_any()
     if names == (SIMULATED,):
         spec = replace(spec, executor=Executor.SIMULATED)

@@ -125,21 +125,16 @@ class PostgresStorage(Storage):
     @override
     def read(self, folder: Path) -> ResultsStore:
         with closed_on_error(Connection(self._url, READER_PATIENCE_S)) as connection:
-            rows = self._rows(connection, _STUDY, folder.name)
-            if not rows:
-                raise StudyNotFound(f"the study must be in {self.shown}, but {folder.name} is not")
-            return PostgresStore(connection, rows[0][0], folder.name)
+            return PostgresStore(connection, self._study(connection, folder.name), folder.name)
 
     @override
     def remove(self, folder: Path, name: str, tell: Say) -> None:
         """Remove a study with all its rows, and the files that the tuner made in its folder on this host."""
         with closing(Connection(self._url, READER_PATIENCE_S, tell=tell)) as connection:
-            rows = self._rows(connection, _STUDY, folder.name)
-            if not rows:
-                raise StudyNotFound(f"the study must be in {self.shown}, but {folder.name} is not")
-            take(connection, rows[0][0], name, self._lease_s, tell)
-            ((study_file,),) = connection.rows(_TEXT, rows[0][0])
-            connection.run(lambda db, _: db.execute(_REMOVE, [rows[0][0]]))
+            study = self._study(connection, folder.name)
+            take(connection, study, name, self._lease_s, tell)
+            ((study_file,),) = connection.rows(_TEXT, study)
+            connection.run(lambda db, _: db.execute(_REMOVE, [study]))
         remove_without_results(folder, study_file)
 
     @override
@@ -161,6 +156,17 @@ class PostgresStorage(Storage):
             lease = RenewedLease(keeper, study, token, self._lease_s)
             with closing(PostgresStore(connection, study, folder.name, lease)) as store:
                 yield store
+
+    def _study(self, connection: Connection, name: str) -> int:
+        """Return the id of a study.
+
+        Raises:
+            StudyNotFound: There is no study of this name.
+        """
+        rows = self._rows(connection, _STUDY, name)
+        if not rows:
+            raise StudyNotFound(f"the study must be in {self.shown}, but {name} is not")
+        return int(rows[0][0])
 
     def _rows(self, connection: Connection, query: str, *values: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query after migrating the tables; an empty list if there are no tables."""

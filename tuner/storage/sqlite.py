@@ -348,7 +348,7 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
 
     with ExitStack() as stack:
         with writing(folder):
-            stack.enter_context(file_lock(folder / LOCK_FILE, name, on_wait=refuse))
+            stack.enter_context(file_lock(folder / LOCK_FILE, name, refuse))
         yield
 
 

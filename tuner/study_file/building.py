@@ -34,7 +34,7 @@ from tuner.study_file.targets import check_ray_address, targets_of
 
 
 @dataclass(frozen=True, slots=True)
-class Builder:
+class StudyBuilder:
     """Builds the `StudySpec` of one study file.
 
     Attributes:

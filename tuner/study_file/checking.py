@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, get_origin
+from types import UnionType
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from search_spaces.client import Client, client_of, librdkafka
@@ -67,6 +68,8 @@ class FileKind(Generic[SectionsT]):
                 problems.refuse(
                     place, Refusal(f"the list must have at most {misfit['ctx']['max_length']} entries"), misfit["input"]
                 )
+            case "dict_type":
+                problems.refuse(place, Refusal("must be `name: {key: value}` lines"), misfit["input"])
             case "list_type":
                 problems.refuse(place, Refusal("must be a list, such as [a, b]"), misfit["input"])
             case _:
@@ -83,16 +86,19 @@ class FileKind(Generic[SectionsT]):
         where = key_path(section) or self.what
         advice = did_you_mean(name, keys)
         if not advice:
-            sections = _sections(self.sections, entries=False)
+            sections = _sections(self.sections)
             elsewhere = [key_path(other) for other, known in sections if name in known and other != section]
             advice = f"it belongs in {elsewhere[0]}" if len(elsewhere) == 1 and elsewhere[0] else ""
         ended = advice if advice.endswith("?") else f"{advice or 'leave it out'}."
         return f"{where} has no such key; {ended} Its keys: {', '.join(keys)}"
 
-    def _keys(self, section: KeyPath) -> list[str]:
-        named = tuple(part for part in section if isinstance(part, str))
-        named = ("target", *named[1:]) if named[:1] == ("targets",) else named
-        return next((keys for place, keys in _sections(self.sections) if place == named), [])
+    def _keys(self, place: KeyPath) -> list[str]:
+        """Return the keys of the section at a place, which may be an entry of a list or of a mapping."""
+        section: type[Section] = self.sections
+        for part in place:
+            field = section.model_fields.get(str(part))  # None for the position or the name of an entry
+            section = (_section_in(field.annotation) if field else None) or section
+        return list(section.model_fields)
 
 
 def _client(value: Mapping[str, Any]) -> Client:
@@ -106,23 +112,23 @@ def _client(value: Mapping[str, Any]) -> Client:
         return librdkafka()
 
 
-def _sections(
-    model: type[BaseModel], place: tuple[str, ...] = (), *, entries: bool = True
-) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Yield the key path and the keys of each section, with outer sections before inner ones.
+def _sections(section: type[Section], place: KeyPath = ()) -> Iterator[tuple[KeyPath, list[str]]]:
+    """Yield the place and the keys of each section, except sections in the entries of lists and mappings."""
+    yield place, list(section.model_fields)
+    for name, field in section.model_fields.items():
+        if inner := _section_in(field.annotation, entries=False):
+            yield from _sections(inner, (*place, name))
 
-    Without `entries`, the sections in the entries of lists are left out.
+
+def _section_in(annotation: Any, *, entries: bool = True) -> type[Section] | None:
+    """Return the section that a key with this annotation holds; None if it holds none.
+
+    With `entries`, the section of the entries of a list or a mapping counts, too.
     """
-    yield place, list(model.model_fields)
-    for name, field in model.model_fields.items():
-        inner: Any = field.annotation
-        if get_origin(inner) in (list, tuple) and not entries:
-            continue
-        listed = getattr(inner, "__args__", ())
-        if listed and isinstance(listed[0], type) and issubclass(listed[0], Section):
-            inner = listed[0]
-        if isinstance(inner, type) and issubclass(inner, Section):
-            yield from _sections(inner, (*place, name), entries=entries)
+    if isinstance(annotation, type):
+        return annotation if issubclass(annotation, Section) else None
+    inside = get_args(annotation) if entries or get_origin(annotation) is UnionType else ()
+    return next(filter(None, (_section_in(each, entries=entries) for each in inside)), None)
 
 
 def _inside(value: Any, place: KeyPath) -> Any:

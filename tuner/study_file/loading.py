@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tuner.model.spec import StudySpec
-from tuner.study_file.building import Builder
+from tuner.study_file.building import StudyBuilder
 from tuner.study_file.checking import FileKind
 from tuner.study_file.errors import FileProblem, Problems, StudyFileError
 from tuner.study_file.properties import BASELINE_CLIENT, Files
@@ -48,7 +48,7 @@ def parse_study(
     name: str,
     folder: Path | None,
     origin: str,
-    environ: Mapping[str, str],
+    environ: Mapping[str, str] = os.environ,
     searched: bool = True,
     advice: str = BASELINE_CLIENT,
 ) -> StudySpec:
@@ -78,7 +78,7 @@ def parse_study(
             problems.add(
                 ("study",), f"{error}, but got {name!r}; give the study a name, such as `study: orders`", line=1
             )
-    return Builder(file, name, Files(folder, problems, environ, advice), problems, searched).study()
+    return StudyBuilder(file, name, Files(folder, problems, environ, advice), problems, searched).study()
 
 
 def parse_stored_study(text: str, *, name: str, origin: str) -> StudySpec:
@@ -107,12 +107,11 @@ def parse_stored_study(text: str, *, name: str, origin: str) -> StudySpec:
             raise error from None
 
 
-def name_in_file(path: Path, environ: Mapping[str, str] = os.environ) -> str | None:
+def name_in_file(path: Path) -> str | None:
     """Return the name of the study in a study file, which may have mistakes elsewhere.
 
     Args:
         path: The file. If it gives no name, the study is named after the file, as by `read_study_file`.
-        environ: Environment variables for `${NAME}`.
 
     Returns:
         The name; None if this is no study file, because it has no sections.
@@ -120,7 +119,7 @@ def name_in_file(path: Path, environ: Mapping[str, str] = os.environ) -> str | N
     Raises:
         StudyFileError: The file can't be read, is no YAML, or a variable in the name is not set.
     """
-    return name_in(text_of(path, "a study file"), path.stem, str(path), environ)
+    return name_in(text_of(path, "a study file"), path.stem, str(path), os.environ)
 
 
 def text_of(path: Path, what: str) -> str:

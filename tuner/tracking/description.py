@@ -14,7 +14,7 @@ _MOST_CHARACTERS: Final = 5_000
 _START: Final = re.compile(r"<!-- kafka-tuner (\S+) -->\n")
 
 
-def section_of(by_size: Sequence[SizeRuns], pictures: Sequence[str]) -> str:
+def study_section(by_size: Sequence[SizeRuns], pictures: Sequence[str]) -> str:
     """Return the section of a study in Markdown: its recommendations, the command that prints them, and pictures.
 
     Args:
@@ -36,7 +36,7 @@ def with_section(description: str, section: str) -> str:
 
     Args:
         description: The description so far.
-        section: The section of the study, from `section_of`.
+        section: The section of the study, from `study_section`.
     """
     found, theirs = _sections(description)
     ours, _ = _sections(section)

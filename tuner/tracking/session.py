@@ -25,7 +25,7 @@ from tuner.tracking.connection import (
     reason,
     runs_of,
 )
-from tuner.tracking.description import section_of, with_section
+from tuner.tracking.description import study_section, with_section
 from tuner.tracking.experiment_layout import (
     experiment_files,
     experiment_key,
@@ -265,7 +265,7 @@ class MirrorSession:
 
         if not shown:
             return
-        section = section_of(shown, [found for runs in shown if (found := self._picture(runs)) is not None])
+        section = study_section(shown, [found for runs in shown if (found := self._picture(runs)) is not None])
         if section == self._written_section:
             return
         try:

@@ -45,7 +45,7 @@ class Brokers:
     lifeline: subprocess.Popen[bytes] | None
 
 
-def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> Brokers:
+def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say) -> Brokers:
     """Fetch Kafka's jars if they are missing, start the brokers, and wait until they answer.
 
     Args:

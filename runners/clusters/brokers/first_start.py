@@ -35,7 +35,7 @@ from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
 from runners.host_processes.locks import locked
 from runners.java_runtime.java import KafkaJava, java_environment, run_java
-from runners.reporting import Say, silent
+from runners.reporting import Say
 from search_spaces.files.properties_file import format_ascii_properties
 
 _ARCHIVES_KEPT = 4
@@ -75,7 +75,7 @@ Together they cover large and small batches, with and without compression, with 
 """
 
 
-def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
+def first_start(kafka: KafkaJava, progress: Say) -> FirstStart:
     """Return the files that make Kafka start quickly, and prepare them first if this is the first start on this host.
 
     Preparing them takes about 35 seconds.

@@ -16,7 +16,7 @@ from runners.consumer_runs.consumer_host import ConsumerHost
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.consumers.consumption import Consumption
-from runners.consumers.reader import ReadWatch
+from runners.consumers.reading_load import ReadWatch
 from runners.errors import ConsumersLost, WorkloadRefused
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

@@ -10,12 +10,14 @@ import numpy as np
 import psutil
 import pytest
 from confluent_kafka import Producer
+from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumer_processes import ConsumerProcesses
 from runners.consumers.consumption import Consumption, ReadWindow
-from runners.consumers.reader import ReadWatch, read_on
+from runners.consumers.reader import Reader
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
+from runners.consumers.reading_load import ReadWatch, read_on
 from runners.errors import BrokerLost, GeneratorError, WorkerLost, WorkloadRefused
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.source import check_properties as check_java_properties
@@ -145,11 +147,12 @@ def test_no_broker_is_a_clear_error() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(Reader):
     """A reader that has a defect, or that waits forever for the start."""
 
     fails: bool
 
+    @override
     def read(self, ready: Callable[[], int], watch: ReadWatch = read_on) -> Consumption:
         """Fail, or wait."""
         if self.fails:
@@ -159,9 +162,9 @@ class Failing:
 
 
 def test_a_consumer_that_fails_before_the_start_ends_those_that_wait_for_it() -> None:
-    before = Left.now()
+    before, nowhere = Left.now(), RunningCluster("existing", {})
     with pytest.raises(GeneratorError, match="ValueError: a defect"):
-        ConsumerProcesses([Failing(fails=False), Failing(fails=True)]).run()
+        ConsumerProcesses([Failing(nowhere, "t", (), Reading(), fails) for fails in (False, True)]).run()
     check_nothing_left(before)
 
 

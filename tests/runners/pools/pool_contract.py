@@ -15,7 +15,7 @@ from runners.errors import BrokerLost, GeneratorError, WorkerLost
 from runners.load.isolated import Isolated
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import FinishedJob, Job, Pool
-from runners.pools.producers import share
+from runners.pools.producers import share_of_producer
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
@@ -174,7 +174,7 @@ class PoolContract:
 
         pool.submit(job(SimulatedRunner(), SimulatedRunner()), watch)
         seen = measured(pool.next_done())
-        parts = [SimulatedRunner().run(CONFIG, share(WORKLOAD, 2, producer)) for producer in range(2)]
+        parts = [SimulatedRunner().run(CONFIG, share_of_producer(WORKLOAD, 2, producer)) for producer in range(2)]
         assert seen.workload == WORKLOAD
         assert seen.records == sum(part.records for part in parts) == 2_000
         assert seen.latency.count == sum(part.latency.count for part in parts)

@@ -16,7 +16,7 @@ from objectives.row_metrics import row_metrics_of
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
 from runners.measurements.resources import Resources
-from runners.pools.producers import merge, merge_windows, share
+from runners.pools.producers import merge, merge_windows, share_of_producer
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, counts, measurement, window
 
@@ -174,7 +174,7 @@ def test_shares_add_up_to_the_whole_load_and_have_different_seeds(
     producers: int, rate: float | None, seed: int
 ) -> None:
     whole = replace(WHOLE, rate_records_per_s=rate, seed=seed)
-    shares = [share(whole, producers, producer) for producer in range(producers)]
+    shares = [share_of_producer(whole, producers, producer) for producer in range(producers)]
     assert len({each.seed for each in shares}) == producers
     assert {each.load for each in shares} == {whole.load}
     if rate is not None:
@@ -182,7 +182,7 @@ def test_shares_add_up_to_the_whole_load_and_have_different_seeds(
 
 
 def test_a_single_producer_gets_the_whole_load() -> None:
-    assert share(WHOLE, 1, 0) == WHOLE
+    assert share_of_producer(WHOLE, 1, 0) == WHOLE
 
 
 def test_equal_producers_together_have_the_verdict_of_each_of_them() -> None:

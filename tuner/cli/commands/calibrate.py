@@ -1,6 +1,5 @@
 """`tuner calibrate`: a few measurements that calibrate the performance model."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +97,7 @@ def calibrate(
     text, load = calibration_file(client_of(client), target, load, probes, start)
     silent = quiet or as_json
     with new_study(_STEM, storage_at(), silent=silent) as name:
-        spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
+        spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration")
         if not silent:
             say(f"{counted(spec.measurements, 'measurement')} take about {duration(spec.planned_s)}")
         results = run_experiment_shown(

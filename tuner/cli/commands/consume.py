@@ -10,8 +10,8 @@ import typer
 from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
-from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
+from runners.consumers.reading_load import ReadWatch, read_on
 from runners.load.isolated import Isolated
 from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement

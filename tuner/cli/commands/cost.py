@@ -9,7 +9,7 @@ from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.recommend_options import AskedGoal, RecordBytes
 from tuner.cli.printing import print_json
-from tuner.present.console import OUT, warn
+from tuner.present.console import OUT, warn, warn_of_each
 from tuner.present.predictions.cost_view import cost_json, cost_lines
 from tuner.results.cost import cost_of
 from tuner.results.recommendations.recommend import recommend_each
@@ -55,7 +55,6 @@ def cost(
         for each in recommended:
             if not each.proven and not each.is_baseline:
                 warn(f"{each.record_bytes} B: the recommended config is not proven better")
-    for warning in dict.fromkeys(warning for each in recommended for warning in each.warnings):
-        warn(warning)
+    warn_of_each(warning for each in recommended for warning in each.warnings)
     if missing:
         raise missing

@@ -247,12 +247,11 @@ def _permissions(opened: OpenTarget) -> Check:
     return Check("permissions", CheckState.GOOD, may)
 
 
-def check_load_generator(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Check]:
+def check_load_generator(progress: Callable[[str], None]) -> Iterator[Check]:
     """Measure how fast the load generator is on this host, with a real broker that is started for this measurement.
 
     Args:
         progress: Called with a line of text when something starts.
-        seconds: Seconds that each record size is measured.
     """
     config = ProducerConfig.parse(
         {"acks": "1", "linger.ms": 10, "batch.num.messages": 100_000, "queue.buffering.max.kbytes": 65_536}
@@ -261,7 +260,7 @@ def check_load_generator(progress: Callable[[str], None], seconds: float = 2.0) 
         with open_target(Target(), progress) as opened:
             runner = opened.runner(limits=Limits(max_bytes=20 * 10**9))
             for size in (10, 100, 1000):
-                seen = runner.run(config, Workload(RecordSizes.fixed(size), warmup_s=1.0, measured_s=seconds))
+                seen = runner.run(config, Workload(RecordSizes.fixed(size), warmup_s=1.0, measured_s=2.0))
                 bound = judge(Evidence.of(seen)).bound
                 rate = f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.0f} MB/s, bound by: {bound}"
                 yield Check(f"load generator at {size} B", CheckState.GOOD, rate)

@@ -1,6 +1,5 @@
 """`tuner fork` begins a new study with the trials of another study."""
 
-import os
 import shlex
 from contextlib import closing
 from dataclasses import replace
@@ -70,7 +69,7 @@ def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tupl
     if study_file is not None:
         return read_study_file(study_file)
     text = renamed(source.study_file(), name)
-    spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file", environ=os.environ)
+    spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file")
     if source.facts().get(IDENTITY, {}).get("executor") == "simulated":
         spec = replace(spec, executor=Executor.SIMULATED)
     return spec, text

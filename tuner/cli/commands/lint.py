@@ -32,7 +32,14 @@ def lint(
             show_default="the one that its properties show; else librdkafka",
         ),
     ] = None,
-    client_version: options.ClientVersion = None,
+    client_version: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="The client's version, such as 3.9.1, or 3.9 for the newest known 3.9.x.",
+            show_default="the newest that is known",
+        ),
+    ] = None,
     record_bytes: Annotated[
         int | None,
         typer.Option(

@@ -68,8 +68,8 @@ def serve(
 @app.command(hidden=True)
 def study(
     name: Annotated[str, typer.Argument()],
+    attempt: Annotated[str, typer.Option()],
     config: Config = None,
-    attempt: Annotated[str, typer.Option()] = "",
 ) -> None:
     """Run one submitted study. The service starts this command."""
     # Imported here for the same reason as above.

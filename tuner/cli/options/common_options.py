@@ -2,10 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -28,22 +28,29 @@ from tuner.present.console import say
 if TYPE_CHECKING:  # they import much, which the options of other commands must not wait for
     from tuner.results.study_results import SizeResults, StudyResults
 
+Value = TypeVar("Value")
 TARGET_PANEL: Final = "Target"
 """The panel of the help for the options about the cluster."""
-HOW_LONG_PANEL: Final = "How long"
-"""The panel of the help for the options that limit a study."""
 
 
-def parse_size(text: str) -> int:
-    """Return the number of bytes that a text such as `64KiB`, `50GB` or `1000` stands for.
+def _parser(read: Callable[[str], Value]) -> Callable[[str], Value]:
+    """Return a function that reads the value of an option as `read` does, and raises its error as `BadParameter`."""
 
-    Raises:
-        typer.BadParameter: The text is not a size.
-    """
-    try:
-        return size_bytes(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{error}, but got {text!r}") from None
+    def parse(text: str) -> Value:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise typer.BadParameter(f"{error}, but got {text!r}") from None
+
+    return parse
+
+
+parse_size: Final = _parser(size_bytes)
+"""Returns the number of bytes that a text such as `64KiB`, `50GB` or `1000` stands for."""
+parse_until: Final = _parser(clock_time)
+"""Returns a local time, such as `07:00` or `2026-11-25 07:00`, in the form that study files have."""
+parse_duration: Final = _parser(duration_s)
+"""Returns the seconds that a text such as `30s`, `5m` or `2h` stands for."""
 
 
 def size_of(option: str, text: str) -> int:
@@ -58,30 +65,6 @@ def size_of(option: str, text: str) -> int:
     """
     with _value_of(option):
         return parse_size(text)
-
-
-def parse_until(text: str) -> str:
-    """Return a local time, such as `07:00` or `2026-11-25 07:00`, in the form that study files have.
-
-    Raises:
-        typer.BadParameter: The text is not a time.
-    """
-    try:
-        return clock_time(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{error}, but got {text!r}") from None
-
-
-def parse_duration(text: str) -> float:
-    """Return the seconds that a text such as `30s`, `5m` or `2h` stands for.
-
-    Raises:
-        typer.BadParameter: The text is not a duration.
-    """
-    try:
-        return duration_s(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
 def parse_tracking_uri(text: str) -> str:
@@ -205,17 +188,6 @@ Like = Annotated[
         rich_help_panel=TARGET_PANEL,
     ),
 ]
-Until = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[DATE] HH:MM",
-        parser=parse_until,
-        help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. When "
-        "you resume an unfinished study with the same value, it means the same moment as before. Another value, "
-        "such as '2026-11-25 07:00', sets a new time.",
-        rich_help_panel=HOW_LONG_PANEL,
-    ),
-]
 MixEnvironments = Annotated[
     bool,
     typer.Option(
@@ -228,14 +200,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, 
 Json = Annotated[
     bool,
     typer.Option("--json", help="Print the result as JSON. Standard output then holds nothing else."),
-]
-ClientVersion = Annotated[
-    str | None,
-    typer.Option(
-        metavar="VERSION",
-        help="The client's version, such as 3.9.1, or 3.9 for the newest known 3.9.x.",
-        show_default="the newest that is known",
-    ),
 ]
 TrackingUri = Annotated[
     str | None,

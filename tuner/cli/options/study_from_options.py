@@ -1,7 +1,6 @@
 """Makes a study from the options of `tuner run` and `tuner plan`, with or without a study file."""
 
 import math
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -175,11 +174,11 @@ class StudyFromOptions(StudyOptions):
         """The client that is searched and measured."""
         return client_of(self.client or "librdkafka")
 
-    def default_name(self, target: str | None = None) -> str:
+    def default_name(self, target: str | None) -> str:
         """Return the default name of the study of a command without a study file.
 
         Args:
-            target: The beginning of the name; by default `service`.
+            target: The beginning of the name; None for `service`.
         """
         return str(self._sections_without_file(target or "service")["study"]["name"])
 
@@ -216,7 +215,6 @@ class StudyFromOptions(StudyOptions):
                 name="study",
                 folder=Path.cwd(),
                 origin="the command line",
-                environ=os.environ,  # for the properties files; the text itself has every `${` escaped
                 advice="give --current-client java",
             )
             return spec, text
@@ -258,7 +256,7 @@ class StudyFromOptions(StudyOptions):
             return spec, text
         with naming_options():
             return (
-                parse_study(changed, name=spec.name, folder=file.parent, origin=str(file), environ=os.environ),
+                parse_study(changed, name=spec.name, folder=file.parent, origin=str(file)),
                 changed,
             )
 

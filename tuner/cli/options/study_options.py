@@ -13,6 +13,7 @@ from tuner.model.goals import Goal
 from tuner.model.spec import Executor, Method, NewBroker
 
 _FILE: Final = "Without a file"
+_HOW_LONG: Final = "How long"
 _CONFIRM: Final = "Confirmation"
 
 
@@ -168,7 +169,7 @@ class StudyOptions:
             "--quick",
             help="Finish in minutes: 10 trials of some seconds, 6 to 10 rounds, p95 instead of p99. Only large gains "
             "can be proven in this time. The study is named NAME-quick, so that a longer study NAME can follow.",
-            rich_help_panel=options.HOW_LONG_PANEL,
+            rich_help_panel=_HOW_LONG,
         ),
     ] = False
     trials: Annotated[
@@ -176,7 +177,7 @@ class StudyOptions:
         typer.Option(
             min=1,
             help="Number of trials per record size, such as 40. Some of them measure the baseline.",
-            rich_help_panel=options.HOW_LONG_PANEL,
+            rich_help_panel=_HOW_LONG,
         ),
     ] = None
     repeats: Annotated[
@@ -185,7 +186,7 @@ class StudyOptions:
             min=1,
             help="How often a grid search measures each config, such as 3.",
             show_default="1",
-            rich_help_panel=options.HOW_LONG_PANEL,
+            rich_help_panel=_HOW_LONG,
         ),
     ] = None
     racing: Annotated[
@@ -196,24 +197,34 @@ class StudyOptions:
             "intervals). With --no-racing, only a trial that delivers less than 80 % of the fixed rate is stopped; in "
             "a grid search, none.",
             show_default="--racing, but not in a grid search",
-            rich_help_panel=options.HOW_LONG_PANEL,
+            rich_help_panel=_HOW_LONG,
         ),
     ] = None
     hours: Annotated[
         float | None,
         typer.Option(
             help="Hours in which the study normally ends, confirmation included, such as 8.",
-            rich_help_panel=options.HOW_LONG_PANEL,
+            rich_help_panel=_HOW_LONG,
         ),
     ] = None
-    until: options.Until = None
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[DATE] HH:MM",
+            parser=options.parse_until,
+            help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. "
+            "When you resume an unfinished study with the same value, it means the same moment as before. Another "
+            "value, such as '2026-11-25 07:00', sets a new time.",
+            rich_help_panel=_HOW_LONG,
+        ),
+    ] = None
     max_bytes: Annotated[
         int | None,
         typer.Option(
             metavar="SIZE",
             parser=options.parse_size,
             help="Bytes of record values and keys that the whole study may send, such as 2TB.",
-            rich_help_panel=options.HOW_LONG_PANEL,
+            rich_help_panel=_HOW_LONG,
         ),
     ] = None
     goals: Annotated[

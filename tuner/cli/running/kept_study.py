@@ -1,6 +1,5 @@
 """The study file of a study that `tuner confirm` and `tuner verify --study` measure again."""
 
-import os
 from pathlib import Path
 
 from tuner.model.spec import StudySpec
@@ -31,7 +30,6 @@ def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> t
         name=results.folder.name,
         folder=Path.cwd(),
         origin=str(results.folder / STUDY_FILE),
-        environ=os.environ,
         searched=searched,
     )
     return spec, results.study_file

@@ -84,7 +84,7 @@ def study_without_search(text: str, name: str, folder: Path, origin: str, advice
     Raises:
         StudyFileError: The text is no valid study file.
     """
-    return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False, advice=advice)
+    return parse_study(text, name=name, folder=folder, origin=origin, searched=False, advice=advice)
 
 
 @contextlib.contextmanager

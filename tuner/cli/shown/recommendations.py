@@ -7,7 +7,7 @@ import typer
 from runners.reporting import printable
 from search_spaces.translation.to_java import LABEL, for_java
 from tuner.cli.output import check_output, is_stream, write_output
-from tuner.present.console import say, warn
+from tuner.present.console import say, warn, warn_of_each
 from tuner.present.export import Format, export, export_all, is_translated
 from tuner.present.recommendations.recommendation_words import (
     NO_GAIN,
@@ -29,9 +29,7 @@ def show_found(
         typer.echo(printable(export_all(recommendations, form, everything=everything)), nl=False)
     else:
         _write(recommendations, form, output, force=force, everything=everything)
-    # Several sizes often have the same warning, for example that the study is simulated.
-    for warning in dict.fromkeys(warning for each in recommendations for warning in each.warnings):
-        warn(warning)
+    warn_of_each(warning for each in recommendations for warning in each.warnings)
     for each in recommendations:
         _warn_before_use(each, form)
     if any(each.proven for each in recommendations) and (chance := chance_of_wrong_claim(len(recommendations))):

@@ -229,7 +229,7 @@ def deadline_of(spec: StudySpec, store: ResultsStore, now: datetime.datetime) ->
     return datetime.datetime.fromisoformat(kept["ends_at"]).astimezone()
 
 
-def check_new(spec: StudySpec, is_new: Callable[[], bool], clock: WallClock) -> None:
+def refuse_passed_deadline(spec: StudySpec, is_new: Callable[[], bool], clock: WallClock) -> None:
     """Refuse a new study whose deadline has passed, before anything of it is stored.
 
     Args:

@@ -38,7 +38,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         raise LimitTooLow("search.hours", f"{needs}, but {allowed}", f"{math.ceil(least_s / 36) / 100:g}")
     if search.until is not None:
         left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()
-        # `check_new` of `tuner.execution.budgets.budget` refuses a moment in the past.
+        # `refuse_passed_deadline` of `tuner.execution.budgets.budget` refuses a moment in the past.
         if 0 < left_s < least_s:
             least = now + datetime.timedelta(seconds=least_s + _TO_TYPE_S)
             allowed = f"should end at {search.until}, which is in {clock_text(left_s)}"

@@ -29,7 +29,7 @@ from tuner.execution.open_target import OpenTarget
 from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import ToTheEnd, WhenSteady
-from tuner.execution.trials.scoring import trial_of
+from tuner.execution.trials.trial_from_measurements import trial_of
 from tuner.execution.trials.trial_job import StartedTrial, TrialJob
 from tuner.execution.trials.trial_target import ClusterTarget
 from tuner.execution.unreached import removed_if_unreached

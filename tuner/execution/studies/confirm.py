@@ -18,7 +18,7 @@ from tuner.execution.studies.burn_in import BurnIn
 from tuner.execution.studies.sessions import Sessions
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.model.study_time import rounds_on_new_brokers
-from tuner.model.trial import Kind, Proposal, Trial
+from tuner.model.trial import Kind, Trial
 from tuner.results.recommendations.nominees import nominees
 from tuner.results.study_results import SizeResults
 
@@ -81,7 +81,7 @@ def confirm(
         elif not sessions.begin(step, rate_records_per_s := burn_in.of_baseline(size)):
             over = "the next round would begin after the end of the study's time"
         else:
-            trials.run_one(size, step.kind, Proposal(step.config), rate_records_per_s, step.round)
+            trials.run_one(size, step.kind, step.config, rate_records_per_s, step.round)
             burn_in.check_rate(size)
             measured += 1
             continue

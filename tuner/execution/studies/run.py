@@ -18,7 +18,7 @@ from tuner.confirmation.stored_plans import (
     confirmation_of_command,
     confirmation_of_search,
 )
-from tuner.execution.budgets.budget import HOST_CLOCK, Budget, WallClock, check_new, deadline_of
+from tuner.execution.budgets.budget import HOST_CLOCK, Budget, WallClock, deadline_of, refuse_passed_deadline
 from tuner.execution.budgets.outlook import Outlook
 from tuner.execution.environment import topic_shape
 from tuner.execution.mirroring import Mirror
@@ -106,7 +106,7 @@ def measure_study(
         # their folders now.
         stack.callback(remove_folders_of_dead)
         if searching:
-            check_new(spec, lambda: not storage.has(folder), clock)
+            refuse_passed_deadline(spec, lambda: not storage.has(folder), clock)
         stack.enter_context(removed_if_unreached(storage, folder, spec.name, reporter.say))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):

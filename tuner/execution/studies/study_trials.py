@@ -19,7 +19,7 @@ from tuner.execution.trial_keeper import TrialKeeper
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import IfHopeless, Raced, ToTheEnd, WhenSteady
 from tuner.execution.trials.racing import race_of
-from tuner.execution.trials.scoring import trial_of
+from tuner.execution.trials.trial_from_measurements import trial_of
 from tuner.execution.trials.trial_job import EarlyEnd, StartedTrial, TrialDone, TrialJob
 from tuner.model.errors import StudyError
 from tuner.model.facts import RESERVED_BYTES
@@ -166,16 +166,17 @@ class StudyTrials:
         self,
         size: RecordSizes,
         kind: Kind,
-        proposal: Proposal,
+        config: ProducerConfig,
         rate_records_per_s: float | None,
-        confirm_round: int | None = None,
-    ) -> Trial:
-        """Measure one config now, while no other trial is running, and return its trial.
+        confirm_round: int,
+    ) -> None:
+        """Measure one config of a confirmation now, while no other trial is running.
 
         Raises:
             DeadlinePassed: The time of `search.until` passed so long ago that even a confirmation may not continue.
         """
-        return self._run(self.started_trial(size, kind, proposal, confirm_round=confirm_round), rate_records_per_s)
+        started = self.started_trial(size, kind, Proposal(config), confirm_round=confirm_round)
+        self._run(started, rate_records_per_s)
 
     def run_burn_in(
         self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_steady: bool = False

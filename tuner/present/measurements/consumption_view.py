@@ -26,7 +26,7 @@ def rest_of_line(window: ReadWindow) -> str:
     return f"nothing to take {window.waiting_ratio:>4.0%} of the time"
 
 
-def print_consumption(consumption: Consumption, written: Measurement | None = None) -> None:
+def print_consumption(consumption: Consumption, written: Measurement | None) -> None:
     """Print the result with its verdict and its checks; the arguments are those of `consumption_json`."""
     verdict = judge_reading(ReadEvidence.of(consumption))
     table = Table(Column(style="bold"), Column(overflow="fold"), show_header=False, box=None, padding=(0, 2, 0, 0))

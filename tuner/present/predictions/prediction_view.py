@@ -64,7 +64,7 @@ def title_of(heading: str) -> str:
     return "with your changes" if heading == CHANGED else heading
 
 
-def prediction_rows(predictions: Iterable[Prediction], retention: Retention | None = None) -> list[list[str]]:
+def prediction_rows(predictions: Iterable[Prediction], retention: Retention | None) -> list[list[str]]:
     """Return a row for each predicted number: its name, and its value in each prediction.
 
     Args:

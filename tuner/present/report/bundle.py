@@ -84,10 +84,9 @@ def write_study(results: StudyResults) -> Path:
     return write_report(results, results.folder / REPORT_FILE)
 
 
-def write_experiment(results: ExperimentResults, path: Path) -> Path:
-    """Write the report page of an experiment to a file, and return the file's path."""
+def write_experiment(results: ExperimentResults, path: Path) -> None:
+    """Write the report page of an experiment to a file."""
     _write(path, experiment_page(results))
-    return path
 
 
 def write_report(results: StudyResults, path: Path) -> Path:

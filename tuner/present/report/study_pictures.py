@@ -125,7 +125,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, ReportView]], path: Path) -> No
     save(figure, path)
 
 
-def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str = "") -> None:
+def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str) -> None:
     """Draw the tables of a pair of knobs as heat maps, one below the other.
 
     Args:

@@ -1,4 +1,7 @@
-"""The REST resources that show the results of studies: trials, fronts, recommendations, reports."""
+"""The REST resources that show the results of studies: trials, fronts, grids, status, reports, events, comparisons.
+
+Recommendations and predictions have modules of their own.
+"""
 
 from typing import Annotated, Final, Literal
 

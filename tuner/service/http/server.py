@@ -42,7 +42,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
     config.root.mkdir(parents=True, exist_ok=True)
     _log_to_stderr(access_log)
     with ExitStack() as stack:
-        stack.enter_context(file_lock(config.root / ".lock" / "service.lock", "the service", on_wait=_refuse))
+        stack.enter_context(file_lock(config.root / ".lock" / "service.lock", "the service", _refuse))
         listening = stack.enter_context(closing(listen_at(config.host, config.port)))
         queue = stack.enter_context(closing(open_queue(config.root)))
         supervisor = Supervisor(config, queue, config_file, say)

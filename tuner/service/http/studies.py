@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Mapping
 from contextlib import closing
@@ -88,9 +87,9 @@ class Studies:
             try:
                 with closing(storage_at().read(self.config.root / submission.name)) as store:
                     if store.trials(limit=1) and (identity := store.facts().get(IDENTITY)):
-                        check_settings(submission, before, identity, self.config, os.environ)
+                        check_settings(submission, before, identity, self.config)
             except StudyNotFound:
-                check_limits(spec_of(submission.text, self.config, os.environ)[0])
+                check_limits(spec_of(submission.text, self.config)[0])
             except RecordDamaged:
                 pass  # the process that runs the study will report this
         # Another client may have submitted a study of this name meanwhile, so the queue checks it again.
@@ -99,10 +98,10 @@ class Studies:
     def _same_trials(self, submission: Submission) -> bool:
         """Return whether a study would have the same trials with its new study file as with its present one."""
         try:
-            own, _ = spec_of(self.queue.study_file(submission.name), self.config, os.environ)
+            own, _ = spec_of(self.queue.study_file(submission.name), self.config)
         except StudyFileError:  # the service's config no longer allows it
             return False
-        asked, _ = spec_of(submission.text, self.config, os.environ)
+        asked, _ = spec_of(submission.text, self.config)
         return not setting_changes(study_identity(asked), study_identity(own))
 
     async def pause(self, name: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The requests of clients besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -200,7 +199,7 @@ class StudyActions:
         queue, storage, folder = self.studies.queue, storage_at(), self._folder(name)
         if text is None:
             text = renamed(queue.study_file(source), name)
-        submission, changes = submission_of(text, self.studies.config, os.environ, submitted_by)
+        submission, changes = submission_of(text, self.studies.config, submitted_by=submitted_by)
         if submission.name != name:
             raise Problem(
                 ProblemKind.INVALID, f"the study file must name the new study {name}, but it names {submission.name}"
@@ -259,7 +258,7 @@ class StudyActions:
             before = judgement_before(spec, terms, body.file, "the baseline")
             if before.refused:
                 return before.as_json()
-            submission, changes = submission_of(text, self.studies.config, os.environ, submitted_by, searched=False)
+            submission, changes = submission_of(text, self.studies.config, submitted_by=submitted_by, searched=False)
             options = {"terms": terms.as_json(), "rates": rates, "file": body.file}
             with suppress(NameTaken):  # another client has just taken the name
                 self.studies.queue.submit(replace(submission, task=Task(TaskKind.VERIFY, options)), must_be_new=True)
@@ -296,7 +295,7 @@ class StudyActions:
         """
 
         def planned() -> dict[str, Any] | str:
-            submission, changes = submission_of(text, self.studies.config, os.environ)
+            submission, changes = submission_of(text, self.studies.config)
             spec, _ = self._spec(text)
             check_limits(spec)
             spaces = spec.spaces
@@ -315,7 +314,7 @@ class StudyActions:
         return await self.studies.show(name)
 
     def _spec(self, text: str, *, searched: bool = True) -> tuple[StudySpec, tuple[LimitedValue, ...]]:
-        return spec_of(text, self.studies.config, os.environ, searched=searched)
+        return spec_of(text, self.studies.config, searched=searched)
 
     def _stored(self, name: str) -> ResultsStore:
         """Open the results of a study for reading.

@@ -144,7 +144,7 @@ class QueuedJob:
         return self.state in ACTIVE
 
 
-def check_changeable(job: QueuedJob, *, may_change: bool = True) -> None:
+def check_changeable(job: QueuedJob, *, may_change: bool) -> None:
     """Check whether a study in the queue may get a changed study file.
 
     Args:

@@ -208,24 +208,22 @@ class StudyProcess:
                 os.kill(self.identity.pid, number)
 
 
-def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
+def run_child(name: str, config: ServiceConfig, attempt: str) -> None:
     """Do the task of a submitted study, such as running it, in this process.
 
-    If a service has started this process, wait first until the service has recorded it. If the service is killed before
-    that, do nothing.
+    Wait first until the service has recorded this process. If the service is killed before that, do nothing.
 
     Args:
         name: The name of the study. Its folder contains the submitted study file.
         config: The configuration of the service.
-        attempt: The id of this start of the process; empty if no service has started it.
+        attempt: The id of this start of the process.
 
     Raises:
         Exception: Any error of the task.
     """
     folder = config.root / name
-    if attempt and sys.stdin.buffer.read() != _GO:
+    if sys.stdin.buffer.read() != _GO:
         return
-    attempt = attempt or uuid.uuid4().hex
     _record(folder, attempt, ProcessIdentity.of(), after=last_sequence(folder))
     try:
         _work(folder, config)

@@ -229,7 +229,7 @@ class Supervisor:
     def _folder(self, job: QueuedJob) -> Path:
         return self._config.root / job.name
 
-    def _put_back(self, job: QueuedJob, message: str, *, progressed: bool, delay_s: float = 0.0) -> None:
+    def _put_back(self, job: QueuedJob, message: str, *, progressed: bool, delay_s: float) -> None:
         """Put a study whose process ended early back into the queue, or record its failure after too many crashes."""
         self.crashed += 1
         crashes = 1 if progressed else job.crashes + 1

@@ -40,7 +40,7 @@ def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> Non
     """
     # The study of a verification never searches, and is copied to MLflow as it is.
     searched = task.kind in (TaskKind.RUN, TaskKind.CONFIRM)
-    spec, changes = spec_of(text, config, os.environ, searched=searched)
+    spec, changes = spec_of(text, config, searched=searched)
     # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
     in_files = [name for target in spec.targets for name in target.secret_variables]
     for name in (*config.secret_variables, *in_files):

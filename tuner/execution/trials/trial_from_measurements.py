@@ -1,4 +1,4 @@
-"""Scoring: turns the measurements of a trial's phases into the `Trial` that is stored."""
+"""Turns the measurements of a trial's phases into the `Trial` that is stored: its metrics, score and verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,0 +1,100 @@
+"""Choosers that need no sampler: one for the ends of the ranges, and one for all combinations of a grid."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
+
+
+class RangeEnds:
+    """A chooser that picks the low or the high end of every range, and a given word for one knob."""
+
+    def __init__(self, name: str, word: str, *, at_high: bool) -> None:
+        """Set up what the chooser picks.
+
+        Args:
+            name: The knob for which to pick `word`; for every other knob with words, the first word is picked.
+            word: The word for the knob `name`.
+            at_high: Whether to pick the high end of every range; otherwise the low end.
+        """
+        self._name = name
+        self._word = word
+        self._at_high = at_high
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """Return `low` or `high`: the end that was chosen for all ranges."""
+        return high if self._at_high else low
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """Return `low` or `high`: the end that was chosen for all ranges."""
+        return high if self._at_high else low
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """Return the given word for the given knob, and the first of the choices for any other knob."""
+        return self._word if name == self._name else choices[0]
+
+
+class GridChooser:
+    """A chooser that goes through all combinations of grid points. They turn like the wheels of an odometer.
+
+    Every parameter has a wheel, and the last wheel turns fastest. Some parameters, such as the level of a codec, are
+    needed only in some combinations. They have a wheel only in these combinations, so that no combination is repeated
+    because of a parameter that it does not need.
+    """
+
+    def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None = None) -> None:
+        """Start at the first combination.
+
+        Args:
+            steps: Number of grid points of a range, including both ends.
+            own_steps: Number of grid points by parameter, for parameters that do not use `steps`.
+            turning: Names of the parameters to vary; all others keep their first value. None varies all parameters.
+        """
+        self._steps = steps
+        self._own_steps = own_steps
+        self._turning = turning
+        self._wheels: list[int] = []
+        self._sizes: list[int] = []
+
+    def __iter__(self) -> Iterator[Self]:
+        """Yield this chooser once per combination; the caller must ask for all values before it continues."""
+        yield self
+        while True:
+            while self._sizes and self._wheels[-1] + 1 == self._sizes[-1]:
+                self._sizes.pop()
+                self._wheels.pop()
+            if not self._sizes:
+                return
+            self._wheels[-1] += 1
+            self._sizes.clear()
+            yield self
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """Return the parameter's grid point in the current combination."""
+        points = dict.fromkeys(round(point) for point in self._points(name, low, high, log=log))
+        return list(points)[self._turn(name, len(points))]
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """Return the parameter's grid point in the current combination."""
+        points = self._points(name, low, high, log=log)
+        return points[self._turn(name, len(points))]
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """Return the parameter's word in the current combination."""
+        return choices[self._turn(name, len(choices))]
+
+    def _points(self, name: str, low: float, high: float, *, log: bool) -> list[float]:
+        steps = self._own_steps.get(name, self._steps)
+        if steps == 1:
+            return [math.sqrt(low * high) if log else (low + high) / 2]
+        shares = [step / (steps - 1) for step in range(steps)]
+        inner = [low * (high / low) ** share if log else low + (high - low) * share for share in shares[1:-1]]
+        return [low, *inner, high]
+
+    def _turn(self, name: str, size: int) -> int:
+        if self._turning is not None and name not in self._turning:
+            return 0
+        wheel = len(self._sizes)
+        self._sizes.append(size)
+        if wheel == len(self._wheels):
+            self._wheels.append(0)
+        return self._wheels[wheel]
