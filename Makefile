@@ -31,10 +31,10 @@ run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker 
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
 test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign and not docker'" for those without a broker)
-	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "not campaign and not docker" $(ARGS)
+	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder -m "not campaign and not docker" $(ARGS)
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
-	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
+	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
 	$(BIN)/pytest -q -m "campaign and alone" $(or $(ARGS),$(shell grep -rl "mark.alone" --include="test_*.py" tests)) || [ $$? -eq 5 ]
 
 experiments: $(DEV) ## Run three of the papers' experiments with one round, and report them (ARGS="--rounds 5" for more)

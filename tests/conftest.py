@@ -5,8 +5,10 @@ import itertools
 import signal
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 import pytest
@@ -23,6 +25,36 @@ from tests.helpers.postgres_server import PostgresServer, served
 from tests.helpers.quick_java import quick_java
 
 TopicMaker = Callable[..., Topic]
+
+_LONGEST_MODULES: Final = (
+    "tests/security/test_secured_studies.py",
+    "tests/tuner/tracking/test_mirror.py",
+    "tests/tuner/tracking/test_passwords_in_uris.py",
+    "tests/docs/test_commands.py",
+    "tests/tuner/service/http/test_study_actions.py",
+    "tests/tuner/service/test_lifecycle.py",
+    "tests/tuner/cli/commands/test_experiment.py",
+    "tests/campaign/test_site_in_a_browser.py",
+    "tests/campaign/test_killed_driver.py",
+    "tests/runners/test_real_broker.py",
+    "tests/tuner/present/export/test_java_programs.py",
+    "tests/security/test_secured_reading.py",
+    "tests/campaign/test_service_in_a_browser.py",
+    "tests/runners/pools/test_ray_pool.py",
+    "tests/runners/pools/test_ray_session.py",
+    "tests/campaign/test_endings.py",
+    "tests/tuner/execution/budgets/test_byte_budget.py",
+    "tests/tuner/cli/commands/test_verify.py",
+    "tests/tuner/cli/commands/test_study_commands.py",
+    "tests/tuner/tracking/test_written_once.py",
+    "tests/tuner/prediction/test_calibration.py",
+    "tests/runners/consumer_runs/test_topic_consumption.py",
+    "tests/tuner/cli/commands/test_on_a_real_broker.py",
+    "tests/tuner/cli/commands/test_inspect.py",
+)
+"""Modules that take over half a minute. They begin first, because a long one that begins last keeps only one processor
+busy. The others follow, those with the most tests first."""
+
 _NUMBERS = itertools.count()
 
 # Hypothesis must not fail a test because the machine was busy.
@@ -40,7 +72,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test in `tests/campaign`, and every test marked `long`, as `campaign`.
+    """Mark every test in `tests/campaign`, and every test marked `long`, as `campaign`, and put the longest first.
 
     Tests marked `long` run only with `KAFKA_TUNER_CAMPAIGN=long`.
     """
@@ -51,6 +83,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    ranks = {module: rank for rank, module in enumerate(_LONGEST_MODULES)}
+    tests = Counter(_module(item) for item in items)
+    items.sort(key=lambda item: (ranks.get(module := _module(item), len(ranks)), -tests[module], module))
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.fixture
