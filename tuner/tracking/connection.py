@@ -78,8 +78,19 @@ class TrackingLocation:
         Args:
             tracking: The tracking section of the study.
             root: The folder that contains the study's folder. The SQLite file is in this folder too.
+
+        Raises:
+            TrackingError: No URI is given, and no URI can name the SQLite file, because its path is not UTF-8.
         """
-        uri = tracking.uri or os.environ.get(URI_VARIABLE) or _SQLITE + quote(str((root / MLFLOW_FILE).absolute()))
+        uri = tracking.uri or os.environ.get(URI_VARIABLE)
+        if not uri:
+            try:
+                uri = _SQLITE + quote(str((root / MLFLOW_FILE).absolute()))
+            except UnicodeEncodeError:
+                raise TrackingError(
+                    f"the path of MLflow's file must be UTF-8 text, but the file is in {root.absolute()}; rename that "
+                    f"folder, let {URI_VARIABLE} name another place, or run the study with --no-mlflow"
+                ) from None
         return cls(uri, (root / MLFLOW_ARTIFACTS).absolute())
 
     @property

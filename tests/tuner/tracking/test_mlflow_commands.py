@@ -95,6 +95,16 @@ def test_sync_reports_a_server_that_does_not_answer() -> None:
     assert "the server does not answer" in ended.stderr
 
 
+def test_sync_refuses_a_folder_that_no_address_can_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    odd = tmp_path / os.fsdecode(b"studies\xff")
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(odd))
+    study(odd / "night", baseline()).close()
+    refused = CliRunner().invoke(app, ["sync", "night"])
+    assert isinstance(refused.exception, TrackingError)
+    assert "the path of MLflow's file must be UTF-8 text" in str(refused.exception)
+
+
 def test_sync_uses_the_uri_of_the_study(new_store: Callable[[str], str], root: Path) -> None:
     uri = new_store("elsewhere")
     study(root / "other", baseline(), tracking={"uri": uri, "experiment": "mine", "enabled": True}).close()
