@@ -14,13 +14,14 @@ import functools
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
+from runners.host_processes.temporary import temporary_folder
 from tuner.model.errors import StudyError
 from tuner.model.facts import TRACKING
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
@@ -45,6 +46,8 @@ class ReportFailed(TrackingError):
     """MLflow shows all trials of the study, but the report to store with them could not be made."""
 
 
+TEMPORARY_KIND: Final = "mlflow"
+"""The kind of our temporary folders for MLflow."""
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
 _DATABASES: Final = ("sqlite", "postgresql", "mysql", "mssql")
 _SQLITE: Final = "sqlite:///"
@@ -172,21 +175,51 @@ PAGE: Final = 1_000
 def connect(location: TrackingLocation) -> "MlflowClient":
     """Return an MLflow client for the given location.
 
-    If the location is a SQLite file that does not exist, MLflow creates it, which takes some seconds.
+    If the location is a SQLite file that does not exist, the file is created, which takes some seconds.
 
     Raises:
         TrackingError: MLflow does not support the scheme of the URI.
     """
     check_uri(location.uri)
-    for name, value in (QUIET | _IMPATIENT).items():
-        os.environ.setdefault(name, value)
+    import_mlflow()
     from mlflow import MlflowClient
 
     if location.uri.startswith("postgresql"):
         _await_database(location.uri)
     if location.sqlite_file is not None:
         _write_lazily()
+        _create_whole(location.sqlite_file)
     return MlflowClient(tracking_uri=location.uri)
+
+
+def import_mlflow() -> None:
+    """Import MLflow, which reads our environment variables for it then."""
+    for name, value in (QUIET | _IMPATIENT).items():
+        os.environ.setdefault(name, value)
+    import mlflow  # noqa: F401
+
+
+def _create_whole(file: Path) -> None:
+    """Create MLflow's SQLite file with all of its tables, unless the file or its folder is special or exists.
+
+    MLflow creates the tables one after another. If this is interrupted, MLflow can't use the file, and can't complete
+    it. So the file gets its name when it is complete.
+    """
+    if file.exists() or not file.parent.is_dir() or "?" in file.name or file.name == ":memory:":
+        return
+    from mlflow import MlflowClient
+
+    with temporary_folder(TEMPORARY_KIND, ".mlflow-", str(file.parent)) as folder:
+        begun, whole = folder / "begun.db", folder / "whole.db"
+        MlflowClient(tracking_uri=_SQLITE + quote(str(begun)))
+        with closing(sqlite3.connect(begun)) as db:
+            db.execute("VACUUM INTO ?", (str(whole),))  # a copy that needs no file beside it
+        try:
+            file.hardlink_to(whole)
+        except FileExistsError:
+            pass  # another process was quicker
+        except OSError:  # the file system has no hard links
+            whole.replace(file)
 
 
 @functools.cache
