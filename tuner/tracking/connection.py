@@ -161,10 +161,12 @@ QUIET: Final = {
 }
 """Environment variables for each of our processes that imports MLflow. Variables that the user has set are kept."""
 
-_IMPATIENT: Final = {
+_AS_CLIENT: Final = {
     # MLflow must not repeat a request by itself, because that could create a run twice. Instead, we try again later.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    # An error of a database is logged with a traceback before it is raised. We say ourselves what is wrong.
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
 }
 _REASON_CHARACTERS: Final = 300
 _DATABASE_S: Final = 10
@@ -194,7 +196,7 @@ def connect(location: TrackingLocation) -> "MlflowClient":
 
 def import_mlflow() -> None:
     """Import MLflow, which reads our environment variables for it then."""
-    for name, value in (QUIET | _IMPATIENT).items():
+    for name, value in (QUIET | _AS_CLIENT).items():
         os.environ.setdefault(name, value)
     import mlflow  # noqa: F401
 
@@ -314,6 +316,8 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
     while cause is not None:
         if isinstance(cause, NoConnection | Timeout):
             return "the server does not answer"
+        if isinstance(of_database := getattr(cause, "orig", None), BaseException):
+            error = of_database  # SQLAlchemy's text may begin with other things
         cause = cause.__cause__ or cause.__context__
     first_line = location.masked((str(error).splitlines() or [""])[0])[:_REASON_CHARACTERS]
     return first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}"

@@ -133,6 +133,17 @@ def test_mlflow_s_file_is_created_again_if_that_was_interrupted(root: Path, empt
     assert not list(root.glob(".mlflow-*"))
 
 
+@pytest.mark.campaign
+def test_an_error_of_mlflow_s_database_is_one_line_with_its_reason(root: Path) -> None:
+    with closing(sqlite3.connect(root / "mlflow.db")) as db:
+        db.execute("ALTER TABLE runs RENAME COLUMN name TO another")
+    fresh = {name: value for name, value in os.environ.items() if name != "MLFLOW_LOGGING_LEVEL"}
+    ran = subprocess.run(arguments("sync", "night"), env=fresh, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    (line,) = ran.stderr.splitlines()
+    assert line.endswith("OperationalError: no such column: runs.name")
+
+
 def test_sync_uses_the_uri_of_the_study(new_store: Callable[[str], str], root: Path) -> None:
     uri = new_store("elsewhere")
     study(root / "other", baseline(), tracking={"uri": uri, "experiment": "mine", "enabled": True}).close()
