@@ -101,3 +101,12 @@ def runs(pid: int) -> bool:
         return psutil.Process(pid).status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended; a stopped process has not."""
+    try:
+        ProcessIdentity.of(pid)
+    except psutil.NoSuchProcess:
+        return True
+    return False

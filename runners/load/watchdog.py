@@ -88,6 +88,10 @@ _DOWN_SIGNS: Final = (
     *("could not be established", "Couldn't resolve server", "disconnected"),
 )
 """Parts of a client's messages without a connection: librdkafka's errors, and texts of Java's `NetworkClient`."""
+_KILLED: Final = (
+    "; the broker's process does not run any more: check whether it was killed, for example because memory ran out"
+)
+"""What a message about a lost broker says if no broker process of this host runs."""
 
 
 def any_runs(brokers: Sequence[LocalBroker]) -> bool:
@@ -222,13 +226,14 @@ class Watchdog:
             self._acknowledged, self._acknowledged_ns = tally.acknowledged, now
         if tally.done != self._done or not waiting:
             self._done, self._done_ns = tally.done, now
-        complaints = tally.complaints()
-        down = any(sign in text for text in complaints for sign in _DOWN_SIGNS) or not self.broker_alive()
+        complaints, alive = tally.complaints(), self.broker_alive()
+        down = any(sign in text for text in complaints for sign in _DOWN_SIGNS) or not alive
         # Records that time out are deliveries too, but while all brokers are down they don't show that a broker lives.
         silent_s = (now - (self._acknowledged_ns if down else self._done_ns)) / NS_PER_S
         if silent_s > (self.outage_s if down else self.stall_patience_s):
             cause = complaints[-1] if complaints else "the client reports no error"
-            raise BrokerLost(self.silence.format(silent_s=silent_s, waiting=waiting) + cause)
+            killed = "" if alive else _KILLED
+            raise BrokerLost(self.silence.format(silent_s=silent_s, waiting=waiting) + cause + killed)
 
     def _check_disk(self) -> None:
         now = self.clock.now_ns()

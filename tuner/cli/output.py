@@ -74,7 +74,8 @@ def write_output(file: Path, content: str | bytes, *, force: bool = False) -> No
         StudyError: The file can't be written to its end, for example because the disk is full.
     """
     check_output(file, force=force)
-    data = content.encode() if isinstance(content, str) else content
+    # A comment may name a file of the user, whose name need not be UTF-8.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         found = _status(file)
         if _is_stream(file, found):

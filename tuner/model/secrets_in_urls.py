@@ -12,9 +12,9 @@ URL: Final = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD: Final = re.compile(
-    r"[a-z][a-z0-9+.-]*://(?:[^:/?#]*:(?P<password>[^/?#]*)@|[^:@/?#]*:(?P<unescaped>[^@]*)@)", re.IGNORECASE
+    r"[a-z][a-z0-9+.-]*(?:://|:/|//)(?:[^:/?#]*:(?P<password>[^/?#]*)@|[^:@/?#]*:(?P<unescaped>[^@]*)@)", re.IGNORECASE
 )
-"""The beginning of a URL up to the end of its password.
+"""The beginning of a URL up to the end of its password. One character of `://` may be missing, as in a mistyped URL.
 
 Programs take the last @ before the path as the end of a password, so a password may contain an @. If there is no @
 before the path, the password may have a /, ? or # that should be escaped, and ends at the next @.

@@ -15,6 +15,7 @@ from search_spaces.space.search_space import SearchSpace
 from tuner.model.errors import StorageMisnamed, StorageUnreachable, StudyError
 from tuner.model.facts import STUDY_ID, TARGET
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
+from tuner.model.target import without_login
 from tuner.model.trial import SEARCHING_KINDS, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search.knob_space import KnobSpace, optuna_trial
@@ -48,7 +49,7 @@ def open_storage(url: str) -> BaseStorage:
         of_server = isinstance(error, OperationalError) and not url.startswith("sqlite")
         raise (StorageUnreachable if of_server else OptunaStorageUnusable)(
             "Optuna needs a database URL at which it can store studies, for example sqlite:///optuna.db, but "
-            f"{masked_url(url)} can't be used: {first_line(Exception(text))}"
+            f"{masked_url(url) if '://' in url else without_login(url)} can't be used: {first_line(Exception(text))}"
         ) from None
 
 

@@ -148,7 +148,7 @@ def switch() -> ValueReader:
 
 
 def text(
-    rule: str = "must be a line of text that neither is empty nor begins or ends with a blank",
+    rule: str = "must be a line of printable text that neither is empty nor begins or ends with a blank",
     pattern: str = r"\S(.*\S)?",
 ) -> ValueReader:
     """Return a reader that accepts texts of one line.

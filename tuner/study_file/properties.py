@@ -33,7 +33,9 @@ def producer_properties() -> ClientValueReader:
     """Return a reader that accepts producer properties: `name: value` entries, or the path of a properties file."""
 
     def read(client: Client, value: object) -> str | Mapping[str, Value]:
-        if isinstance(value, str) and value.strip() and value.isprintable():
+        if isinstance(value, str) and value.strip():
+            if not value.isprintable():
+                raise refused("the path of a properties file must be printable UTF-8 text", advice="rename the file")
             return value
         return read_properties_of(client, value, Role.PRODUCER)
 

@@ -14,13 +14,14 @@ import functools
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
+from runners.host_processes.temporary import temporary_folder
 from tuner.model.errors import StudyError
 from tuner.model.facts import TRACKING
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
@@ -45,6 +46,8 @@ class ReportFailed(TrackingError):
     """MLflow shows all trials of the study, but the report to store with them could not be made."""
 
 
+TEMPORARY_KIND: Final = "mlflow"
+"""The kind of our temporary folders for MLflow."""
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
 _DATABASES: Final = ("sqlite", "postgresql", "mysql", "mssql")
 _SQLITE: Final = "sqlite:///"
@@ -78,8 +81,19 @@ class TrackingLocation:
         Args:
             tracking: The tracking section of the study.
             root: The folder that contains the study's folder. The SQLite file is in this folder too.
+
+        Raises:
+            TrackingError: No URI is given, and no URI can name the SQLite file, because its path is not UTF-8.
         """
-        uri = tracking.uri or os.environ.get(URI_VARIABLE) or _SQLITE + quote(str((root / MLFLOW_FILE).absolute()))
+        uri = tracking.uri or os.environ.get(URI_VARIABLE)
+        if not uri:
+            try:
+                uri = _SQLITE + quote(str((root / MLFLOW_FILE).absolute()))
+            except UnicodeEncodeError:
+                raise TrackingError(
+                    f"the path of MLflow's file must be UTF-8 text, but the file is in {root.absolute()}; rename that "
+                    f"folder, let {URI_VARIABLE} name another place, or run the study with --no-mlflow"
+                ) from None
         return cls(uri, (root / MLFLOW_ARTIFACTS).absolute())
 
     @property
@@ -147,10 +161,12 @@ QUIET: Final = {
 }
 """Environment variables for each of our processes that imports MLflow. Variables that the user has set are kept."""
 
-_IMPATIENT: Final = {
+_AS_CLIENT: Final = {
     # MLflow must not repeat a request by itself, because that could create a run twice. Instead, we try again later.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    # An error of a database is logged with a traceback before it is raised. We say ourselves what is wrong.
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
 }
 _REASON_CHARACTERS: Final = 300
 _DATABASE_S: Final = 10
@@ -161,21 +177,51 @@ PAGE: Final = 1_000
 def connect(location: TrackingLocation) -> "MlflowClient":
     """Return an MLflow client for the given location.
 
-    If the location is a SQLite file that does not exist, MLflow creates it, which takes some seconds.
+    If the location is a SQLite file that does not exist, the file is created, which takes some seconds.
 
     Raises:
         TrackingError: MLflow does not support the scheme of the URI.
     """
     check_uri(location.uri)
-    for name, value in (QUIET | _IMPATIENT).items():
-        os.environ.setdefault(name, value)
+    import_mlflow()
     from mlflow import MlflowClient
 
     if location.uri.startswith("postgresql"):
         _await_database(location.uri)
     if location.sqlite_file is not None:
         _write_lazily()
+        _create_whole(location.sqlite_file)
     return MlflowClient(tracking_uri=location.uri)
+
+
+def import_mlflow() -> None:
+    """Import MLflow, which reads our environment variables for it then."""
+    for name, value in (QUIET | _AS_CLIENT).items():
+        os.environ.setdefault(name, value)
+    import mlflow  # noqa: F401
+
+
+def _create_whole(file: Path) -> None:
+    """Create MLflow's SQLite file with all of its tables, unless the file or its folder is special or exists.
+
+    MLflow creates the tables one after another. If this is interrupted, MLflow can't use the file, and can't complete
+    it. So the file gets its name when it is complete.
+    """
+    if file.exists() or not file.parent.is_dir() or "?" in file.name or file.name == ":memory:":
+        return
+    from mlflow import MlflowClient
+
+    with temporary_folder(TEMPORARY_KIND, ".mlflow-", str(file.parent)) as folder:
+        begun, whole = folder / "begun.db", folder / "whole.db"
+        MlflowClient(tracking_uri=_SQLITE + quote(str(begun)))
+        with closing(sqlite3.connect(begun)) as db:
+            db.execute("VACUUM INTO ?", (str(whole),))  # a copy that needs no file beside it
+        try:
+            file.hardlink_to(whole)
+        except FileExistsError:
+            pass  # another process was quicker
+        except OSError:  # the file system has no hard links
+            whole.replace(file)
 
 
 @functools.cache
@@ -270,6 +316,8 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
     while cause is not None:
         if isinstance(cause, NoConnection | Timeout):
             return "the server does not answer"
+        if isinstance(of_database := getattr(cause, "orig", None), BaseException):
+            error = of_database  # SQLAlchemy's text may begin with other things
         cause = cause.__cause__ or cause.__context__
     first_line = location.masked((str(error).splitlines() or [""])[0])[:_REASON_CHARACTERS]
     return first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}"

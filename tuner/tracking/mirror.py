@@ -18,7 +18,7 @@ from tuner.model.spec import TrackingSpec
 from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.tracking.catching_up import CatchingUp
-from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, reason
+from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, import_mlflow, reason
 from tuner.tracking.session import Report
 
 _LOG: Final = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ class MlflowMirror:
     def _run(self) -> None:
         _give_way()
         with suppress(Exception):  # if MLflow can't be imported, the first attempt to write says so
-            import mlflow  # noqa: F401 - this takes seconds, and `finish` waits for it
+            import_mlflow()  # this takes seconds, and `finish` waits for it
         self._imported.set()
         try:
             store = self._storage.read(self._folder)

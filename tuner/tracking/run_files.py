@@ -15,13 +15,12 @@ from tuner.model.trial import Trial
 from tuner.present.export import Format, export
 from tuner.present.trial_tables.front_table import front_csv, front_json
 from tuner.storage.protocols import ResultsStore
+from tuner.tracking.connection import TEMPORARY_KIND
 from tuner.tracking.study_layout import SizeRuns
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-TEMPORARY_KIND: Final = "mlflow"
-"""The kind of our temporary folders whose files are sent to MLflow."""
 LATENCY_FILE: Final = "latency.hgrm.json"
 _PHASES: Final = ("saturated", "paced")
 _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")

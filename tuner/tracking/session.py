@@ -17,6 +17,7 @@ from tuner.storage.protocols import ResultsStore
 from tuner.tracking import tags
 from tuner.tracking.connection import (
     PAGE,
+    TEMPORARY_KIND,
     ReportFailed,
     TrackingBusy,
     TrackingLocation,
@@ -35,7 +36,7 @@ from tuner.tracking.experiment_layout import (
     measurement_run,
 )
 from tuner.tracking.run_content import RUNNING, status_of_study
-from tuner.tracking.run_files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
+from tuner.tracking.run_files import digest, latency_file, parent_files, upload, upload_report
 from tuner.tracking.study_layout import SizeRuns, size_runs
 from tuner.tracking.views import SavedView, of_study, views_of
 from tuner.tracking.writer import ExistingRun, Writer

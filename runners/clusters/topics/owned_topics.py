@@ -13,7 +13,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 from runners.host_processes.clean_up import CleanUpList
-from runners.host_processes.processes import ProcessIdentity, runs
+from runners.host_processes.processes import ProcessIdentity, has_ended, runs
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 
 RECORD_KIND = "topics"
@@ -215,6 +215,9 @@ class OwnedTopics:
         """
         if not topic.owned or run_of(topic.name) != self.run_id:
             raise ValueError(f"Only topics of run {self.run_id} may be deleted, but got {topic.name!r}.")
+        if self._brokers_have_ended():
+            self.abandon()
+            return
         self._leaving[topic.name] = self._admin.begin_delete([topic.name])
 
     def await_deleted(self) -> tuple[str, ...]:
@@ -227,6 +230,8 @@ class OwnedTopics:
             TargetRefused: We have no permission to delete a topic.
             BrokerLost: The cluster did not answer.
         """
+        if self._brokers_have_ended():
+            self.abandon()
         warnings: list[str] = []
         # If the cluster does not answer, the topic stays in `_live`, and `close` sends the request again.
         leaving, self._leaving = self._leaving, {}
@@ -248,7 +253,7 @@ class OwnedTopics:
         return self._admin.end_offsets(topic.name, topic.partitions)
 
     def abandon(self) -> None:
-        """Forget all topics of this run without deleting them, because the brokers that hold them are about to end.
+        """Forget all topics of this run without deleting them, because the brokers that hold them end or have ended.
 
         If a broker is lost, the answer to a deletion takes until the request's timeout.
         """
@@ -293,6 +298,11 @@ class OwnedTopics:
         configs = self._admin.configs(name, needed=DESCRIBE_CONFIGS in needs)
         limit = int(configs.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES))
         return Topic(name, shape.partitions, shape.replication, limit, owned, configs)
+
+    def _brokers_have_ended(self) -> bool:
+        """Return whether we started the brokers and all of them have ended, for example because memory ran out."""
+        brokers = self._cluster.local_brokers
+        return self._cluster.kind == "embedded" and bool(brokers) and all(has_ended(each.pid) for each in brokers)
 
     def _forget(self, name: str) -> None:
         self._live = [topic for topic in self._live if topic.name != name]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.errors import RunnerError
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
@@ -71,13 +72,18 @@ def owned_topic(
     @contextlib.contextmanager
     def topic_for(workload: Workload) -> Iterator[Topic]:
         topic = topics.create(workload.partitions, workload.replication, configs, like=like)
+        hidden: tuple[type[BaseException], ...] = ()
         try:
             yield topic
+        except RunnerError:
+            hidden = (RunnerError,)  # the user should see the first error; closing `topics` deletes the topic again
+            raise
         finally:
-            await_deleted()
-            topics.begin_delete(topic)
-            if not overlapping:
+            with contextlib.suppress(*hidden):
                 await_deleted()
+                topics.begin_delete(topic)
+                if not overlapping:
+                    await_deleted()
 
     return topic_for
 

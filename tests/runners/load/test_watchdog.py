@@ -152,7 +152,7 @@ def test_a_complaint_right_after_the_last_delivery_counts() -> None:
 def test_a_dead_broker_process_ends_the_load_after_a_few_seconds() -> None:
     watched = Watched(broker_alive=lambda: False)
     watched.after(0)
-    with pytest.raises(BrokerLost):
+    with pytest.raises(BrokerLost, match="the broker's process does not run any more: check whether it was killed"):
         watched.after(3.1)
 
 

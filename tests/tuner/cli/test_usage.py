@@ -106,6 +106,7 @@ NAMED = [
         ),
     ),
     ("--fill", "5 parsecs", "a size must read like", ("consume",)),
+    ("--mb-per-s", "inf", "must be less than or equal to 1000000000, but got inf", ("plan",)),
 ]
 
 

@@ -114,7 +114,10 @@ def _named(storage: optuna.storages.BaseStorage, name: str) -> optuna.storages.B
 
 @pytest.mark.parametrize(
     "address",
-    ["nonsense", "sqlite:////nowhere/at/all/optuna.db", "oracle://u:hidden@host/db", "sqlite://", "sqlite:///:memory:"],
+    [
+        *("nonsense", "sqlite:////nowhere/at/all/optuna.db", "sqlite://", "sqlite:///:memory:"),
+        *("oracle://u:hidden@host/db", "postgresql:/u:hidden@host/db", "u:hidden@host/db"),
+    ],
 )
 def test_an_unusable_address_is_reported_without_its_password(address: str) -> None:
     with pytest.raises(OptunaStorageUnusable, match=r"for example sqlite:///optuna\.db, but ") as refused:

@@ -82,7 +82,10 @@ def test_an_invalid_url_is_refused_and_not_shown(text: str) -> None:
         (f"https://ann@mail.example:{SECRET}@mlflow.example", "https://ann@mail.example:***@mlflow.example"),
         (f"https://ann:{SECRET}/?#@mlflow.example/base", "https://ann:***@mlflow.example/base"),
         ("https://ann@mlflow.example:5000/a@b", "https://ann@mlflow.example:5000/a@b"),
+        (f"http:/ann:{SECRET}@mlflow.example/base", "http:/ann:***@mlflow.example/base"),
+        (f"https//ann:{SECRET}@mlflow.example/base", "https//ann:***@mlflow.example/base"),
         ("sqlite:////studies/mlflow.db", "sqlite:////studies/mlflow.db"),
+        ("/studies/ann:a@b/mlflow.db", "/studies/ann:a@b/mlflow.db"),
     ],
 )  # fmt: skip
 def test_a_shown_url_contains_no_secret(text: str, shown: str) -> None:

@@ -23,6 +23,7 @@ from tuner.model.progress import StudyState
 from tuner.model.spec import TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.tracking import MlflowMirror, SyncOutcome, recommend_from_tracking, sync
+from tuner.tracking.connection import QUIET
 from tuner.tracking.session import MirrorSession
 
 if TYPE_CHECKING:
@@ -196,3 +197,18 @@ def test_nothing_is_printed(root: Path, creation_output: str, capfd: pytest.Capt
     assert sync(root / "night", HERE).error is None
     assert tuple(capfd.readouterr()) == ("", "")
     assert creation_output == ""
+
+
+def test_a_mirror_that_creates_mlflow_s_file_prints_nothing(root: Path) -> None:
+    (root / "mlflow.db").unlink()
+    study(root / "night", baseline()).close()
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom tuner.model.spec import TrackingSpec\n"
+        "from tuner.tracking import MlflowMirror\n"
+        "mirror = MlflowMirror(Path(sys.argv[1]), TrackingSpec(), print)\nmirror.start()\nmirror.finish(60)"
+    )
+    words = [sys.executable, "-c", code, str(root / "night")]
+    fresh = {name: value for name, value in os.environ.items() if name not in QUIET}
+    ran = subprocess.run(words, env=fresh, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    assert ran.stdout == ""
+    assert (root / "mlflow.db").is_file()

@@ -4,7 +4,10 @@ import json
 import os
 import signal
 import socket
+import sqlite3
+import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,15 +16,18 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from tests.helpers.command import arguments
 from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tests.helpers.mlflow_server import server
 from tests.helpers.ports import free_port
+from tests.helpers.waiting import eventually
 from tests.tuner.tracking.looking import files, runs
 from tuner.cli.commands.recommend import recommend
 from tuner.cli.commands.sync import sync_study
 from tuner.cli.commands.ui import ui
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import Goal
+from tuner.model.study_files import RESULTS_FILE
 from tuner.present.report import write_all_artifacts
 from tuner.tracking import TrackingError, recommend_from_tracking, sync, tracking_of
 
@@ -64,6 +70,12 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Served:
     return found
 
 
+def table_version(file: Path) -> str:
+    """Return the version of MLflow's tables in a SQLite file."""
+    with closing(sqlite3.connect(file)) as db:
+        return str(db.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+
+
 def tuner(*words: str) -> Result:
     return CliRunner().invoke(app, list(words))
 
@@ -93,6 +105,43 @@ def test_sync_reports_a_server_that_does_not_answer() -> None:
     assert ended.exit_code == 1
     assert f"error: MLflow at http://me:***@127.0.0.1:{port} may lack" in ended.stderr
     assert "the server does not answer" in ended.stderr
+
+
+def test_sync_refuses_a_folder_that_no_address_can_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = tmp_path / os.fsdecode(b"studies\xff")
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(odd))
+    study(odd / "night", baseline()).close()
+    refused = tuner("sync", "night")
+    assert isinstance(refused.exception, TrackingError)
+    assert "the path of MLflow's file must be UTF-8 text" in str(refused.exception)
+
+
+@pytest.mark.campaign
+def test_mlflow_s_file_is_created_again_if_that_was_interrupted(root: Path, empty_store: Path) -> None:
+    file = root / "mlflow.db"
+    file.unlink()
+
+    def some_tables_are_there() -> bool:
+        files = (file for file in root.rglob("*.db") if file.name != RESULTS_FILE)
+        return any(b"model_version_tags" in part.read_bytes() for file in files for part in file.parent.glob("*.db*"))
+
+    with subprocess.Popen(arguments("sync", "night"), stderr=subprocess.DEVNULL) as killed:
+        eventually(some_tables_are_there)
+        killed.kill()
+    assert not file.exists() or table_version(file) == table_version(empty_store)
+    assert tuner("sync", "night").exit_code == 0
+    assert not list(root.glob(".mlflow-*"))
+
+
+@pytest.mark.campaign
+def test_an_error_of_mlflow_s_database_is_one_line_with_its_reason(root: Path) -> None:
+    with closing(sqlite3.connect(root / "mlflow.db")) as db:
+        db.execute("ALTER TABLE runs RENAME COLUMN name TO another")
+    fresh = {name: value for name, value in os.environ.items() if name != "MLFLOW_LOGGING_LEVEL"}
+    ran = subprocess.run(arguments("sync", "night"), env=fresh, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    (line,) = ran.stderr.splitlines()
+    assert line.endswith("OperationalError: no such column: runs.name")
 
 
 def test_sync_uses_the_uri_of_the_study(new_store: Callable[[str], str], root: Path) -> None:

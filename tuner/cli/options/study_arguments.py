@@ -28,7 +28,9 @@ ShownSize = Annotated[
 MbPerS = Annotated[
     float,
     typer.Option(
-        min=0.001, help="Throughput that you expect at full speed, to estimate how many bytes the study writes."
+        min=0.001,
+        max=1e9,
+        help="Throughput that you expect at full speed, to estimate how many bytes the study writes.",
     ),
 ]
 

@@ -1,16 +1,20 @@
 """A topic is taken for each run and given back, however the run ends."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
+from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.clusters.topics.owned_topics import RECORD_KIND, OwnedTopics, Topic
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.clusters.topics.topic_for_run import WithTopic, named_topic, owned_topic
 from runners.errors import BrokerLost
+from runners.host_processes.clean_up import clean_up_lists
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
@@ -72,6 +76,24 @@ def test_an_owned_topic_is_gone_after_the_run(broker: RunningCluster) -> None:
         (topic,) = shapes
         assert (topic.partitions, topic.owned) == (5, True)
         assert topic.name not in TopicAdmin(broker.connection).names()
+
+
+@pytest.mark.broker
+def test_the_error_of_a_run_whose_broker_was_killed_is_shown() -> None:
+    cluster = EmbeddedCluster()
+    topics = OwnedTopics(running := cluster.start())
+
+    def run() -> None:
+        with topics, owned_topic(topics)(WORKLOAD):
+            os.kill(running.local_brokers[0].pid, signal.SIGKILL)
+            raise BrokerLost("seen by the run")
+
+    try:
+        with pytest.raises(BrokerLost, match="seen by the run"):
+            run()
+        assert topics.run_id not in [record.run_id for record in clean_up_lists(RECORD_KIND)]
+    finally:
+        cluster.stop()
 
 
 @pytest.mark.broker

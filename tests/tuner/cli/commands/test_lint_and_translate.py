@@ -1,5 +1,6 @@
 """`tuner lint` and `tuner translate` as a user types them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,13 @@ def test_translate_writes_a_file_that_lint_accepts(java_file: Path, folder: Path
     assert tuner("lint", str(output), "--client", "librdkafka").code == 0
     output.write_text("acks=all\n")
     assert "--force" in tuner(*words).complaint
+
+
+def test_the_name_of_a_translated_file_need_not_be_utf_8(folder: Path) -> None:
+    (folder / os.fsdecode(b"old\xff.properties")).write_text("acks=all\n")
+    ended = tuner("translate", os.fsdecode(b"old\xff.properties"), "--to", "java", "--output", "new.properties")
+    assert ended.code == 0, ended.err
+    assert "translated from old\\udcff.properties" in (folder / "new.properties").read_text()
 
 
 @pytest.mark.parametrize(("to", "kinds"), [("java", ("librdkafka", "java")), ("librdkafka", ("java", "librdkafka"))])
