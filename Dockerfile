@@ -27,7 +27,7 @@ WORKDIR /src
 # PIP_BUILD_CONSTRAINT.
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \
     PIP_CONSTRAINT=/src/constraints.txt PIP_BUILD_CONSTRAINT=/src/constraints.txt
-# The environment has no pip: that of the base image installs into it.
+# The environment has no pip of its own: the pip of the base image installs into it.
 RUN python3 -m venv --without-pip /opt/kafka-tuner
 COPY --from=requirements /src/requirements.txt ./
 COPY constraints.txt ./
@@ -37,7 +37,7 @@ RUN python3 -m pip --python /opt/kafka-tuner/bin/python install --quiet --no-com
 COPY . .
 RUN python3 -m pip --python /opt/kafka-tuner/bin/python install --quiet --no-compile --no-deps .
 
-# Runs a study, so that the image contains what the first study makes: the jars of Kafka and of its Java client, the
+# Runs a study, so that the image contains the files that a first study makes: the jars of Kafka and of its Java client, the
 # compiled load generator of the Java client, the archive of classes with which brokers start quickly, and the bytecode of
 # the modules that were used. The bytecode of all modules would take 200 MB. If the study fails, so does the build.
 FROM install AS warm

@@ -165,11 +165,11 @@ def perform_all(
     # Without pauses, or without a sticky partition, the formulas divide by 0. The infinite quotient is what they mean.
     with np.errstate(divide="ignore"):
         stages = Stages.of(clusters, loads)
-        return _performances(stages, _Full.of(stages))
+        return _performances(stages, _SaturatedStages.of(stages))
 
 
 @dataclass(slots=True)
-class _Full:
+class _SaturatedStages:
     """The stages under a saturating load. The arrays have the shape (clusters, loads).
 
     Attributes:
@@ -229,7 +229,7 @@ def _latency_s(
     standing = np.minimum(stages.allowed_in_flight(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
     fill_s = smooth_min(gather_s, full * spread / own_rate)
-    late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
+    late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_behind_ratio(own_rate))
     busy = np.minimum(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
     tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
@@ -242,7 +242,7 @@ def _latency_s(
     return p50_s, p99_s, batch, costs
 
 
-def _pauses_s(cluster: Columns, used: Array, longer_ratio: float, most_s: Array) -> Array:
+def _pause_wait_s(cluster: Columns, used: Array, longer_ratio: float, most_s: Array) -> Array:
     """Return how long a record waits because the host has paused, in seconds.
 
     Pauses come at random, and more often on a busier host. After a pause, the records of that time are sent with the
@@ -295,7 +295,7 @@ def _queue_s(used: Array, batch_s: Array, standing_s: Array) -> Array:
     return 1.0 / (1.0 / waits_s + 1.0 / standing_s)
 
 
-def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
+def _performances(stages: Stages, full: _SaturatedStages) -> list[list[Performance]]:
     load, producers = stages.load, stages.settings.producers
     saturating = np.isinf(load.rate_records_per_s)
     rate = np.minimum(load.rate_records_per_s, full.rate)
@@ -308,7 +308,7 @@ def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
     # Under a saturating load, records wait in the queue if the sender fills it, and at a rate after pauses.
     buffer_s = _queues_records(stages) / rate
     filled_s = buffer_s * full.outrun**_FULL_QUEUE_POWER
-    after_pauses_s = (_pauses_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
+    after_pauses_s = (_pause_wait_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
     usual_s, long_s = (np.where(saturating, filled_s, each) for each in after_pauses_s)
     p50_s, p99_s = p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
     in_flight = np.minimum(stages.allowed_in_flight(batch) * producers, rate / batch * costs.batch_latency_s)

@@ -283,10 +283,10 @@ class Stages:
         """
         waited = rate * gather_s / spread
         by_size = self.full_batches.mean_records(full, waited, rate, self.request_wait_s(rate))
-        by_size = by_size / (1.0 + self.left_ratio(rate))
+        by_size = by_size / (1.0 + self.left_behind_ratio(rate))
         return 1.0 + smooth_min(waited, np.maximum(1e-9, by_size - 1.0))
 
-    def left_ratio(self, rate: Array) -> Array:
+    def left_behind_ratio(self, rate: Array) -> Array:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.
 
         Each change leaves half a batch behind on average. No further records arrive for this batch soon, so it waits

@@ -29,7 +29,7 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
                 "and does not silently switch it off"
             )
         elif name in changes:
-            sentence = f"is the default, but the line keeps the value in other versions: {changes[name]}"
+            sentence = f"is the default, but {changes[name]}; the line keeps the value in every version"
         else:
             sentence = "is the default, so the line does nothing"
         yield entries.finding(LintLevel.HINT, About.DEFAULT, name, sentence)
@@ -38,5 +38,5 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
             continue
         # If the client derives another default from the file's values, the differences between versions do not matter.
         if entries.effective_values.text(name) == entries.effective_values.stated(name):
-            sentence = f"another version has another default: {seen}; set it if an upgrade must not change it"
+            sentence = f"the default differs between versions: {seen}; set it if an upgrade must not change it"
             yield entries.finding(LintLevel.HINT, About.VERSION, name, sentence)

@@ -112,7 +112,7 @@ def read(broker: RunningCluster, topic: Topic) -> BatchSample:
     "case", [pytest.param(case, marks=pytest.mark.long if case in LONGEST else ()) for case in CASES]
 )
 @pytest.mark.parametrize("name", CLIENTS)
-def test_the_config_is_found_from_the_batches(
+def test_the_config_is_inferred_from_the_batches(
     broker: RunningCluster, new_topic: TopicMaker, name: str, case: str
 ) -> None:
     (client, runner), known, topic = CLIENTS[name], CASES[case], new_topic()

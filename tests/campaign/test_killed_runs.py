@@ -51,7 +51,7 @@ def temporary() -> Iterator[Path]:
 @pytest.mark.broker
 @pytest.mark.long
 @pytest.mark.parametrize("client", KILLS)
-def test_after_some_kills_and_a_finishing_run_nothing_is_left(tmp_path: Path, temporary: Path, client: str) -> None:
+def test_killed_runs_and_a_complete_run_leave_nothing(tmp_path: Path, temporary: Path, client: str) -> None:
     study, home, run = tmp_path / "killed.yaml", tmp_path / "home", secrets.token_hex(8)
     study.write_text(f"client: {client}\n{STUDY}")
     # TEMP and not TMPDIR: with TMPDIR set, a broker keeps its partitions there and not in memory.

@@ -125,7 +125,7 @@ def test_a_driver_that_is_killed_is_followed_by_one_on_another_host(
 
 
 @pytest.mark.long
-def test_server_and_driver_killed_together(
+def test_a_server_and_a_driver_killed_together_lose_no_trial(
     server: PostgresServer, url: str, tmp_path: Path, straight: list[Trial]
 ) -> None:
     chance, kills = Random(SEED + 2), 0

@@ -120,8 +120,8 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
             yield f"{name}: {gain.rounds} rounds are too few to show how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
-                f"{name}: the interval stays above 1 even with one more stall, but {gain.rounds} rounds can miss "
-                f"stalls that come in one of {gain.rounds / 3:.0f} measurements, or more rarely; more rounds would "
+                f"{name}: one more stall would not undo this gain, but stalls that come in only one of "
+                f"{gain.rounds / 3:.0f} measurements may have been missed in {gain.rounds} rounds; more rounds would "
                 "show them"
             )
         else:

@@ -1,4 +1,4 @@
-"""What other settings would do to the producers of a topic, estimated without any load.
+"""Estimates how the producers of a topic would behave with other settings, without sending any load.
 
 The topic's batches on the brokers show the size of records, how fast each producer sends, and how far each codec
 compresses the records. The performance model computes the rest: how batches grow with linger.ms, how much CPU they cost
@@ -35,7 +35,7 @@ _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 
 @dataclass(frozen=True, slots=True)
 class SettingsEstimate:
-    """What the producers of a topic would do with some settings.
+    """The estimated behaviour of a topic's producers with some settings.
 
     Attributes:
         settings: The settings as producer properties.
@@ -67,13 +67,13 @@ class Advice:
         producers: How many such producers there are.
         today: The estimate for the current settings, as far as the batches show them.
         others: The estimates for other settings.
-        measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
+        measured_batch_records: Mean number of records in the topic's batches; the estimate for today should be near it.
         uncovered: Why the measurements that calibrate the model do not cover these producers or some of these settings,
             in sentences. Empty if they cover them all, or without a calibration.
         uncounted: Whether there are several producers whose number is unknown. The estimates then treat them as one
             producer.
-        crowded: Whether all producers together send more than the model's network or disk can carry. The estimates do
-            not show this: they are computed for one producer, and the model has one broker.
+        overloaded: Whether all producers together send more than the model's network or disk can carry. The estimates
+            do not show this: they are computed for one producer, and the model has one broker.
     """
 
     load: Workload
@@ -83,14 +83,14 @@ class Advice:
     measured_batch_records: float
     uncovered: tuple[str, ...] = ()
     uncounted: bool = False
-    crowded: bool = False
+    overloaded: bool = False
 
 
 def advice(inspection: Inspection, calibration: Calibration, period_s: float, replication: int = 1) -> Advice | None:
-    """Return what other settings would do to the producers of a topic; None if nothing is written to it.
+    """Estimate how the producers of a topic would behave with other settings; None if nothing is written to it.
 
     Args:
-        inspection: What the topic's batches say.
+        inspection: The statistics of the topic's batches.
         calibration: The constants of the performance model; without a calibration, the intervals are wide.
         period_s: The time in which the topic's recent records were written, in seconds.
         replication: Replicas of each partition.
@@ -118,9 +118,9 @@ def advice(inspection: Inspection, calibration: Calibration, period_s: float, re
     reasons = [reason for config in configs for reason in reasons_not_covered(seen, config, load, producers)]
     uncovered = tuple(dict.fromkeys(reasons))
     uncounted = traffic.several_producers and producers == 1
-    crowded = _crowded(calibration, now, load, producers)
+    overloaded = _overloaded(calibration, now, load, producers)
     measured = traffic.records_per_batch.mean
-    return Advice(load, producers, estimates[0], tuple(estimates[1:]), measured, uncovered, uncounted, crowded)
+    return Advice(load, producers, estimates[0], tuple(estimates[1:]), measured, uncovered, uncounted, overloaded)
 
 
 def _value_bytes(traffic: TopicTraffic) -> int:
@@ -155,7 +155,7 @@ def _compressible(traffic: TopicTraffic, codec: str) -> float:
     return min(MOST_COMPRESSIBLE, max(0.0, removed / known.removed(None)))
 
 
-def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> bool:
+def _overloaded(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> bool:
     """Return whether all producers together exceed the model's network or disk, if each has a host of its own."""
     constants = calibration.constants
     hosts = replace(constants, client_cores=constants.client_cores * producers)

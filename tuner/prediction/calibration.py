@@ -103,7 +103,7 @@ class Calibration:
         names: The names of the constants that were fitted, in the order of `covariance`.
         covariance: Covariance of the logarithms of the fitted constants, shape (constants, constants).
         scatter: For each metric, the standard deviation of a measurement's logarithm around the model.
-        observations: What the constants were fitted to.
+        observations: The measurements to which the constants were fitted.
         factors: For each measured metric of `FACTORED`, the factor by which the model's value is multiplied.
     """
 
@@ -167,7 +167,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     """Fit the constants of the performance model to measurements.
 
     Args:
-        observations: What was measured; at least one observation.
+        observations: The measurements; at least one.
         start: The constants of a host that is as similar as possible.
     """
     names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
@@ -227,14 +227,14 @@ class _Data:
 
     Attributes:
         loads: The settings and the load of each observation.
-        places: For each value, the number of its observation, shape (values,).
+        observation_indices: For each value, the number of its observation, shape (values,).
         metrics: For each value, the name of its metric, shape (values,).
         logs: The logarithms of the values, shape (values,).
         noise: The expected scatter of each metric that has values.
     """
 
     loads: tuple[tuple[Settings, Workload], ...]
-    places: NDArray[np.int64]
+    observation_indices: NDArray[np.int64]
     metrics: NDArray[np.str_]
     logs: NDArray[np.float64]
     noise: Mapping[str, float]
@@ -247,10 +247,10 @@ class _Data:
             for name, value in each.values.items()
             if name in FITTED
         ]
-        places, metrics, logs = zip(*values, strict=True)
+        observation_indices, metrics, logs = zip(*values, strict=True)
         return cls(
             tuple((each.settings, each.workload) for each in observations),
-            np.array(places),
+            np.array(observation_indices),
             np.array(metrics),
             np.array(logs),
             {name: FITTED[name].model_sd_log for name in dict.fromkeys(metrics)},
@@ -263,8 +263,8 @@ class _Data:
             How far the model is above each value, in expected standard deviations, shape (constants, values).
         """
         modelled = perform_all(constants, self.loads)
-        values = list(zip(self.places, self.metrics, strict=True))
-        model = [[log(value_of(each[place], name)) for place, name in values] for each in modelled]
+        values = list(zip(self.observation_indices, self.metrics, strict=True))
+        model = [[log(value_of(each[index], name)) for index, name in values] for each in modelled]
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
         return found

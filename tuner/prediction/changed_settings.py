@@ -12,7 +12,7 @@ from search_spaces.client import Client
 
 @dataclass(frozen=True, slots=True)
 class ChangedSettings:
-    """What a question changes; None keeps what the study has.
+    """The changes of a question. None leaves a setting as it is in the study.
 
     Attributes:
         record_bytes: Record size in bytes, or a mix of sizes.

@@ -59,8 +59,8 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     """Compare the model with measurements, and return its correction for each metric that was measured.
 
     Args:
-        observations: What was measured.
-        constants: The constants that were fitted to it.
+        observations: The measurements.
+        constants: The constants that were fitted to them.
     """
     settings = [each.settings for each in observations]
     [modelled] = perform_all([constants], [(each.settings, each.workload) for each in observations])

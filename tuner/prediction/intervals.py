@@ -1,4 +1,4 @@
-"""What a calibrated performance model computes for a client's settings under a load, with intervals."""
+"""The values and intervals that a calibrated performance model computes for a client's settings under a load."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _UNFITTED_SD_LOG: Final = 0.1
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """A 95 % interval extends by this many standard deviations to each side."""
 _INDEX_EVERY_BYTES: Final = 4_096
-"""`index.interval.bytes`, by default: a broker notes the place of a batch in its indexes after this many bytes."""
+"""`index.interval.bytes`, by default: a broker writes the position of a batch to its indexes after this many bytes."""
 _INDEX_ENTRY_BYTES: Final = 20
 """Bytes of an entry in the offset index (8) and in the time index (12).
 
@@ -53,13 +53,13 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ModelledLoad:
-    """What the model computes for a client's settings under a load.
+    """A client's settings under a load, and the performance that the model computes for them.
 
     Attributes:
         calibration: The fitted constants.
         settings: The client's settings.
         workload: The load.
-        performance: What the model computes with the fitted constants.
+        performance: The performance with the fitted constants.
         raised: The same for each fitted constant, with its logarithm raised by `STEP`.
     """
 

@@ -1,4 +1,4 @@
-"""What a study or an experiment has measured, in the form in which the performance model is fitted to it."""
+"""The measurements of studies and experiments, in the form in which the performance model is fitted to them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ would distort the constants.
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one config did under one load.
+    """The measured values of one config under one load.
 
     Attributes:
         config: The config.
@@ -53,7 +53,7 @@ class Observation:
 
 
 def observations_of_study(study: StudyResults) -> list[Observation]:
-    """Return what the trials of a study have measured: for each config, its saturating and its paced load.
+    """Return the measured values of a study: for each config, those under its saturating and its paced load.
 
     Two kinds of trials are left out: burn-in runs, because the brokers were still cold, and trials that were stopped
     early.
@@ -75,7 +75,7 @@ def observations_of_study(study: StudyResults) -> list[Observation]:
 
 
 def observations_from_trials(trials: Iterable[Trial], load: Workload, producers: int = 1) -> list[Observation]:
-    """Return what the trials of a record size have measured, as `observations_of_study` does.
+    """Return the measured values of the trials of a record size, as `observations_of_study` does.
 
     Args:
         trials: The trials.
@@ -103,7 +103,7 @@ def is_usable_for_calibration(trial: Trial) -> bool:
 
 
 def observations_of_experiment(experiment: ExperimentResults) -> list[Observation]:
-    """Return what the rows of an experiment have measured. Rows that the model does not describe are left out.
+    """Return the measured values of the rows of an experiment. Rows that the model does not describe are left out.
 
     Raises:
         NothingToFit: There is no measured row that the model describes.

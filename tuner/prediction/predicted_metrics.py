@@ -23,7 +23,7 @@ The model computes the CPU time of single threads. A process has further threads
 the model's value is multiplied by a factor.
 """
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
-"""What consumers measure at a fixed rate.
+"""The metrics that consumers measure at a fixed rate.
 
 The model has no consumers, so it multiplies the producer's or the broker's value by a factor.
 """

@@ -1,4 +1,4 @@
-"""Predicts with the calibrated model what a config would do, or says why the measurements do not allow that."""
+"""Predicts the performance of a config with the calibrated model, or says why the measurements do not allow it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ _COMPRESSIBILITY: Final = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a config would do under a load.
+    """The predicted performance of a config under a load.
 
     Attributes:
         config: The config.
@@ -62,12 +62,12 @@ class Prediction:
 
 
 def predict(calibration: Calibration, config: ProducerConfig, workload: Workload, producers: int = 1) -> Prediction:
-    """Compute what a config would do under a load, as `predict_all` does."""
+    """Predict the performance of a config under a load, as `predict_all` does."""
     return predict_all(calibration, [(config, workload, producers)])[0]
 
 
 def predict_all(calibration: Calibration, loads: Sequence[tuple[ProducerConfig, Workload, int]]) -> list[Prediction]:
-    """Compute what configs would do. This is faster than a call of `predict` for each of them.
+    """Predict the performance of configs under loads. This is faster than a call of `predict` for each of them.
 
     It does not check whether the measurements cover a config and a load. `reasons_not_covered` does.
 
@@ -122,7 +122,7 @@ def _no_latency(paced: ModelledLoad, *, falls_behind: bool) -> str:
 
 
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
-    """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
+    """Estimate batches, bytes on the wire, CPU of the brokers and latencies of a config under a load at a rate."""
     metrics = (BATCHES, WIRE, "broker_cpu_cores", *LATENCIES)
     [modelled] = ModelledLoad.of(calibration, (Settings.of(config, workload), workload))
     return modelled.intervals(metrics)

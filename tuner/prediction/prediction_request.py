@@ -1,4 +1,4 @@
-"""What a user wants predicted: one load, or one for each value of a setting; and how long records are kept."""
+"""A request for a prediction: for one load or for each value of a setting, and optionally for disks and retention."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -15,7 +15,7 @@ from tuner.prediction.retention import Retention
 
 @dataclass(frozen=True, slots=True)
 class PredictionRequest:
-    """What a user asks of a study or an experiment.
+    """A request for predictions from the measurements of a study or an experiment.
 
     Attributes:
         source: The study or experiment.

@@ -1,4 +1,4 @@
-"""What a study or an experiment offers for predictions: its measurements, and a config to begin a what-if from."""
+"""The source of predictions: the measurements of a study or an experiment, and a config to start a what-if from."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,11 +18,11 @@ from tuner.results.study_results import SizeResults, StudyResults, load_results
 
 @dataclass(frozen=True, slots=True)
 class PredictionSource:
-    """What a study or an experiment offers for predictions.
+    """The measurements of a study or an experiment, and the config whose settings a question changes.
 
     Attributes:
         name: Name of the study or experiment.
-        observations: What it has measured.
+        observations: Its measurements.
         start: The constants that the fit begins with.
         config: The config with which a what-if begins. For a study, it is the recommended config, or else the baseline.
             For an experiment, it is the control, or else the first row that the model describes.
@@ -44,7 +44,7 @@ class PredictionSource:
     assumed: str = ""
 
     def calibrated(self) -> Calibration:
-        """Return the performance model, fitted to what was measured."""
+        """Return the performance model, fitted to the measurements."""
         return calibrate(self.observations, self.start)
 
 
@@ -70,7 +70,7 @@ def read_source(folder: Path, record_bytes: str | None = None) -> PredictionSour
 
 
 def source_of_study(study: StudyResults, record_bytes: str | None = None) -> PredictionSource:
-    """Return what a study offers for predictions.
+    """Return the source of predictions from a study.
 
     Args:
         study: The study.
@@ -124,7 +124,7 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
 
 
 def source_of_experiment(experiment: ExperimentResults) -> PredictionSource:
-    """Return what an experiment offers for predictions.
+    """Return the source of predictions from an experiment.
 
     Raises:
         NothingToFit: It has no measurements that the model describes.

@@ -72,7 +72,7 @@ class ModelExpectation:
         self._baseline, self._start = Settings.of(baseline, load, producers), start
         self._producers = producers
         self._trials: list[Trial] = []
-        self._cases: tuple[ClusterConstants, ...] = (start,)
+        self._scenarios: tuple[ClusterConstants, ...] = (start,)
         self._fitted = 0
 
     def learn(self, trial: Trial) -> None:
@@ -87,13 +87,13 @@ class ModelExpectation:
             rows: The coordinates of the configs, shape (configs, axes).
 
         Returns:
-            An array of shape (cases, configs, objectives), see `BayesianSampler`. The first case is computed with the
-            fitted constants. Each other case is computed with the constants plus one of the errors that change the
-            results most. If the model can't compute an objective, its values are NaN. A higher latency has a higher
-            value.
+            An array of shape (scenarios, configs, objectives), see `BayesianSampler`. The first scenario is computed
+            with the fitted constants. Each other scenario is computed with the constants plus one of the errors that
+            change the results most. If the model can't compute an objective, its values are NaN. A higher latency has a
+            higher value.
         """
         self._fit()
-        return self._log_ratios(self._cases, self._settings(rows))
+        return self._log_ratios(self._scenarios, self._settings(rows))
 
     def _fit(self) -> None:
         wanted = _last_fit(len(self._trials))
@@ -104,7 +104,7 @@ class ModelExpectation:
             )
             if seen:
                 fit = calibrate(seen, self._start)
-                self._cases = (fit.constants, *self._errors(fit))
+                self._scenarios = (fit.constants, *self._errors(fit))
 
     def _errors(self, fit: Calibration) -> list[ClusterConstants]:
         """Return the constants plus each of their largest errors, from the largest error to the smallest.
@@ -121,8 +121,8 @@ class ModelExpectation:
         [ratios] = self._log_ratios([fit.constants], settings)
         lost = np.nan_to_num(np.minimum(ratios * signs, 0.0)).sum(axis=1)
         good = [settings[index] for index in np.argsort(-lost, kind="stable")[:_GOOD]]
-        here, *there = self._log_ratios([fit.constants, *fit.perturbed], good)
-        slopes = np.array([(each - here).ravel() / STEP for each in there])
+        fitted, *perturbed = self._log_ratios([fit.constants, *fit.perturbed], good)
+        slopes = np.array([(each - fitted).ravel() / STEP for each in perturbed])
         root = np.linalg.cholesky(fit.covariance)
         # By the singular value decomposition, as in a principal component analysis of the gains.
         _, _, directions = np.linalg.svd(np.nan_to_num(slopes).T @ root, full_matrices=False)
@@ -134,9 +134,9 @@ class ModelExpectation:
             Settings.of_values(values, self._load, self._producers) for values in self._knobs.effective_values(rows)
         ]
 
-    def _log_ratios(self, cases: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
-        """Return the same as `log_ratios` for given constants and settings, shape (cases, settings, objectives)."""
-        predicted = perform_all(cases, [(each, self._load) for each in (self._baseline, *settings)])
+    def _log_ratios(self, scenarios: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
+        """Return the same as `log_ratios` for given constants and settings, shape (scenarios, settings, objectives)."""
+        predicted = perform_all(scenarios, [(each, self._load) for each in (self._baseline, *settings)])
         logs = np.array([[[self._log(one, metric) for metric in self._metrics] for one in each] for each in predicted])
         return np.asarray(logs[:, 1:] - logs[:, :1])
 
@@ -159,10 +159,10 @@ def begins_with_model(spec: StudySpec) -> bool:
     """
     load = spec.workload
     on_one_host = load.producers == 1 or spec.ray.address is None
-    described = on_one_host and load.peak_ratio == 1
+    modelled = on_one_host and load.peak_ratio == 1
     known = {*_THROUGHPUTS, *_DEVIATIONS} & {objective.metric for objective in spec.objectives}
     wanted = spec.search.method is Method.BAYESIAN and not spec.search.sampler and spec.search.performance_model
-    return wanted and described and bool(known)
+    return wanted and modelled and bool(known)
 
 
 def expectation_of(

@@ -55,7 +55,7 @@ class KnobSpace:
             values: A value for each parameter. Numbers are moved into the bounds that the rules leave, and rounded to
                 two significant digits.
         """
-        return self._implied(self.space.draw(_Wanted(values)))
+        return self._implied(self.space.draw(_NearestChooser(values)))
 
     def implied(self, params: Mapping[str, ParamValue]) -> dict[str, ParamValue] | None:
         """Return the given parameters, and the further parameters whose values follow from them.
@@ -64,7 +64,7 @@ class KnobSpace:
             All parameters of the config; None if the config lies outside the search space.
         """
         try:
-            return self._implied(self.space.draw(_Recorder(params)))
+            return self._implied(self.space.draw(_RecordingChooser(params)))
         except ValueError:
             return None
 
@@ -76,7 +76,7 @@ class KnobSpace:
         Raises:
             ValueError: The parameters do not belong to this space.
         """
-        recorder = _Recorder(params)
+        recorder = _RecordingChooser(params)
         self.space.draw(recorder)
         return recorder.distributions
 
@@ -241,7 +241,7 @@ def optuna_trial(
     )
 
 
-class _Wanted:
+class _NearestChooser:
     """Chooses each parameter's wanted value, or the value nearest to it that the space allows (a `Chooser`)."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -260,7 +260,7 @@ class _Wanted:
         return str(self._values[name])
 
 
-class _Recorder:
+class _RecordingChooser:
     """Chooses given values, and records the distribution that the search space offers for each (a `Chooser`)."""
 
     def __init__(self, params: Mapping[str, ParamValue]) -> None:

@@ -47,7 +47,7 @@ def test_the_answer_with_the_shortest_round_trip_counts() -> None:
     st.floats(-1e-4, 1e-4),
     st.lists(st.floats(0, 600), min_size=1, max_size=20),
 )
-def test_moments_of_a_clock_that_runs_faster_are_read_on_ours(
+def test_moments_of_a_clock_that_runs_faster_are_converted_to_ours(
     ahead_s: float, drift_ratio: float, moments_s: list[float]
 ) -> None:
     """The other clock is `ahead_s` ahead at our 1,000 s, and gains `drift_ratio` seconds in each second."""

@@ -122,7 +122,9 @@ PACED = Workload(
 
 
 @pytest.mark.broker
-def test_times_of_another_host_are_read_on_the_producers_clock(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_times_of_another_host_are_converted_to_the_producers_clock(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
     topic = new_topic(1)
     host = OtherHost(time.monotonic())
     runner = WithConsumers(Isolated(LibrdkafkaRunner(broker, topic)), TailConsumers(broker, topic), host)

@@ -136,7 +136,7 @@ def test_a_killed_consumer_ends_the_others(mock_cluster: RunningCluster, filled:
 
 
 @pytest.mark.campaign
-def test_no_broker_is_a_clear_error() -> None:
+def test_consumers_without_a_broker_get_a_clear_error() -> None:
     nowhere = RunningCluster(
         "existing", {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": "1000"}
     )

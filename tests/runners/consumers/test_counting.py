@@ -36,7 +36,7 @@ def one_by_one(records: list[tuple[int, int]]) -> tuple[int, int, dict[int, int]
 
 
 @given(BATCHES)
-def test_offsets_in_any_order_are_judged_as_if_one_by_one(batches: list[list[tuple[int, int]]]) -> None:
+def test_batches_of_offsets_are_counted_like_single_records(batches: list[list[tuple[int, int]]]) -> None:
     counter = ReadCounter([OffsetRange(number, 0, END) for number in range(3)], keep_arrivals=True)
     for number, batch in enumerate(batches):
         add(counter, batch, number)

@@ -148,5 +148,5 @@ def test_a_warm_up_also_ends_when_it_has_sent_enough() -> None:
     assert decisions == [WatchDecision.GO_ON] * 2 + [WatchDecision.STOP]
 
 
-def test_nothing_sent_is_nothing_counted() -> None:
+def test_totals_without_records_are_0() -> None:
     assert ClientTotals.of({"record-queue-time-avg": 3.0}).queue_us == 0

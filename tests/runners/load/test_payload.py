@@ -140,7 +140,7 @@ def test_the_client_is_given_repeated_keys_in_turn() -> None:
 
 
 @pytest.mark.parametrize(("different", "ratio"), [(1, 0.0), (100, 0.0), (100, 0.3), (10_000, 0.01), (2, 0.9)])
-def test_keys_are_as_many_and_as_frequent_as_asked(different: int, ratio: float) -> None:
+def test_keys_have_the_requested_number_and_frequency(different: int, ratio: float) -> None:
     pool = make_pool(RecordSizes.fixed(100), key_bytes=4, different_keys=different, most_frequent_key_ratio=ratio)
     counts = Counter(pool.key(number) for number in range(len(pool)))
     assert len(counts) <= different

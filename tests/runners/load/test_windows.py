@@ -64,7 +64,7 @@ def test_the_totals_leave_the_warm_up_out() -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 2])
-def test_the_totals_of_a_load_that_is_stopped_in_its_warm_up_are_those_of_all_windows(seconds: int) -> None:
+def test_a_load_stopped_in_its_warm_up_has_the_totals_of_all_windows(seconds: int) -> None:
     load = windows(2.0)
     assert measure(load, stop_after=seconds) == (0, seconds, True, [])
     assert load.in_warm_up

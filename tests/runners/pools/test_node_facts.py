@@ -47,7 +47,7 @@ def test_a_node_that_cant_run_our_code_says_why() -> None:
         check_alike(OURS, there, Code.SHIP)
 
 
-def test_a_target_of_this_host_only_is_refused_on_other_nodes() -> None:
+def test_a_target_that_only_this_host_reaches_is_refused_elsewhere() -> None:
     check_here(OURS, {**OURS, "host": "a node of the same host"})
     with pytest.raises(RayUnfit, match="the Ray cluster's node there is another host than here"):
         check_here(OURS, {**OURS, "host": "there", "network": "boot 2"})

@@ -194,7 +194,7 @@ def sent_until_full(connection: socket.socket, first: bytes) -> int:
     return sent
 
 
-def test_the_client_sees_that_the_broker_is_not_there() -> None:
+def test_the_proxy_closes_the_connection_if_no_broker_runs() -> None:
     port = free_port()
     with (
         behind(Link.symmetric(1.0), port) as proxy,

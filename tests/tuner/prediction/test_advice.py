@@ -119,9 +119,9 @@ def test_producers_that_together_exceed_the_network_are_named() -> None:
     told = advice(found, uncalibrated(REMOTE), DAY_S)
     assert told is not None
     assert told.producers == 12
-    assert told.crowded
+    assert told.overloaded
     assert "whether your brokers carry it" in "\n".join(advice_lines(told, "orders", None))
-    assert not advised(10).crowded
+    assert not advised(10).overloaded
 
 
 def test_settings_that_the_calibration_does_not_cover_are_named() -> None:

@@ -14,7 +14,7 @@ _UNCOUNTED: Final = (
     "shown."
 )
 
-_CROWDED: Final = (
+_OVERLOADED: Final = (
     "Together, the producers send more than the model's network and disk carry. The model has one broker, so it does "
     "not know whether your brokers carry it."
 )
@@ -45,7 +45,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         else "The model is not calibrated, so the intervals are wide: name a study with --calibrated-by.",
         *(f"What {calibrated_by} measured does not cover all of this: {each}." for each in advice.uncovered),
         *([_UNCOUNTED] if advice.uncounted else []),
-        *([_CROWDED] if advice.crowded else []),
+        *([_OVERLOADED] if advice.overloaded else []),
         f"Measure it: {command(advice, topic)}",
     ]
 
@@ -82,7 +82,7 @@ def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simula
         "measured_batch_records": advice.measured_batch_records,
         "uncovered": list(advice.uncovered),
         "uncounted_producers": advice.uncounted,
-        "beyond_one_broker": advice.crowded,
+        "beyond_one_broker": advice.overloaded,
         "today": _json(advice.today),
         "others": [_json(each) for each in advice.others],
         "command": command(advice, topic),

@@ -22,7 +22,7 @@ from tuner.results.study_results import SIMULATED
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
 """The metrics that the table of a sweep shows."""
 ESTIMATE: Final = "these numbers are estimated by a model, and were not measured"
-SLOWEST: Final = "slowest part (model)"
+BOUND_BY: Final = "bound by (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
 
 
@@ -80,7 +80,7 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
     taken = [each.consumer_mb_per_s for each in found]
     if any(each is not None for each in taken):
         rows.append(["a consumer takes on one core, MB/s", *map(number, taken)])
-    rows.append([SLOWEST, *(each.bound_by for each in found)])
+    rows.append([BOUND_BY, *(each.bound_by for each in found)])
     stored = [each.stored_gb_per_day for each in found]
     if any(each is not None for each in stored):
         rows.append(["stored by all replicas, GB per day", *map(number, stored)])
@@ -108,7 +108,7 @@ def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str
         setting: The setting that varies.
         predictions: By value of the setting, the prediction, or why there is none.
     """
-    rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), SLOWEST]]
+    rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), BOUND_BY]]
     for value, each in predictions.items():
         if isinstance(each, Prediction):
             rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])
@@ -215,8 +215,8 @@ def determined(calibration: Calibration) -> str:
     if not known:
         return f"these measurements determine none of the model's {unknown} constants, so the intervals are wide"
     return (
-        f"constants of the model that these measurements determine: {', '.join(known)}; uncertain: "
-        f"{counted(unknown, 'other')}"
+        f"these measurements determine {len(known)} of the model's {len(calibration.names)} constants: "
+        f"{', '.join(known)}; predictions that depend on the others have wide intervals"
     )
 
 

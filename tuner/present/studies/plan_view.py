@@ -182,7 +182,7 @@ def _print_space(
     if waiting := _later_knobs_text(_searched_from(spec, space), trials):
         out.show(f"{waiting}; name a knob under space in the study file to search it from the beginning")
     steps = spec.search.grid_steps
-    out.show(f"a grid of up to {steps} values per knob: {space.combinations_text(steps)}")
+    out.show(f"with --method grid and up to {steps} values per knob: {space.combinations_text(steps)}")
     out.show(*(f"  rule: {rule}" for rule in space.rules))
     if space.fixed:
         fixed = ", ".join(f"{name}={shown_value(name, value)}" for name, value in sorted(space.fixed.items()))

@@ -261,7 +261,7 @@ class _Choice:
         how = (
             f"{claimed.rounds} rounds, alternating with the baseline; "
             f"at most {100 * ERROR_RATE:.0f} % chance of a wrong claim per record size"
-            f"{'' if winner.in_sessions else '; all rounds one after another, so the gain holds only for that time'}"
+            f"{'' if winner.in_sessions else '; all rounds ran in one go, so the gain holds only for that time'}"
         )
         found = self._recommendation(goal, results.trial_of(winner.fingerprint), winner, how)
         return replace(found, proven=True, gains=gains, side_effects=side_effects)

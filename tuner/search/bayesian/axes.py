@@ -53,7 +53,7 @@ class Axis:
         return len(self.distribution.choices) if isinstance(self.distribution, CategoricalDistribution) else 0
 
     @property
-    def features(self) -> int:
+    def feature_count(self) -> int:
         """The number of features that encode the parameter for a kernel.
 
         A parameter with three or more words has one feature per word; any other parameter has one feature.
@@ -135,7 +135,7 @@ class Axis:
         special = self.special
         return even if special is None else np.where(rng.random(count) < 1 / (steps + 1), special, even)
 
-    def seen(self, positions: Array) -> Array:
+    def features_at(self, positions: Array) -> Array:
         """Return the features that encode positions on the axis for a kernel.
 
         Args:
@@ -144,7 +144,7 @@ class Axis:
         Returns:
             The features, shape (configs, features).
         """
-        if self.features > 1:
+        if self.feature_count > 1:
             return np.asarray((positions[:, None] == np.arange(self.words)) * _ONE_HOT, dtype=np.float64)
         return np.where(np.isnan(positions), 0.5, positions)[:, None]
 
@@ -262,7 +262,7 @@ def features_of(axes: Sequence[Axis], rows: Array) -> Array:
     Returns:
         The features, shape (configs, features).
     """
-    return np.concatenate([axis.seen(rows[:, index]) for index, axis in enumerate(axes)], axis=1)
+    return np.concatenate([axis.features_at(rows[:, index]) for index, axis in enumerate(axes)], axis=1)
 
 
 def _bounds(distribution: BaseDistribution) -> tuple[float, float]:

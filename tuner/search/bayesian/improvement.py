@@ -39,8 +39,8 @@ class Draws:
         support: The measured configs and those being measured, as points of the process, shape (support, columns).
         values: The drawn values, shape (support, draws).
         root: The lower Cholesky factor of the prior covariance between the configs in `support`.
-        weights: The inverse of that covariance, multiplied by the drawn values minus what was expected of them; shape
-            (support, draws).
+        weights: The drawn values minus the prior means, multiplied by the inverse of that covariance; shape (support,
+            draws).
     """
 
     process: GaussianProcess
@@ -59,7 +59,7 @@ class Draws:
         root = cholesky_factor(process.covariance(support, support) + jitter)
         return cls(process, support, values, root, solve(root, values - process.expected(support)[:, None]))
 
-    def elsewhere(self, points: Array) -> tuple[Array, Array]:
+    def predicted(self, points: Array) -> tuple[Array, Array]:
         """Predict the objective at other points, once for each draw, as if the drawn values were the true values.
 
         Returns:
@@ -96,7 +96,7 @@ class Improvement:
         Args:
             points: The configs as points of the process of each objective, each of shape (configs, columns).
         """
-        predicted = [each.elsewhere(at) for each, at in zip(self._draws, points, strict=True)]
+        predicted = [each.predicted(at) for each, at in zip(self._draws, points, strict=True)]
         means = np.stack([mean for mean, _ in predicted], axis=2)
         sds = np.stack([sd for _, sd in predicted], axis=1)
         added = np.zeros(len(points[0]))

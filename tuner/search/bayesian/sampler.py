@@ -64,10 +64,10 @@ class BayesianSampler(BaseSampler):
         reference: Returns the value of each objective that an improvement has to surpass. By default, and for a value
             of NaN, it is the worst value so far.
         expected: Predicts the objectives of configs that were not measured. It takes coordinates of shape (configs,
-            axes), and returns values minus the reference, shape (cases, configs, objectives), with NaN for unknown
-            values. The first case is the likeliest. Each further case has one possible error, as large as its standard
-            deviation; the errors are independent of each other. None for no predictions. The more the trials
-            contradict the predictions, the less they count.
+            axes), and returns values minus the reference, shape (scenarios, configs, objectives), with NaN for
+            unknown values. The first scenario is the likeliest. In each further scenario, the predictions contain one
+            possible error of one standard deviation; the errors are independent of each other. None for no predictions.
+            The more the trials contradict the predictions, the less they count.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class BayesianSampler(BaseSampler):
         self._chance = RandomSampler(seed=seed)
         self._common = IntersectionSearchSpace()
         self._made = 0
-        self._observed: _Observed | None = None
+        self._observed: _StudyObservations | None = None
         self._lock = threading.Lock()
 
     def is_exhausted(self, study: Study) -> bool:
@@ -145,15 +145,15 @@ class BayesianSampler(BaseSampler):
         """Draw the value of a parameter at random, because `sample_relative` has proposed no value for it."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
-    def _updated(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> "_Observed":
+    def _updated(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> "_StudyObservations":
         """Add a study's newest trials to its observations, and return all of them."""
         observed = self._observed
         if observed is None or not observed.of(study, search_space):
-            observed = self._observed = _Observed(study, search_space, self._space or PlainSpace(search_space))
+            observed = self._observed = _StudyObservations(study, search_space, self._space or PlainSpace(search_space))
         observed.update(study)
         return observed
 
-    def _proposed(self, observed: "_Observed", pending: Sequence[Array], made: int) -> Params:
+    def _proposed(self, observed: "_StudyObservations", pending: Sequence[Array], made: int) -> Params:
         """Return the parameters of the config to measure next.
 
         Args:
@@ -183,14 +183,14 @@ class BayesianSampler(BaseSampler):
                 return params
         return space.nearest_valid(_values_at(space, rows[-1]))
 
-    def _candidates(self, observed: "_Observed", made: int) -> Iterator[Candidates]:
+    def _candidates(self, observed: "_StudyObservations", made: int) -> Iterator[Candidates]:
         """Yield generators of candidates, to be tried in turn until a generator finds a config that is new.
 
         The sampler's `stages` say how many configs must be measured before a parameter is changed. The first generator
-        changes only parameters whose number is reached, and each further generator changes more parameters. In every
-        other proposal, the first generator changes only the parameters whose number is 0. Without this exception,
-        parameters that make no difference would be changed in every proposal, as the model has no reason to leave them
-        alone.
+        changes the parameters for which enough configs were measured. Each further generator also changes the
+        parameters of the next stage. In every other proposal, the first generator changes only the parameters of the
+        first stage, whose number is 0. Otherwise, parameters that make no difference would be changed in every
+        proposal, as the model has no reason to leave them alone.
 
         Args:
             observed: The trials of the study so far.
@@ -209,8 +209,8 @@ class BayesianSampler(BaseSampler):
             elif home is not None:
                 yield replace(every, held={index: float(home[index]) for index in waiting})
 
-    def _model(self, observed: "_Observed", pending: Sequence[Array]) -> SurrogateModel:
-        """Return what the sampler predicts about objectives and constraints after the trials so far."""
+    def _model(self, observed: "_StudyObservations", pending: Sequence[Array]) -> SurrogateModel:
+        """Return the model of objectives and constraints after the trials so far."""
         seen = observed.observations
         wanted = self._reference() if self._reference is not None else [np.nan] * len(observed.signs)
         reference = np.array(
@@ -225,7 +225,7 @@ class BayesianSampler(BaseSampler):
         return SurrogateModel(observed.space, seen, pending, reference, factors, self._noise_sd, gains)
 
 
-class _Observed:
+class _StudyObservations:
     """The observations from one Optuna study; each update reads only the trials that are new."""
 
     def __init__(self, study: Study, search_space: Mapping[str, BaseDistribution], space: Space) -> None:
@@ -316,7 +316,7 @@ def _refined(
     return rows[np.argsort(-scores, kind="stable")]
 
 
-def _rounded(observed: _Observed, rows: Array, taken: set[bytes], count: int) -> list[tuple[Params, Array]]:
+def _rounded(observed: _StudyObservations, rows: Array, taken: set[bytes], count: int) -> list[tuple[Params, Array]]:
     """Round the best candidates to valid configs, and return the first configs that are new.
 
     Args:

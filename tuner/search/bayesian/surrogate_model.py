@@ -1,4 +1,4 @@
-"""What the sampler predicts about objectives and constraints, given the observations so far."""
+"""The surrogate model: predicts the objectives and constraints of configs from the observations so far."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,12 +22,13 @@ _AMPLITUDE_SPREAD: Final = 0.7
 
 One objective may differ by 5 % between good configs, and another objective by a factor of 2; the data show which.
 """
-_LEFT_OVER: Final = 0.1
-"""How far an objective may differ from its expected gains. It replaces `AMPLITUDE` if gains are expected.
+_RESIDUAL: Final = 0.1
+"""How far an objective may differ from the expected gains: a standard deviation of its logarithm.
 
-With the value of `AMPLITUDE`, searches measured many configs that the model rates as bad.
+It replaces `AMPLITUDE` if gains are expected. With the value of `AMPLITUDE`, searches measured many configs that the
+model rates as bad.
 """
-_LEFT_OVER_SPREAD: Final = 1.0
+_RESIDUAL_SPREAD: Final = 1.0
 _NEGLIGIBLE: Final = 0.02
 """The weight below which a prediction is left out, to save time."""
 _DRAWS: Final = 8
@@ -104,7 +105,7 @@ class SurrogateModel:
         number per config.
 
         Args:
-            predictors: What predicts each objective.
+            predictors: The predictor of each objective.
             rng: The source of randomness.
         """
         seen, pending = self.observations, [*self.pending]
@@ -140,8 +141,8 @@ class SurrogateModel:
             prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3)
         else:
             trend, *errors = range(len(self._groups) + index, points.shape[1], len(self.reference))
-            left_over = (_LEFT_OVER, _LEFT_OVER_SPREAD)
-            prior = Prior(reference, 0.5, *left_over, lengths, _LENGTH_SPREAD, 0.3, trend, _TREND_SPREAD, errors)
+            residual = (_RESIDUAL, _RESIDUAL_SPREAD)
+            prior = Prior(reference, 0.5, *residual, lengths, _LENGTH_SPREAD, 0.3, trend, _TREND_SPREAD, errors)
         return GaussianProcess.fitted(points, self._groups, softened, noise_sd, prior)
 
     def _constraint(self, name: str) -> GaussianProcess:
@@ -155,7 +156,7 @@ class SurrogateModel:
     @property
     def _groups(self) -> NDArray[np.int64]:
         """The index of the axis that each feature belongs to, shape (features,)."""
-        return np.repeat(np.arange(len(self.space.axes)), [axis.features for axis in self.space.axes])
+        return np.repeat(np.arange(len(self.space.axes)), [axis.feature_count for axis in self.space.axes])
 
     def _noise_sd(self, index: int) -> float:
         """Return the standard deviation of the noise in a single measured value of an objective.

@@ -224,7 +224,7 @@ def test_a_broker_that_does_not_answer_in_time_is_stopped(scratch: Path) -> None
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_a_start_needs_no_network_if_the_jars_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_needs_no_network_if_the_jars_are_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.setenv("KAFKA_TUNER_MAVEN_REPOSITORY", "http://127.0.0.1:1")

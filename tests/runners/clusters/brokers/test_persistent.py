@@ -24,7 +24,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_none_is_running_at_first() -> None:
+def test_no_persistent_broker_runs_before_one_is_started() -> None:
     assert persistent_status() is None
     assert stop_persistent() is None
 

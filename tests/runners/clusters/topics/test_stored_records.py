@@ -32,7 +32,9 @@ def counts(values: Sequence[int]) -> Iterator[int]:
         ([120], 100, 120),  # another producer writes, too
     ],
 )
-def test_the_number_is_the_last_that_is_seen(values: list[int], acknowledged: int, stored: int) -> None:
+def test_the_number_of_stored_records_is_the_last_that_was_read(
+    values: list[int], acknowledged: int, stored: int
+) -> None:
     read = counts(values)
     assert once_replicated(lambda: next(read), acknowledged, MovedClock()) == stored
 

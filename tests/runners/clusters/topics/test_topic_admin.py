@@ -49,7 +49,7 @@ def test_a_new_topic_is_settled_when_all_its_partitions_have_leaders(
     assert admin.end_offsets("orders", 2) == (10, 11)
 
 
-def test_what_lies_in_a_new_topic_is_reported_when_all_its_partitions_have_leaders() -> None:
+def test_a_new_topic_is_described_once_all_its_partitions_have_leaders() -> None:
     stored, admin = object.__new__(StoredTopics), object.__new__(AdminConnection)
     stored._admin_connection, admin.admin = admin, NewTopic(KafkaError.LEADER_NOT_AVAILABLE, 3)  # type: ignore[assignment]
     found = [(each.number, each.begin, each.end) for each in stored.one("orders").partitions]

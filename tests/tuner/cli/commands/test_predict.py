@@ -64,7 +64,8 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     ran = tuner("predict", "small")
     assert ran.code == 0, ran.err
     assert "these numbers are estimated by a model, and were not measured" in ran.out
-    assert "slowest part (model)" in ran.out
+    assert "bound by (model)" in ran.out
+    assert "of the model's 29 constants" in ran.out
     assert "stored by all replicas, GB per day" in ran.out
     assert ran.out.startswith(SIMULATED)
     assert "measured combinations of a config and a load of" in ran.out

@@ -34,7 +34,7 @@ def test_expected_improvement_is_the_mean_growth_of_the_volume(objectives: int) 
         for _ in range(4_000):
             new = []
             for draw in expected._draws:
-                (mean,), (sd,) = (each.ravel() for each in draw.elsewhere(at[None, :]))
+                (mean,), (sd,) = (each.ravel() for each in draw.predicted(at[None, :]))
                 new.append(max(0.0, mean + sd * chance.standard_normal()))
             sampled.append(hypervolume([*values.tolist(), new]) - before)
         assert expected.of([at[None, :]] * objectives)[0] == pytest.approx(np.mean(sampled), rel=0.15, abs=0.003)

@@ -47,7 +47,7 @@ def test_what_is_expected_of_one_objective_counts_although_that_of_another_is_wr
 
 
 def test_a_config_whose_expected_gain_may_be_wrong_is_worth_more() -> None:
-    """Both configs lie 5 % below the reference in the likeliest case, and one of them may be much better."""
+    """Both configs lie 5 % below the reference in the likeliest scenario, and one of them may be much better."""
     space, seen = PlainSpace({"x": FloatDistribution(0.0, 1.0)}), Observations(1)
     for at in np.linspace(0.3, 0.7, 8):
         seen.add(np.array([at]), [0.0], {})
