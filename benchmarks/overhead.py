@@ -31,7 +31,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import StudyResults
 from tuner.tracking import MlflowMirror
 
@@ -78,7 +78,7 @@ def _spec(name: str, trials: int, **changes: object) -> StudySpec:
 
 
 def _searched(results: StudyResults) -> list[Trial]:
-    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.BURN_IN]
+    return [trial for trial in results.sizes[0].trials if trial.kind is not TrialKind.BURN_IN]
 
 
 def _real(client: Client, root: Path, trials: int) -> bool:

@@ -28,7 +28,7 @@ from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
 from tuner.model.goals import PRESETS, Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import SizeResults
 
 SAVED_RATIO = 0.3
@@ -106,7 +106,7 @@ def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
 
 def outcome(size: SizeResults, truth: Truth) -> Outcome:
     """Return the outcome of a study, judged by the true values of its configs."""
-    searched = [trial for trial in size.trials if trial.kind is Kind.SEARCH]
+    searched = [trial for trial in size.trials if trial.kind is TrialKind.SEARCH]
     return Outcome(
         load_s=sum(trial.load_s for trial in size.trials),
         volume=hypervolume([_gains(size, truth, trial) for trial in size.front_trials]),

@@ -37,7 +37,7 @@ from tuner.client import Client
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.storage.sqlite import SqliteStore
 
 P99_MS = 100.0
@@ -121,9 +121,9 @@ def _build(folder: Path, trials: int, seed: int) -> None:
         for number in range(trials):
             left = trials - number
             if left <= confirming:
-                kind, which, turn = Kind.CONFIRM, left % 2, (confirming - left) // 2
+                kind, which, turn = TrialKind.CONFIRM, left % 2, (confirming - left) // 2
             else:
-                kind = Kind.BASELINE if number % 10 == 0 else Kind.SEARCH
+                kind = TrialKind.BASELINE if number % 10 == 0 else TrialKind.SEARCH
                 which, turn = (0 if number % 10 == 0 else 1 + number % (len(configs) - 1)), None
             better = 1.4 if which == 1 else 1.0 + 0.2 * (which % 5) / 5
             mb_per_s = 80.0 * better * float(rng.normal(1, 0.02))

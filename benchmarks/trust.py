@@ -40,7 +40,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import Goal, goal_metrics
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind
+from tuner.model.trial import CONFIRMING_KINDS, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
@@ -229,7 +229,7 @@ def _outcome(
     in_rounds = [
         trial.metrics["records_per_s"]
         for trial in size.trials
-        if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint
+        if trial.kind is TrialKind.CONFIRM and trial.fingerprint == fingerprint
     ]
     return Found(
         _advice(case, results, true_gain, again),

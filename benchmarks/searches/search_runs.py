@@ -14,7 +14,7 @@ from objectives.scoring import score
 from runners.workload import RecordSizes
 from search_spaces.configs.guarantee import Guarantee
 from tuner.model.spec import StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.model.trial import Proposal, State, Trial, TrialKind
 from tuner.results.search_state import SearchState
 from tuner.search.schedule import next_kind
 from tuner.search.starting_points import starting_points_of
@@ -131,7 +131,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
     while (kind := next_kind(len(made), spec.search)) is not None:
         began_s, asked = time.perf_counter(), False
         proposal: Proposal | None = Proposal(problem.defaults)
-        if kind is Kind.SEARCH:
+        if kind is TrialKind.SEARCH:
             asked = not starting_points
             proposal = strategy.ask(index, starting_points.pop(0) if starting_points else None)
             index += 1
@@ -141,7 +141,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
         trial = noisy_trial(problem, len(made), kind, proposal, seed)
         made.append(trial)
         began_s = time.perf_counter()
-        strategy.tell(trial, proposal.index if kind is Kind.SEARCH else None)
+        strategy.tell(trial, proposal.index if kind is TrialKind.SEARCH else None)
         if asked:
             ask_s.append(proposed_s + time.perf_counter() - began_s)
         covered.append(volume.add(problem.gains(proposal.config)) / best)
@@ -149,7 +149,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
     return Search(covered, ask_s, made)
 
 
-def noisy_trial(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: int) -> Trial:
+def noisy_trial(problem: Problem, number: int, kind: TrialKind, proposal: Proposal, seed: int) -> Trial:
     """Return the trial of a proposed config, with noisy metrics, from which the sampler learns."""
     config = proposal.config
     metrics = problem.metrics(config, number, seed)
@@ -166,7 +166,7 @@ def noisy_trial(problem: Problem, number: int, kind: Kind, proposal: Proposal, s
         metrics=metrics,
         objectives=judged.values,
         violations=judged.violations,
-        proposal=proposal.index if kind is Kind.SEARCH else None,
+        proposal=proposal.index if kind is TrialKind.SEARCH else None,
         sampler_state=proposal.sampler_state,
     )
 
@@ -177,7 +177,7 @@ def ask_costs_s(problem: Problem, entry: Entry, trials: int) -> list[float]:
     for number in range(trials):
         proposal = chance.ask(number) if number % 10 else Proposal(problem.defaults)
         assert proposal is not None
-        kind = Kind.SEARCH if number % 10 else Kind.BASELINE
+        kind = TrialKind.SEARCH if number % 10 else TrialKind.BASELINE
         strategy.tell(noisy_trial(problem, number, kind, proposal, 0))
     costs_s = []
     for index in range(trials, trials + 20):
@@ -185,5 +185,5 @@ def ask_costs_s(problem: Problem, entry: Entry, trials: int) -> list[float]:
         proposal = strategy.ask(index)
         costs_s.append(time.perf_counter() - began_s)
         assert proposal is not None
-        strategy.tell(noisy_trial(problem, index, Kind.SEARCH, proposal, 0), index)
+        strategy.tell(noisy_trial(problem, index, TrialKind.SEARCH, proposal, 0), index)
     return costs_s

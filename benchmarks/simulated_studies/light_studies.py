@@ -34,7 +34,7 @@ from tuner.execution.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import UNBROKEN_S, trial_s
-from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.model.trial import Proposal, State, Trial, TrialKind
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.expectation import ModelExpectation
@@ -185,7 +185,7 @@ class LightTrials(StudyTrials):
             metrics = metrics_of(*self.machine.measure(config, load_s + _OVERHEAD_S), rate_records_per_s)
         window_values = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
         judged = score(metrics, self.spec.objectives, self.spec.constraints, self.searches[size].baseline_metrics)
-        burns_in = started.kind is Kind.BURN_IN
+        burns_in = started.kind is TrialKind.BURN_IN
         trial = replace(
             started.ended(State.COMPLETE, None, started.started_s),
             metrics=metrics,
@@ -195,7 +195,7 @@ class LightTrials(StudyTrials):
             duration_s=load_s + _OVERHEAD_S,
             load_s=load_s,
             window_values=window_values,
-            proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
+            proposal=started.proposal.index if started.kind is TrialKind.SEARCH else None,
         )
         self._started, self.place.busy = (started, trial), True
 

@@ -14,6 +14,7 @@ from runners.host.probe import free_disk_bytes
 from runners.host_processes.processes import runs
 from runners.load.pause_detector import PauseDetector
 from runners.measurement_limits import DEFAULT_LIMITS, Limits
+from runners.reporting import counted
 from search_spaces.configs.producer_config import ProducerConfig
 
 STALL_PATIENCE_S: Final = 15.0
@@ -147,7 +148,8 @@ class Watchdog:
             remote.
         pause_detector: Raises an error if this process stood still.
         permanent: The errors that make a measurement impossible.
-        silence: The error message if no delivery comes for too long, with the placeholders `silent_s` and `waiting`.
+        silence: The error message if no delivery comes for too long, with the placeholders `silent_s` and
+            `waiting`, which stands for the number of records, such as `7 records`.
     """
 
     clock: Clock
@@ -158,7 +160,7 @@ class Watchdog:
     broker_alive: Callable[[], bool] = field(default=lambda: True)
     pause_detector: PauseDetector = field(default_factory=PauseDetector)
     permanent: Permanent = WRITING
-    silence: str = "no deliveries came for {silent_s:.0f} s while {waiting:,} records waited; "
+    silence: str = "no deliveries came for {silent_s:.0f} s while {waiting} waited; "
     _acknowledged: int = -1
     _acknowledged_ns: int = 0
     _done: int = -1
@@ -233,7 +235,9 @@ class Watchdog:
         if silent_s > (self.outage_s if down else self.stall_patience_s):
             cause = complaints[-1] if complaints else "the client reports no error"
             killed = "" if alive else _KILLED
-            raise BrokerLost(self.silence.format(silent_s=silent_s, waiting=waiting) + cause + killed)
+            raise BrokerLost(
+                self.silence.format(silent_s=silent_s, waiting=counted(waiting, "record")) + cause + killed
+            )
 
     def _check_disk(self) -> None:
         now = self.clock.now_ns()

@@ -25,7 +25,7 @@ from benchmarks.simulated_studies.planted import BASELINE, MB_PER_S, P99_MS, Mac
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 BETTER = ProducerConfig.parse({"linger.ms": "1", "compression.type": "lz4"})
 OTHER = ProducerConfig.parse({"linger.ms": "1"})
@@ -97,9 +97,9 @@ def test_autocorrelated_noise_has_the_correlation_and_scatter_it_says() -> None:
 def test_a_light_study_has_the_order_of_trials_of_a_real_study() -> None:
     trials = trials_of(study(Scatter(0.05)))
     kinds = list(dict.fromkeys(trial.kind for trial in trials))
-    assert kinds == [Kind.BURN_IN, Kind.BASELINE, Kind.SEARCH, Kind.CONFIRM]
-    assert sum(trial.kind in (Kind.BASELINE, Kind.SEARCH) for trial in trials) == 12
-    rounds = [trial for trial in trials if trial.kind is Kind.CONFIRM]
+    assert kinds == [TrialKind.BURN_IN, TrialKind.BASELINE, TrialKind.SEARCH, TrialKind.CONFIRM]
+    assert sum(trial.kind in (TrialKind.BASELINE, TrialKind.SEARCH) for trial in trials) == 12
+    rounds = [trial for trial in trials if trial.kind is TrialKind.CONFIRM]
     assert {trial.round for trial in rounds if trial.fingerprint == BASELINE.fingerprint} == {0, 1, 2}
 
 
@@ -123,7 +123,7 @@ def test_a_second_confirmation_runs_on_newly_started_brokers() -> None:
     before = len(trials_of(made))
     made.confirm_again()
     assert made.machine.start == 1
-    assert {trial.kind for _, trial in made.store.trials()[before:]} >= {Kind.BURN_IN, Kind.CONFIRM}
+    assert {trial.kind for _, trial in made.store.trials()[before:]} >= {TrialKind.BURN_IN, TrialKind.CONFIRM}
 
 
 def run(*words: str) -> "subprocess.CompletedProcess[str]":

@@ -36,7 +36,7 @@ from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import of_kind, real_study, simulated_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, Method, PhaseSpec, SafetySpec, SearchSpec, StudySpec, TrackingSpec, WorkloadSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.connection import connect
 
@@ -365,7 +365,7 @@ def step_clock(postgres: PostgresServer, folder: Path, outcome: Outcome, steps: 
         outcome.invariants.nothing_lost_or_doubled(name, trials, told, after)
         if code != -signal.SIGKILL:
             break
-    if code or left or len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) != spec.search.trials:
+    if code or left or len(of_kind(trials, TrialKind.BASELINE, TrialKind.SEARCH)) != spec.search.trials:
         outcome.invariants.say(after, f"the study ended with {driver.errors or code} after {len(trials)} trials")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import psutil
 
-from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
+from tuner.model.trial import PACED, SATURATED, State, Trial, TrialKind
 
 RUN_VARIABLE: Final = "KAFKA_TUNER_CAMPAIGN_RUN"
 """An environment variable by which a campaign recognises the processes that its drivers have started."""
@@ -66,7 +66,7 @@ class Invariants:
         measured = Counter(
             (trial.record_bytes, trial.proposal)
             for trial in trials
-            if trial.kind is Kind.SEARCH and trial.proposal is not None
+            if trial.kind is TrialKind.SEARCH and trial.proposal is not None
         )
         for twice, times in (*keys.items(), *measured.items()):
             if times > 1:

@@ -18,7 +18,7 @@ from tests.helpers.serving import Serving, at_work, of_studies, serving, state_o
 from tests.helpers.studies import on_record
 from tuner.client import Client, ServiceFault
 from tuner.model.errors import StudyError
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 SERVED: Final[tuple[Fault, ...]] = (
     ("kill", "service"),
@@ -77,7 +77,9 @@ class ServedStudies:
                     time.sleep(0.3)
             self._check(last)
             for name in self._names:
-                searched = [trial for trial in self._trials(name) if trial.kind in (Kind.BASELINE, Kind.SEARCH)]
+                searched = [
+                    trial for trial in self._trials(name) if trial.kind in (TrialKind.BASELINE, TrialKind.SEARCH)
+                ]
                 shown = [each["number"] for each in self._client.trials(name)]
                 if len(searched) != TRIALS or shown != [trial.number for trial in self._trials(name)]:
                     self._outcome.invariants.say(last, f"{name} has {len(searched)} trials, and shows {len(shown)}")

@@ -12,7 +12,7 @@ from tests.helpers.clients import holders, left_by_java
 from tests.helpers.command import tuner
 from tests.helpers.studies import of_kind, on_record
 from tests.helpers.waiting import eventually
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
 
@@ -37,7 +37,7 @@ def test_two_real_clients_are_compared_with_a_given_config(
     for pair in record["pairs"]:
         for metric, ratio in pair["java_to_librdkafka"].items():
             assert 0 < ratio["low"] <= ratio["value"] <= ratio["high"], metric
-    rounds = of_kind(on_record(tmp_path / "studies" / record["study"]), Kind.CONFIRM)
+    rounds = of_kind(on_record(tmp_path / "studies" / record["study"]), TrialKind.CONFIRM)
     assert {trial.state for trial in rounds} == {State.COMPLETE}
     assert {trial.client for trial in rounds} == {"librdkafka", java().identity}
     assert our_topics(broker) == topics

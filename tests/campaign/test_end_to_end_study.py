@@ -6,7 +6,7 @@ import pytest
 
 import tuner
 from runners.clusters.cluster import RunningCluster
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 
 pytestmark = [pytest.mark.campaign, pytest.mark.broker, pytest.mark.long]
 
@@ -37,7 +37,7 @@ def test_a_study_finds_the_config_whose_records_arrive_soonest(
     file.write_text(STUDY.format(bootstrap=broker.bootstrap))
     study = tuner.run_study(file)
     # A burn-in run has no phase at a fixed rate.
-    trials = [trial for size in study.results.sizes for trial in size.trials if trial.kind is not Kind.BURN_IN]
+    trials = [trial for size in study.results.sizes for trial in size.trials if trial.kind is not TrialKind.BURN_IN]
     assert all("end_to_end_p50_ms" in trial.metrics for trial in trials), [trial.error for trial in trials]
     assert all("consumer_cpu_ms_per_mb" in trial.metrics for trial in trials)
     # A config with small batches hardly waits, whatever its linger.ms; the baseline's batches never fill.

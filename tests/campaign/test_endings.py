@@ -27,7 +27,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.study_results import load_results
 
 
@@ -71,12 +71,12 @@ def test_too_many_failures_in_a_row_end_a_study_which_can_resume(tmp_path: Path)
     with pytest.raises(TooManyFailures, match=r"after 3 trials in a row .* out of order") as raised:
         measure_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("out of order")))
     assert exit_code_of(raised.value) is ExitCode.FAILED
-    failed = of_kind(on_record(tmp_path), Kind.SEARCH)
+    failed = of_kind(on_record(tmp_path), TrialKind.SEARCH)
     assert [(trial.state, trial.error) for trial in failed] == [(State.FAILED, "out of order")] * 3
     assert state_told(tmp_path) is StudyState.FAILED
     results = measure_study(spec, "", tmp_path, Told(), simulated=Steady())
     assert results.finished
-    assert len(of_kind(on_record(tmp_path), Kind.BASELINE, Kind.SEARCH)) == 12
+    assert len(of_kind(on_record(tmp_path), TrialKind.BASELINE, TrialKind.SEARCH)) == 12
     assert state_told(tmp_path) is StudyState.FINISHED
 
 
@@ -91,8 +91,8 @@ def test_a_failed_baseline_is_measured_again_before_the_search(tmp_path: Path) -
     spec = simulated_study((100,), burn_in_max=1)
     measure_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("no"), times=3, on_baseline=True))
     kinds = [(trial.kind, trial.state) for trial in on_record(tmp_path)]
-    burn_ins = [(Kind.BURN_IN, State.FAILED)] * 3 + [(Kind.BURN_IN, State.COMPLETE)]
-    assert kinds[:6] == [*burn_ins, (Kind.BASELINE, State.COMPLETE), (Kind.SEARCH, State.COMPLETE)]
+    burn_ins = [(TrialKind.BURN_IN, State.FAILED)] * 3 + [(TrialKind.BURN_IN, State.COMPLETE)]
+    assert kinds[:6] == [*burn_ins, (TrialKind.BASELINE, State.COMPLETE), (TrialKind.SEARCH, State.COMPLETE)]
 
 
 def test_a_config_that_does_not_deliver_is_complete_and_infeasible(tmp_path: Path) -> None:
@@ -115,11 +115,11 @@ def test_a_baseline_that_never_delivers_ends_the_study(tmp_path: Path) -> None:
     runner = Failing(DeliveryFailed("all records were given up"), on_baseline=True)
     with pytest.raises(TooManyFailures, match="given up"):
         measure_study(spec, "", tmp_path, Patient(), simulated=runner)
-    assert [trial.kind for trial in on_record(tmp_path)] == [Kind.BURN_IN] * 3
+    assert [trial.kind for trial in on_record(tmp_path)] == [TrialKind.BURN_IN] * 3
 
 
-@pytest.mark.parametrize("under_way", [Kind.SEARCH, Kind.CONFIRM])
-def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: Kind) -> None:
+@pytest.mark.parametrize("under_way", [TrialKind.SEARCH, TrialKind.CONFIRM])
+def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: TrialKind) -> None:
     full, spec = DiskTooFull("the disk is full"), simulated_study((100,))
 
     class FullAt(Told):
@@ -138,7 +138,7 @@ def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: K
     assert measure_study(spec, "", tmp_path, Told(), simulated=Steady()).finished
     after = on_record(tmp_path)
     assert after[: len(before)] == before
-    assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 12
+    assert len(of_kind(after, TrialKind.BASELINE, TrialKind.SEARCH)) == 12
 
 
 def trial_bytes(tmp_path: Path) -> float:
@@ -154,9 +154,9 @@ def test_bytes_end_the_search_and_leave_enough_to_confirm(tmp_path: Path) -> Non
     results = measure_study(spec, "", tmp_path / "limited", told, simulated=Steady())
     assert results.finished
     trials = on_record(tmp_path / "limited")
-    assert len(of_kind(trials, Kind.SEARCH)) >= 2
+    assert len(of_kind(trials, TrialKind.SEARCH)) >= 2
     assert sum(trial.value_bytes for trial in trials) <= limit
-    confirmed = of_kind(trials, Kind.CONFIRM)
+    confirmed = of_kind(trials, TrialKind.CONFIRM)
     assert len(confirmed) == 2 * len({trial.fingerprint for trial in confirmed}) >= 4
 
 
@@ -167,14 +167,14 @@ def test_bytes_are_shared_among_record_sizes(tmp_path: Path) -> None:
     trials = on_record(tmp_path / "limited")
     assert sum(trial.value_bytes for trial in trials) <= limit
     for size in ("100", "200"):
-        assert len(of_kind([trial for trial in trials if trial.record_bytes == size], Kind.SEARCH)) >= 2
+        assert len(of_kind([trial for trial in trials if trial.record_bytes == size], TrialKind.SEARCH)) >= 2
 
 
 def test_a_resumed_study_without_bytes_left_starts_no_trial(tmp_path: Path) -> None:
     class StopInSearch(Told):
         def trial(self, progress: SizeProgress, trial: Trial) -> None:
             super().trial(progress, trial)
-            if trial.kind is Kind.SEARCH:
+            if trial.kind is TrialKind.SEARCH:
                 raise KeyboardInterrupt
 
     spec = replace(simulated_study((100,)), objectives=THROUGHPUT)

@@ -17,7 +17,7 @@ from tests.helpers.command import arguments, tuner
 from tests.helpers.studies import of_kind, on_record, simulated_study, state_told
 from tests.helpers.waiting import eventually
 from tuner.model.progress import StudyState
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import load_results
 
 STUDY = """\
@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
     assert f"already stored: {len(before)} trials; the study continues after them" in again.err
     after = on_record(studies / "night")
     assert after[: len(before)] == before
-    assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 4
+    assert len(of_kind(after, TrialKind.BASELINE, TrialKind.SEARCH)) == 4
     assert our_topics(broker) == topics
     assert left_by_java() == []
 

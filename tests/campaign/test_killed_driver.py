@@ -33,7 +33,7 @@ from tests.helpers.studies import (
 from tests.helpers.waiting import eventually
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Method, StudySpec
-from tuner.model.trial import PACED, SATURATED, Kind, Trial
+from tuner.model.trial import PACED, SATURATED, Trial, TrialKind
 from tuner.storage.sqlite import SqliteStore
 
 KILLS = 25 if LONG_CAMPAIGN else 6
@@ -50,11 +50,14 @@ def searched(trials: list[Trial]) -> list[dict[str, Any]]:
     Each start of a driver has its own burn-in runs, which shift the numbers of later trials.
     """
     kept = ("record_bytes", "kind", "state", "values", "params", "metrics", "objectives", "violations")
-    return [{name: trial.as_json()[name] for name in kept} for trial in of_kind(trials, Kind.BASELINE, Kind.SEARCH)]
+    return [
+        {name: trial.as_json()[name] for name in kept}
+        for trial in of_kind(trials, TrialKind.BASELINE, TrialKind.SEARCH)
+    ]
 
 
 def confirmed(trials: list[Trial]) -> list[tuple[str, int | None, str]]:
-    return [(trial.record_bytes, trial.round, trial.fingerprint) for trial in of_kind(trials, Kind.CONFIRM)]
+    return [(trial.record_bytes, trial.round, trial.fingerprint) for trial in of_kind(trials, TrialKind.CONFIRM)]
 
 
 @pytest.mark.parametrize("seed", [SEED])

@@ -29,7 +29,7 @@ from tests.helpers.shared_storage import storage_of
 from tests.helpers.waiting import eventually
 from tuner.model.errors import StudyError
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.study_results import load_results
 from tuner.storage.protocols import Storage
 from tuner.tracking import TrackingLocation, sync
@@ -198,7 +198,7 @@ def test_killing_each_part_of_an_installation_loses_nothing(
             results = load_results(team.root / name, team.storage)
             assert results.finished
             (size,) = results.sizes
-            searched = [trial for trial in size.trials if trial.kind in (Kind.BASELINE, Kind.SEARCH)]
+            searched = [trial for trial in size.trials if trial.kind in (TrialKind.BASELINE, TrialKind.SEARCH)]
             assert [trial.state for trial in searched] == [State.COMPLETE] * TRIALS
             outcome = sync(team.root / name, TrackingSpec(uri=team.tracking_uri), storage=team.storage)
             assert outcome.error is None

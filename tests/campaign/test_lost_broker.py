@@ -17,7 +17,7 @@ from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, exit_code_of
 from tuner.model.progress import StudyState
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 
 pytestmark = pytest.mark.broker
 
@@ -53,7 +53,7 @@ class Killing(Told):
 
     def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         # The warm-up has only one window, so the measured window is running now.
-        if self.number is None and progress.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
+        if self.number is None and progress.kind is TrialKind.SEARCH and window.phase is WindowKind.WARMUP:
             self.number = progress.number
             self.broker.kill()
 
@@ -70,7 +70,12 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
     assert came, show.sentences
     assert results.finished
     trials = on_record(tmp_path)
-    assert [trial.kind for trial in trials] == [Kind.BURN_IN, Kind.BASELINE, Kind.SEARCH, Kind.SEARCH]
+    assert [trial.kind for trial in trials] == [
+        TrialKind.BURN_IN,
+        TrialKind.BASELINE,
+        TrialKind.SEARCH,
+        TrialKind.SEARCH,
+    ]
     assert [trial.state for trial in trials] == [State.COMPLETE] * 4
     assert [(trial.number, trial.attempts) for trial in trials if trial.attempts > 1] == [(show.number, 2)]
     assert "the broker is back" in show.sentences
@@ -94,7 +99,7 @@ def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path
     assert show.waiting.is_set()
     before = on_record(tmp_path)
     assert before == show.trials
-    assert [trial.kind for trial in before] == [Kind.BURN_IN, Kind.BASELINE]
+    assert [trial.kind for trial in before] == [TrialKind.BURN_IN, TrialKind.BASELINE]
     again = Told()
     # The broker has a new id, as a cluster that was created anew has.
     with pytest.raises(StudyChanged, match="the cluster id of target 1 is"):
@@ -102,4 +107,7 @@ def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path
     assert measure_study(spec, "", tmp_path, again, mix_environments=True).finished
     after = on_record(tmp_path)
     assert after == before + again.trials
-    assert [trial.kind for trial in of_kind(after, Kind.BASELINE, Kind.SEARCH)] == [Kind.BASELINE, *[Kind.SEARCH] * 2]
+    assert [trial.kind for trial in of_kind(after, TrialKind.BASELINE, TrialKind.SEARCH)] == [
+        TrialKind.BASELINE,
+        *[TrialKind.SEARCH] * 2,
+    ]

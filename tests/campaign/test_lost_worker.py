@@ -17,7 +17,7 @@ from tests.runners.pools.pool_runners import Dying
 from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Executor
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 
 
 @pytest.mark.usefixtures("short_temporary")
@@ -31,7 +31,7 @@ def test_a_trial_whose_worker_dies_is_measured_again(tmp_path: Path) -> None:
     trials = on_record(tmp_path / "study")
     assert {trial.state for trial in trials} == {State.COMPLETE}
     assert [trial.attempts for trial in trials] == [2, *[1] * (len(trials) - 1)]
-    assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 4
+    assert len(of_kind(trials, TrialKind.BASELINE, TrialKind.SEARCH)) == 4
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class KillingTheClient(Told):
 
     def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         # The warm-up has only one window, so the measured window is running now.
-        if not self.killed and progress.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
+        if not self.killed and progress.kind is TrialKind.SEARCH and window.phase is WindowKind.WARMUP:
             self.killed += holders(self.client, psutil.Process().children(recursive=True))
             for process in self.killed:
                 process.kill()
@@ -78,9 +78,9 @@ def test_a_trial_whose_client_is_killed_is_measured_again(
     trials = on_record(tmp_path / "study")
     assert {trial.state for trial in trials} == {State.COMPLETE}
     assert [(trial.kind, trial.attempts) for trial in trials] == [
-        (Kind.BURN_IN, 1),
-        (Kind.BASELINE, 1),
-        (Kind.SEARCH, 2),
+        (TrialKind.BURN_IN, 1),
+        (TrialKind.BASELINE, 1),
+        (TrialKind.SEARCH, 2),
     ]
     assert our_topics(broker) == topics
     assert left_by_java() == []

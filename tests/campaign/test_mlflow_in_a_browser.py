@@ -23,7 +23,7 @@ from tests.helpers.ports import free_port
 from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.results.study_results import StudyResults
 from tuner.service.answers.query import ResultQuery
 from tuner.service.answers.responder import Responder
@@ -145,7 +145,7 @@ def test_a_prepared_view_has_our_columns_and_rows(
         "first 1000 B: front": {f"first 1000 B trial {number}" for number in studies[1][0].sizes[0].front},
         "first: all trials": {f"first 1000 B trial {trial.number}" for trial in trials},
         "first: confirmations": {
-            f"first 1000 B trial {trial.number}" for trial in trials if trial.kind is Kind.CONFIRM
+            f"first 1000 B trial {trial.number}" for trial in trials if trial.kind is TrialKind.CONFIRM
         },
     }
     assert shown == wanted.get(view, {"first 1000 B", "second 1000 B"})

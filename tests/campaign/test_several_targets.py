@@ -26,7 +26,7 @@ from tests.helpers.waiting import eventually
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.target import Target
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 
 
 @dataclass(slots=True)
@@ -78,10 +78,10 @@ def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) 
     trials = on_record(tmp_path)
     assert [trial.number for trial in trials] != sorted(trial.number for trial in trials), "no trial was overtaken"
     assert {trial.state for trial in trials} == {State.COMPLETE}
-    assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 12
+    assert len(of_kind(trials, TrialKind.BASELINE, TrialKind.SEARCH)) == 12
     # Trials 0, 4 and 8 are baselines.
-    assert len(of_kind(trials, Kind.BASELINE)) == 3
-    searched = [trial.fingerprint for trial in of_kind(trials, Kind.SEARCH)]
+    assert len(of_kind(trials, TrialKind.BASELINE)) == 3
+    searched = [trial.fingerprint for trial in of_kind(trials, TrialKind.SEARCH)]
     assert len(set(searched)) == len(searched)
 
 
@@ -92,7 +92,7 @@ def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> N
     alone = [what for what, _ in runner.events[:first_search]]
     assert alone == ["begin", "end"] * (len(alone) // 2)
     burn_ins = [
-        trial for trial in of_kind(on_record(tmp_path), Kind.BURN_IN) if trial.fingerprint == BASELINE.fingerprint
+        trial for trial in of_kind(on_record(tmp_path), TrialKind.BURN_IN) if trial.fingerprint == BASELINE.fingerprint
     ]
     assert len(alone) == 2 * (len(burn_ins) + 1)
 
@@ -113,11 +113,11 @@ def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: 
     held = runner.held
     assert held not in {trial.fingerprint for trial in on_record(tmp_path / "stopped")}
     measure_study(spec, "", tmp_path / "stopped", Told(), simulated=Steady())
-    stopped = of_kind(on_record(tmp_path / "stopped"), Kind.SEARCH)
-    assert len(of_kind(on_record(tmp_path / "stopped"), Kind.BASELINE, Kind.SEARCH)) == 14
+    stopped = of_kind(on_record(tmp_path / "stopped"), TrialKind.SEARCH)
+    assert len(of_kind(on_record(tmp_path / "stopped"), TrialKind.BASELINE, TrialKind.SEARCH)) == 14
     found = [trial.fingerprint for trial in stopped]
     assert len(set(found)) == len(found)
     assert held in found
     if method is not Method.BAYESIAN:  # its proposals depend on the order in which trials end
-        straight = of_kind(on_record(tmp_path / "straight"), Kind.SEARCH)
+        straight = of_kind(on_record(tmp_path / "straight"), TrialKind.SEARCH)
         assert set(found) == {trial.fingerprint for trial in straight}

@@ -10,7 +10,7 @@ from tests.helpers.stored_studies import store_facts, study_text
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.facts import CONFIRMING, FINISHED_AT, STARTED_AT, STUDY_ID
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.storage.sqlite import SqliteStore
 
 BEGAN = datetime(2025, 3, 1, 22, 0, tzinfo=UTC)
@@ -42,7 +42,7 @@ def trial(
 
 def baseline(number: int = 0, size: str = "1000") -> Trial:
     """Return a trial of the baseline."""
-    return trial(number, size=size, kind=Kind.BASELINE)
+    return trial(number, size=size, kind=TrialKind.BASELINE)
 
 
 def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
@@ -51,13 +51,13 @@ def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
         ours, theirs = first + 2 * each, first + 2 * each + 1
         wobble = 1 + each / 100
         mb_per_s, p99_ms = found.metrics["mb_per_s"] * wobble, found.metrics["latency_p99_ms"]
-        yield trial(ours, mb_per_s, p99_ms, kind=Kind.CONFIRM, config=found.values, round=each)
-        yield trial(theirs, kind=Kind.CONFIRM, config={}, round=each)
+        yield trial(ours, mb_per_s, p99_ms, kind=TrialKind.CONFIRM, config=found.values, round=each)
+        yield trial(theirs, kind=TrialKind.CONFIRM, config={}, round=each)
 
 
 def plan(measured: Iterable[Trial]) -> dict[str, Any]:
     """Return the plan of a confirmation that has exactly these trials."""
-    again = [each for each in measured if each.kind is Kind.CONFIRM]
+    again = [each for each in measured if each.kind is TrialKind.CONFIRM]
     winner = next((each.fingerprint for each in again if each.values), None)
     winners = dict.fromkeys(Goal, (winner,)) if winner else {}
     rounds = len(again) // 2

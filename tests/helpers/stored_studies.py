@@ -40,7 +40,7 @@ from tuner.model.goals import Goal
 from tuner.model.progress import Progress
 from tuner.model.spec import StudySpec, WorkloadSpec
 from tuner.model.target import Target
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.folder_files import write_progress
 from tuner.storage.sqlite import SqliteStore
@@ -148,7 +148,7 @@ def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
     for turn in range(rounds):
         for each in (WINNER, *(variant.values for variant in variants)):
             noise = (-1) ** number * 0.01
-            store.append(trial_of("1000", number, each, OBJECTIVES, kind=Kind.UNDO, noise=noise, round_=turn))
+            store.append(trial_of("1000", number, each, OBJECTIVES, kind=TrialKind.UNDO, noise=noise, round_=turn))
             number += 1
     store.close()
     return load_results(folder)
@@ -160,7 +160,9 @@ def search_trials(size: str, trials: int, objectives: tuple[Objective, ...], see
     made = []
     for number in range(trials):
         if number % 10 == 0:
-            made.append(trial_of(size, number, {}, objectives, kind=Kind.BASELINE, noise=float(rng.normal(0, 0.02))))
+            made.append(
+                trial_of(size, number, {}, objectives, kind=TrialKind.BASELINE, noise=float(rng.normal(0, 0.02)))
+            )
             continue
         noise = float(rng.normal(0, 0.05))
         if number == 7:
@@ -183,7 +185,7 @@ def trial_of(
     values: Mapping[str, str],
     objectives: tuple[Objective, ...],
     *,
-    kind: Kind = Kind.SEARCH,
+    kind: TrialKind = TrialKind.SEARCH,
     noise: float = 0.0,
     round_: int | None = None,
 ) -> Trial:
@@ -202,7 +204,7 @@ def trial_of(
     p99_ms = (2 + linger_ms * 1.2 + 4 * 1e4 / batch) / acks * (1 - noise) / (1.3 if codec > 1 else 1.0)
     held = 0.8 if batch < 20_000 and config.compression == "gzip" else 1.0
     params: dict[str, int | float | str] = {}
-    if kind is Kind.SEARCH:
+    if kind is TrialKind.SEARCH:
         params = {"linger.ms": linger_ms, "compression.type": config.compression, "batch.size": batch}
     return scored(
         number,
@@ -244,5 +246,5 @@ def _confirming(size: str, after: int, rounds: int, objectives: tuple[Objective,
     for turn in range(rounds):
         for values in ({}, WINNER):
             number, noise = after + len(made), 0.02 * (turn - 1) * (1 if values else -1)
-            made.append(trial_of(size, number, values, objectives, kind=Kind.CONFIRM, noise=noise, round_=turn))
+            made.append(trial_of(size, number, values, objectives, kind=TrialKind.CONFIRM, noise=noise, round_=turn))
     return made

@@ -27,7 +27,7 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.target import Target
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.storage.folder_files import read_progress
 from tuner.storage.sqlite import SqliteStore
 
@@ -120,7 +120,7 @@ class Stopping(Told):
     @override
     def trial(self, progress: SizeProgress, trial: Trial) -> None:
         super().trial(progress, trial)
-        if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
+        if len(of_kind(self.trials, TrialKind.BASELINE, TrialKind.SEARCH)) == 3:
             raise Stopped
 
 
@@ -141,6 +141,6 @@ def on_record(folder: Path) -> list[Trial]:
     return trials
 
 
-def of_kind(trials: list[Trial], *kinds: Kind) -> list[Trial]:
+def of_kind(trials: list[Trial], *kinds: TrialKind) -> list[Trial]:
     """Return the trials of some kinds."""
     return [trial for trial in trials if trial.kind in kinds]

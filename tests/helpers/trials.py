@@ -9,7 +9,7 @@ from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.goals import PRESETS, Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.study_results import SizeResults, size_results
 
 SIZE = "1000"
@@ -22,7 +22,7 @@ def trial(
     mb_per_s: float | None = 100.0,
     p99_ms: float | None = 10.0,
     *,
-    kind: Kind = Kind.SEARCH,
+    kind: TrialKind = TrialKind.SEARCH,
     config: Mapping[str, str] | None = None,
     objectives: Sequence[Objective] = OBJECTIVES,
     constraints: Sequence[Constraint] = (),
@@ -31,7 +31,7 @@ def trial(
 ) -> Trial:
     """Return a trial with these numbers, scored as in a study; a baseline has the client's defaults."""
     if config is None:
-        config = {} if kind in (Kind.BASELINE, Kind.BURN_IN) else {"linger.ms": str(number)}
+        config = {} if kind in (TrialKind.BASELINE, TrialKind.BURN_IN) else {"linger.ms": str(number)}
     parsed = ProducerConfig.parse(config)
     found = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
     if mb_per_s is not None:
@@ -49,15 +49,15 @@ def trial(
         "fingerprint": parsed.fingerprint,
         "guarantee": str(Guarantee.of(parsed)),
         "metrics": found,
-        "objectives": () if kind is Kind.BURN_IN else judged.values,
-        "violations": {} if kind is Kind.BURN_IN else judged.violations,
+        "objectives": () if kind is TrialKind.BURN_IN else judged.values,
+        "violations": {} if kind is TrialKind.BURN_IN else judged.violations,
     }
     return Trial(**{**good, **changes})
 
 
 def baseline(number: int = 0, mb_per_s: float | None = 100.0, p99_ms: float | None = 10.0, **changes: Any) -> Trial:
     """Return a baseline that was measured during the search."""
-    return trial(number, mb_per_s, p99_ms, kind=Kind.BASELINE, **changes)
+    return trial(number, mb_per_s, p99_ms, kind=TrialKind.BASELINE, **changes)
 
 
 def failed(number: int, **changes: Any) -> Trial:
@@ -80,7 +80,7 @@ def confirming(
     made: list[Trial] = []
     for turn, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
         for numbers, values in ((other, {}), (mine, config)):
-            made.append(trial(first + len(made), *numbers, kind=Kind.CONFIRM, config=values, round=turn))
+            made.append(trial(first + len(made), *numbers, kind=TrialKind.CONFIRM, config=values, round=turn))
     return made
 
 
@@ -95,7 +95,7 @@ def plan_of(
         changes: Other fields of the plan.
     """
     base = baseline().fingerprint
-    found = [trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM and trial.fingerprint != base]
+    found = [trial.fingerprint for trial in trials if trial.kind is TrialKind.CONFIRM and trial.fingerprint != base]
     if goals is None:
         claimed = dict.fromkeys(Goal, (found[0],)) if found else {}
     else:

@@ -18,7 +18,7 @@ from objectives.students_t import t_quantile
 from tuner.confirmation.order import measured_before
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import is_comparable
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 _SMALL_RATIO: Final = 0.03
 """A carry-over of at most this share of the values is not worth a warning."""
@@ -70,7 +70,7 @@ def carry_overs_of(
     """
     before = measured_before(trials)
     for plan in reversed(plans):
-        measured = [trial for trial in plan.trials_of(Kind.CONFIRM, trials) if trial.number in before]
+        measured = [trial for trial in plan.trials_of(TrialKind.CONFIRM, trials) if trial.number in before]
         found = [_carry_over(measured, before, plan.baseline, metric, len(metrics)) for metric in metrics]
         if any(found):
             return tuple(each for each in found if each is not None)

@@ -15,7 +15,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, is_comparable, rounds_of
 from tuner.confirmation.undone_changes import UndoneChange, undone_changes
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def effects_of(
     """
     planned = undone_changes(config, baseline)
     left_out = plan.left_out if plan else ()
-    undone = [trial for trial in trials if trial.kind is Kind.UNDO and trial.number not in left_out]
+    undone = [trial for trial in trials if trial.kind is TrialKind.UNDO and trial.number not in left_out]
     done = [trial for trial in undone if trial.state is State.COMPLETE]
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
     seen = [trial for trial in done if trial.fingerprint in own]

@@ -14,7 +14,7 @@ from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of
 from tuner.confirmation.winners import MeasuredPlan, decisions
 from tuner.model.goals import Goal, goal_metrics
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 SIDE_EFFECT_LEVEL: Final = 0.975
 """The level of the intervals of a gain and of one side effect: both hold together in at least 95 % of cases."""
@@ -158,7 +158,7 @@ def _tested(confirmed: Sequence[MeasuredPlan]) -> list[_Tested]:
     for measured in confirmed:
         plan = measured.plan
         enough = 2 if measured is confirmed[0] else max(2, plan.rounds)
-        configs = dict.fromkeys(trial.fingerprint for trial in measured.trials if trial.kind is Kind.CONFIRM)
+        configs = dict.fromkeys(trial.fingerprint for trial in measured.trials if trial.kind is TrialKind.CONFIRM)
         all_rounds = {each: measured.rounds_of(each) for each in configs if each != plan.baseline}
         rounds = {each: rounds for each, rounds in all_rounds.items() if len(rounds.ours) >= enough}
         decided = decisions(measured, rounds, known)
@@ -203,16 +203,16 @@ def remeasured_baseline(
         constraints: The study's present constraints; None if those of each confirmation's plan hold.
     """
     for plan in reversed(plans):
-        found: dict[Kind, RemeasuredBaseline] = {}
-        for kind in (Kind.REPEAT, Kind.CONFIRM):
+        found: dict[TrialKind, RemeasuredBaseline] = {}
+        for kind in (TrialKind.REPEAT, TrialKind.CONFIRM):
             again = [each for each in plan.trials_of(kind, trials) if each.fingerprint == plan.baseline]
             if again := [each for each in again if each.state is State.COMPLETE]:
                 means = means_of(again)
                 missed = broken(means, means, plan.constraints if constraints is None else constraints, objectives)
                 colder = plan.may_be_colder(again[0])
-                found[kind] = RemeasuredBaseline(means, missed, colder, found.get(Kind.REPEAT) if colder else None)
+                found[kind] = RemeasuredBaseline(means, missed, colder, found.get(TrialKind.REPEAT) if colder else None)
         if found:
-            return found.get(Kind.CONFIRM, found.get(Kind.REPEAT))
+            return found.get(TrialKind.CONFIRM, found.get(TrialKind.REPEAT))
     return None
 
 

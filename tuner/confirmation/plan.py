@@ -18,7 +18,7 @@ from objectives.scoring import Constraint
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import ALLOW_LOSS, Goal
 from tuner.model.spec import ConfirmSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.storage.bodies import undamaged
 
 SESSION_GAP_S: Final = 900.0
@@ -97,7 +97,7 @@ class ConfirmationPlan:
         if self.new_broker or not self.gap_s:
             return self.new_broker
         starts: dict[int, datetime.datetime] = {}
-        for trial in self.trials_of(Kind.CONFIRM, trials):
+        for trial in self.trials_of(TrialKind.CONFIRM, trials):
             if trial.round is None or not trial.started_at:
                 return False
             at = datetime.datetime.fromisoformat(trial.started_at)
@@ -131,7 +131,7 @@ class ConfirmationPlan:
                 its part of the error probability, whichever goals it was for.
         """
         trials = list(trials)
-        rounds = [trial for trial in trials if trial.kind is Kind.CONFIRM]
+        rounds = [trial for trial in trials if trial.kind is TrialKind.CONFIRM]
         number = 1 + sum(any(map(each.holds, rounds)) for each in earlier)
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
@@ -172,9 +172,9 @@ class ConfirmationPlan:
         they do not show drift since the search. If they meet a constraint, the config meets it. If they break it, the
         config may still meet it on warm brokers, so the values of the search decide.
         """
-        return self.new_broker and trial.kind is Kind.CONFIRM and self.holds(trial)
+        return self.new_broker and trial.kind is TrialKind.CONFIRM and self.holds(trial)
 
-    def trials_of(self, kind: Kind, trials: Iterable[Trial]) -> list[Trial]:
+    def trials_of(self, kind: TrialKind, trials: Iterable[Trial]) -> list[Trial]:
         """Return those of the given trials that were measured for this confirmation, are of one kind, and count."""
         return [trial for trial in self.counted(trials) if trial.kind is kind]
 

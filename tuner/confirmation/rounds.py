@@ -13,7 +13,7 @@ from objectives.repeats import mean_of_repeats
 from objectives.scoring import HELD_RATE, LEAST_HELD_RATIO, Constraint, Objective, score
 from objectives.stalls import stall_allowance
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 _HELD_SHARE: Final = 0.5
 """A config must hold the fixed rate in more than this share of its rounds.
@@ -145,7 +145,7 @@ def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str)
         fingerprint: The fingerprint of the config.
     """
     by_round: dict[str, dict[int, Trial]] = {plan.baseline: {}, fingerprint: {}}
-    of_rounds = plan.trials_of(Kind.CONFIRM, trials)
+    of_rounds = plan.trials_of(TrialKind.CONFIRM, trials)
     for trial in of_rounds:
         if trial.fingerprint in by_round and trial.state is State.COMPLETE and trial.round is not None:
             by_round[trial.fingerprint][trial.round] = trial

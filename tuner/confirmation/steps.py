@@ -32,7 +32,7 @@ from tuner.confirmation.undone_changes import MOST_VARIANTS, variants_of
 from tuner.confirmation.winners import MeasuredPlan, decisions, to_be_repeated
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import ConfirmSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 _CERTAIN: Final = 0.999
 """The level of the intervals that decide whether the rounds end early."""
@@ -49,7 +49,7 @@ class Step:
         order: All configs that this round still has to measure, in their order; the first is `config`.
     """
 
-    kind: Kind
+    kind: TrialKind
     round: int
     config: ProducerConfig
     order: tuple[ProducerConfig, ...] = ()
@@ -69,14 +69,14 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
     plan, trials = measured.plan, measured.trials
     there = {(trial.kind, trial.round, trial.fingerprint) for trial in plan.counted(trials)}
 
-    def missing(kind: Kind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
+    def missing(kind: TrialKind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
         number = plan.first_round + round_number
         asked = {each for each in fingerprints if (kind, number, each) not in there}
         if not asked:
             return None
         done = measured_rounds(trials, plan.trials_of(kind, trials))
         last: str | None = done[number][0] if number in done else _last_measured(trials)
-        if kind is Kind.CONFIRM and plan.rounds_have_burn_in:
+        if kind is TrialKind.CONFIRM and plan.rounds_have_burn_in:
             last = None
         earlier = [done[each] for each in sorted(done) if each < number]
         order = order_of_round(fingerprints, earlier, last, f"{seed} {kind} {number}")
@@ -84,17 +84,17 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
         return Step(kind, number, left[0], left)
 
     for number in range(plan.nominee_repeats):
-        if step := missing(Kind.REPEAT, number, to_be_repeated(plan)):
+        if step := missing(TrialKind.REPEAT, number, to_be_repeated(plan)):
             return step
     if not measured.winners or _are_decided(measured):
         return None
     for number in range(plan.rounds):
-        if step := missing(Kind.CONFIRM, number, [plan.baseline, *measured.winners.values(), *plan.beside]):
+        if step := missing(TrialKind.CONFIRM, number, [plan.baseline, *measured.winners.values(), *plan.beside]):
             return step
     needed = _rounds_needed(measured)
     for number in range(plan.rounds, max(needed.values())):
         going_on = [fingerprint for fingerprint, rounds in needed.items() if rounds > number]
-        if step := missing(Kind.CONFIRM, number, [plan.baseline, *going_on, *plan.beside]):
+        if step := missing(TrialKind.CONFIRM, number, [plan.baseline, *going_on, *plan.beside]):
             return step
     configs = dict(configs)
     to_undo = []
@@ -105,7 +105,7 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
         # measured.
         to_undo += [winner, *(variant.fingerprint for variant in variants)] if variants else []
     for number in range(plan.undo_rounds):
-        if step := missing(Kind.UNDO, number, to_undo):
+        if step := missing(TrialKind.UNDO, number, to_undo):
             return step
     return None
 

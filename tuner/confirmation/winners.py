@@ -9,7 +9,7 @@ from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
 from tuner.model.goals import Goal, goal_metrics, goal_rank
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class MeasuredPlan:
         """Whether each nominee that needs repeats was measured again as often as the plan says."""
         plan = self.plan
         nominees = to_be_repeated(plan) - {plan.baseline}
-        done = {(trial.round, trial.fingerprint) for trial in plan.trials_of(Kind.REPEAT, self.trials)}
+        done = {(trial.round, trial.fingerprint) for trial in plan.trials_of(TrialKind.REPEAT, self.trials)}
         return done >= {
             (plan.first_round + number, nominee) for number in range(plan.nominee_repeats) for nominee in nominees
         }
@@ -80,7 +80,7 @@ class MeasuredPlan:
         """Return a config's sort key for each goal before the rounds: from its repeats, or else from the search."""
         means = self._means.get(fingerprint)
         if means is None:
-            searched = [each for each in self.trials if each.kind is Kind.SEARCH and each.state is State.COMPLETE]
+            searched = [each for each in self.trials if each.kind is TrialKind.SEARCH and each.state is State.COMPLETE]
             means = means_of([each for each in searched if each.fingerprint == fingerprint])
         return {goal: goal_rank(goal, means, self._reference, self.objectives, self.plan.allow_loss) for goal in Goal}
 
@@ -92,7 +92,7 @@ class MeasuredPlan:
     def _means(self) -> dict[str, dict[str, float]]:
         """The means of each config over its repeats, by fingerprint."""
         by_config: dict[str, list[Trial]] = {}
-        for trial in self.plan.trials_of(Kind.REPEAT, self.trials):
+        for trial in self.plan.trials_of(TrialKind.REPEAT, self.trials):
             if trial.state is State.COMPLETE:
                 by_config.setdefault(trial.fingerprint, []).append(trial)
         return {fingerprint: means_of(trials) for fingerprint, trials in by_config.items()}

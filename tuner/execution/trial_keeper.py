@@ -13,7 +13,7 @@ from runners.host_processes.processes import ProcessIdentity
 from tuner.execution.mirroring import Mirror
 from tuner.model.errors import RecordUnwritable, TooManyFailures
 from tuner.model.progress import Progress, StudyState, state_after
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.storage.protocols import ResultsStore
 
 _REPEATED_AFTER_S: Final = 0.5
@@ -62,7 +62,7 @@ class TrialKeeper:
         match error:
             case SafetyStop() | TargetRefused():
                 raise error
-            case WorkloadRefused() if trial.kind is not Kind.SEARCH:
+            case WorkloadRefused() if trial.kind is not TrialKind.SEARCH:
                 raise error
         self._failures = self._failures + 1 if trial.state is State.FAILED else 0
         if self._failures >= self.most_failures:

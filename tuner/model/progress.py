@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from tuner.model.errors import DeadlinePassed
 from tuner.model.json_types import check_types
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 
 _CLOCK_SLACK_S: Final = 5.0
 
@@ -53,7 +53,7 @@ class Progress:
     state: StudyState
     record_bytes: str = ""
     trial: int | None = None
-    kind: Kind | None = None
+    kind: TrialKind | None = None
     trials: int | None = None
     phase: str = ""
     message: str = ""
@@ -86,7 +86,7 @@ class Progress:
         known = {name: data[name] for name in cls.__slots__ if name in data}
         check_types(cls, known)
         known["state"] = StudyState(known["state"])
-        known["kind"] = Kind(known["kind"]) if known.get("kind") else None
+        known["kind"] = TrialKind(known["kind"]) if known.get("kind") else None
         return cls(**known)
 
 

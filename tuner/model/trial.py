@@ -22,7 +22,7 @@ SATURATED: Final = "saturated"
 """The names of a trial's phases: the load at a fixed rate, and the load at full speed."""
 
 
-class Kind(StrEnum):
+class TrialKind(StrEnum):
     """Why a trial is run."""
 
     BURN_IN = "burn-in"
@@ -35,15 +35,15 @@ class Kind(StrEnum):
 
     @classmethod
     @override
-    def _missing_(cls, value: object) -> "Kind | None":
+    def _missing_(cls, value: object) -> "TrialKind | None":
         """Return the kind for a name that older releases stored."""
         return {"second-look": cls.REPEAT, "ablation": cls.UNDO}.get(str(value))
 
 
-SEARCHING_KINDS: Final = (Kind.BASELINE, Kind.SEARCH)
+SEARCHING_KINDS: Final = (TrialKind.BASELINE, TrialKind.SEARCH)
 """The kinds of trials that the planned number of trials of a study counts."""
 
-CONFIRMING_KINDS: Final = (Kind.REPEAT, Kind.CONFIRM, Kind.UNDO)
+CONFIRMING_KINDS: Final = (TrialKind.REPEAT, TrialKind.CONFIRM, TrialKind.UNDO)
 """The kinds of trials that measure the best configs again after the search."""
 
 
@@ -110,7 +110,7 @@ class Trial:
 
     record_bytes: str
     number: int
-    kind: Kind
+    kind: TrialKind
     state: State
     values: Mapping[str, str]
     fingerprint: str
@@ -196,7 +196,7 @@ class Trial:
         stored_names = {name: _STORED_NAMES.get(name, name) for name in cls.__slots__}
         known = {name: data[stored] for name, stored in stored_names.items() if stored in data}
         check_types(cls, known)
-        known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
+        known["kind"], known["state"] = TrialKind(known["kind"]), State(known["state"])
         for name in ("objectives", "warnings"):
             known[name] = tuple(known.get(name, ()))
         known["window_values"] = {name: tuple(values) for name, values in known.get("window_values", {}).items()}

@@ -12,7 +12,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NothingToFit
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.row import Row
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.prediction.predicted_metrics import BATCHES, CONSUMERS, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.study_load import study_producers, study_workload
@@ -99,7 +99,7 @@ def observations_from_trials(trials: Iterable[Trial], load: Workload, producers:
 
 def is_usable_for_calibration(trial: Trial) -> bool:
     """Return whether the performance model can be fitted to a trial: it is complete, and the brokers were warm."""
-    return trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
+    return trial.kind is not TrialKind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
 
 
 def observations_of_experiment(experiment: ExperimentResults) -> list[Observation]:

@@ -147,7 +147,9 @@ def _values(listed: str) -> list[str]:
         if int(low) > int(high):
             raise ValueError(f"the first number of a sweep must not exceed the last, but got {listed!r}")
         values = [str(number) for number in range(int(low), min(int(high), int(low) + MOST_POINTS) + 1)]
-    if not values or not all(values) or len(values) > MOST_POINTS:
+    if not all(values):
+        raise ValueError(f"a value of a sweep must not be empty, but got {listed!r}")
+    if len(values) > MOST_POINTS:
         raise ValueError(f"a sweep takes 1 to {MOST_POINTS} values, but got {listed!r}")
     if len(set(values)) < len(values):
         raise ValueError(f"a sweep takes each value once, but got {listed!r}")

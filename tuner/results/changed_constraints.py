@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import median
 
 from objectives.scoring import ALWAYS, Constraint
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 
 def judge_again(constraints: Sequence[Constraint], trials: Sequence[Trial]) -> list[Trial]:
@@ -18,7 +18,7 @@ def judge_again(constraints: Sequence[Constraint], trials: Sequence[Trial]) -> l
         trials: Trials of one record size.
     """
     names = {str(each): each for each in constraints}
-    baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
+    baselines = [trial for trial in trials if trial.kind is TrialKind.BASELINE and trial.state is State.COMPLETE]
     return [_judged(trial, names, baselines) for trial in trials]
 
 

@@ -11,7 +11,7 @@ from objectives.drift import Drift
 from objectives.metrics import OUTCOME_METRICS
 from objectives.repeats import Estimate, Noise
 from objectives.students_t import t_quantile
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 _LEVEL: Final = 0.95
 _POOLED_WEIGHT: Final = 4
@@ -68,7 +68,7 @@ class Estimates:
         counted = [
             trial
             for trial in trials
-            if trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
+            if trial.kind is not TrialKind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
         ]
         drift: dict[str, Drift] = {}
         noise: dict[str, Noise] = {}
@@ -152,7 +152,7 @@ def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset
     `_LEAST_LEFT` trials are left. If fewer are left, nothing is forgotten: the best configs are measured again after
     the search.
     """
-    of_search = sorted(trial.number for trial in trials if trial.kind is Kind.SEARCH)
+    of_search = sorted(trial.number for trial in trials if trial.kind is TrialKind.SEARCH)
 
     def early(most: float) -> list[int]:
         return list(

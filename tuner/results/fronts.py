@@ -7,7 +7,7 @@ from math import log
 from objectives.front import Front, hypervolume, surely_dominates
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.estimates import Estimates
 
 
@@ -24,7 +24,7 @@ def may_be_on_front(trial: Trial, baseline: Trial | None) -> bool:
         trial: The trial.
         baseline: The first complete baseline trial; None if there is none yet.
     """
-    counts = trial.kind is Kind.SEARCH or (baseline is not None and trial.number == baseline.number)
+    counts = trial.kind is TrialKind.SEARCH or (baseline is not None and trial.number == baseline.number)
     return counts and trial.feasible and not trial.stopped_early
 
 

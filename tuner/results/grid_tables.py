@@ -11,7 +11,7 @@ from objectives.metrics import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from tuner.model.facts import BASELINE_IN_GRID, METHOD
 from tuner.model.spec import Method
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.study_results import SizeResults, StudyResults
 
 
@@ -88,7 +88,9 @@ def grid_tables(study: StudyResults, size: SizeResults) -> list[GridTable]:
     texts = _texts(configs)
     knobs = [name for name in texts if len(set(texts[name])) > 1]
     wanted = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in size.objectives)))
-    numbers = [size.baseline_means if each[0].kind is Kind.BASELINE else size.metrics_of(each[0]) for each in configs]
+    numbers = [
+        size.baseline_means if each[0].kind is TrialKind.BASELINE else size.metrics_of(each[0]) for each in configs
+    ]
     metrics = [name for name in wanted if any(each.get(name, 0.0) > 0 for each in numbers)]
     pairs = list(combinations(knobs, 2)) or [(name, "") for name in knobs]
     return [
@@ -102,7 +104,7 @@ def _configs(size: SizeResults, *, with_baseline: bool) -> list[list[Trial]]:
     """Return the trials that ran to their end, by config, in the order in which the configs were first measured."""
     found: dict[str, list[Trial]] = {}
     for trial in size.trials:
-        counts = trial.kind is Kind.SEARCH or (with_baseline and trial.kind is Kind.BASELINE)
+        counts = trial.kind is TrialKind.SEARCH or (with_baseline and trial.kind is TrialKind.BASELINE)
         if counts and trial.state is State.COMPLETE and not trial.stopped_early:
             found.setdefault(trial.fingerprint, []).append(trial)
     return list(found.values())

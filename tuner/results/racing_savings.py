@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from runners.reporting import duration
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Trial, TrialKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class RacingSavings:
         ours = [trial for trial in trials if trial.kind not in CONFIRMING_KINDS]
         return cls(
             stopped=sum(bool(trial.stopped_early) for trial in ours),
-            searched=sum(trial.kind is Kind.SEARCH for trial in ours),
+            searched=sum(trial.kind is TrialKind.SEARCH for trial in ours),
             saved_s=sum(trial.saved_s for trial in ours),
             load_s=sum(trial.load_s for trial in ours),
         )

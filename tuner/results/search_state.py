@@ -12,7 +12,7 @@ from objectives.drift import Drift
 from objectives.front import Front
 from objectives.metrics import Direction
 from objectives.scoring import Objective
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.fronts import add_to_front
 from tuner.results.study_results import SizeResults, baseline_metrics, burn_ins_as_baseline, size_results
 
@@ -38,7 +38,7 @@ class SearchState:
         self.baselines: list[Trial] = []
         self.burn_ins_as_baseline: list[Trial] = []
         self.baseline_metrics: dict[str, float] = {}
-        self.kinds: dict[Kind, int] = dict.fromkeys(Kind, 0)
+        self.kinds: dict[TrialKind, int] = dict.fromkeys(TrialKind, 0)
         self.searched: list[Trial] = []
         self.with_windows: deque[Trial] = deque(maxlen=_MOST_WITH_WINDOWS)
         self.next_number = 0
@@ -52,16 +52,16 @@ class SearchState:
         self.trials.append(trial)
         self.kinds[trial.kind] += 1
         self.next_number = max(self.next_number, trial.number + 1)
-        if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
+        if trial.kind is TrialKind.BASELINE and trial.state is State.COMPLETE:
             self.burn_ins_as_baseline = (
                 self.burn_ins_as_baseline if self.baselines else burn_ins_as_baseline(self.trials, self.objectives)
             )
             self.baselines.append(trial)
             self.baseline_metrics = baseline_metrics([*self.burn_ins_as_baseline, *self.baselines])
             self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
-        if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
+        if trial.kind is TrialKind.SEARCH and trial.state is State.COMPLETE:
             self.searched.append(trial)
-        if trial.window_values and trial.kind is not Kind.BURN_IN:
+        if trial.window_values and trial.kind is not TrialKind.BURN_IN:
             self.with_windows.append(trial)
         add_to_front(self.front, trial, self.baselines[0] if self.baselines else None)
 
@@ -109,7 +109,7 @@ class SearchState:
     @property
     def counted(self) -> int:
         """Number of trials so far that count towards the number of trials in the study file."""
-        return self.kinds[Kind.BASELINE] + self.kinds[Kind.SEARCH]
+        return self.kinds[TrialKind.BASELINE] + self.kinds[TrialKind.SEARCH]
 
     def best(self, metric: str) -> float | None:
         """Return the best value of an objective on the front; None if the front is empty."""

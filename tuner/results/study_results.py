@@ -34,7 +34,7 @@ from tuner.model.facts import (
     RECORD_SIZES,
 )
 from tuner.model.goals import ALLOW_LOSS, Goal, goal_gain, goal_rank
-from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, State, Trial, TrialKind
 from tuner.results.changed_constraints import judge_again, own_constraint
 from tuner.results.estimates import Estimates
 from tuner.results.fronts import fronts, may_be_on_front, volumes
@@ -123,7 +123,7 @@ class SizeResults:
         return tuple(
             trial
             for trial in self.trials
-            if trial.kind is Kind.SEARCH
+            if trial.kind is TrialKind.SEARCH
             and trial.number not in self.estimates.forgotten
             and may_be_on_front(trial, self.baseline)
         )
@@ -158,9 +158,9 @@ class SizeResults:
         has those of the baseline. All other trials have their measured values, because these are compared only with
         values of the same round.
         """
-        if trial.kind is Kind.SEARCH:
+        if trial.kind is TrialKind.SEARCH:
             return self.metrics_of(trial)
-        if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
+        if trial.kind is TrialKind.BASELINE and trial.state is State.COMPLETE:
             return {**trial.metrics, **self.baseline_means}
         return trial.metrics
 
@@ -199,7 +199,7 @@ class SizeResults:
         """
         same_config = [trial for trial in self.trials if trial.fingerprint == fingerprint]
         return max(
-            same_config, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number)
+            same_config, key=lambda trial: (trial.number in self.front, trial.kind is TrialKind.SEARCH, -trial.number)
         )
 
     def lost_records(self, fingerprint: str) -> bool:
@@ -371,7 +371,7 @@ def size_results(
     trials = sorted(trials, key=lambda trial: trial.number)
     if constraints is not None:
         trials = judge_again(constraints, trials)
-    baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
+    baselines = [trial for trial in trials if trial.kind is TrialKind.BASELINE and trial.state is State.COMPLETE]
     baseline = baselines[0] if baselines else None
     warm = burn_ins_as_baseline(trials, objectives)
     baselines = [*warm, *baselines]
@@ -433,7 +433,7 @@ def _judged_again(
     """
     if trial.kind not in SEARCHING_KINDS:
         return trial
-    metrics = baseline if trial.kind is Kind.BASELINE else estimates.of_now(trial).metrics
+    metrics = baseline if trial.kind is TrialKind.BASELINE else estimates.of_now(trial).metrics
     again = {
         name: each.violation(metrics[each.metric], baseline.get(each.metric))
         for name, each in constraints.items()
@@ -457,11 +457,11 @@ def burn_ins_as_baseline(trials: Iterable[Trial], objectives: Sequence[Objective
     for trial in trials:
         if trial.state is not State.COMPLETE:
             continue
-        if trial.kind is Kind.BASELINE:
+        if trial.kind is TrialKind.BASELINE:
             return candidates[-_COUNTED_BURN_INS:] if len(candidates) >= _COUNTED_BURN_INS else []
-        if trial.kind is Kind.BURN_IN and all(each.metric in trial.metrics for each in objectives):
+        if trial.kind is TrialKind.BURN_IN and all(each.metric in trial.metrics for each in objectives):
             values = tuple(trial.metrics[each.metric] for each in objectives)
-            candidates.append(replace(trial, kind=Kind.BASELINE, objectives=values))
+            candidates.append(replace(trial, kind=TrialKind.BASELINE, objectives=values))
     return []
 
 

@@ -11,7 +11,7 @@ from search_spaces.client_facts.knobs import Stage
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
 from tuner.model.spec import Method, SearchSpec
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 
 STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SECOND: 30, Stage.LAST: 50})
 """For each stage, how many configs must be measured before the method `bayesian` starts to change its knobs.
@@ -44,7 +44,7 @@ def searched_from(space: SearchSpace, *, knows_effects: bool = False) -> dict[st
     return {name: counts[stage] for name, stage in stages.items()}
 
 
-def next_kind(counted: int, search: SearchSpec) -> Kind | None:
+def next_kind(counted: int, search: SearchSpec) -> TrialKind | None:
     """Return the kind of the next trial; None if the search is complete.
 
     The first trial measures the baseline, and so does every `baseline_every`-th trial after it. All other trials
@@ -56,7 +56,7 @@ def next_kind(counted: int, search: SearchSpec) -> Kind | None:
     """
     if search.trials is not None and counted >= search.trials:
         return None
-    return Kind.BASELINE if counted % max(1, search.baseline_every) == 0 else Kind.SEARCH
+    return TrialKind.BASELINE if counted % max(1, search.baseline_every) == 0 else TrialKind.SEARCH
 
 
 def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConfig) -> int | None:

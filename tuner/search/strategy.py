@@ -19,7 +19,7 @@ from objectives.dominance import best_and_newest
 from objectives.metrics import Direction
 from objectives.scoring import Objective
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.model.trial import Proposal, State, Trial, TrialKind
 from tuner.search.bayesian.sampler import UNMEASURED
 from tuner.search.expectation import ModelExpectation
 from tuner.search.knob_space import KnobSpace, optuna_trial
@@ -181,7 +181,7 @@ class Strategy:
             log_value = math.log(max(value, _TINY))
             values.append(log_value)
             self._worst[objective] = log_value if worst is None else (min if maximise else max)(worst, log_value)
-            if trial.kind is Kind.BASELINE:
+            if trial.kind is TrialKind.BASELINE:
                 self._baselines[objective].append(log_value)
         return values, {UNMEASURED: unmeasured} if unmeasured else {}
 

@@ -2,7 +2,7 @@
 
 from tuner.model.facts import STUDY_ID
 from tuner.model.study_files import STUDY_FILE
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.present.experiments.experiment_view import experiment_markdown, experiments_csv
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.experiments.row_results import RowResults
@@ -118,7 +118,7 @@ def experiment_table(results: ExperimentResults) -> SavedView:
     return SavedView(
         f"tuner-{study_id}-measurements",
         f"{spec.name}: measurements",
-        f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{Kind.MEASUREMENT}'",
+        f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{TrialKind.MEASUREMENT}'",
         TRIAL_NUMBER,
         True,
         (RUN_NAME, tag_column(tags.ROW), tag_column(tags.ROUND), *map(metric_column, spec.metrics)),

@@ -10,7 +10,7 @@ from runners.host_processes.temporary import temporary_folder
 from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID, TARGET
 from tuner.model.progress import StudyState
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.experiments.experiment_results import experiment_results
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
@@ -228,7 +228,7 @@ class MirrorSession:
             _LOG.info("MLflow does not mark the runs in another experiment as old: %s", reason(error, self._location))
 
     def _show_latency(self, runs: SizeRuns, existing: ExistingRun, trial: Trial) -> None:
-        wanted = trial.number in runs.size.front or trial.kind is Kind.BASELINE
+        wanted = trial.number in runs.size.front or trial.kind is TrialKind.BASELINE
         if not wanted or tags.HISTOGRAMS in existing.tags:
             return
         files = latency_file(self._store, trial)

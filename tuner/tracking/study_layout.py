@@ -14,7 +14,7 @@ from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, HOST, METHOD, SEED, STUDY_ID
 from tuner.model.goals import Goal
-from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, State, Trial, TrialKind
 from tuner.present.changed_properties import changes
 from tuner.present.export import Format, export
 from tuner.present.recommendations.recommendation_words import (
@@ -168,7 +168,7 @@ class SizeRuns:
         The other trials measure the baseline, or measure a config again for the confirmation, which computes its gain.
         """
         baseline = self.size.baseline
-        if trial.kind is not Kind.SEARCH or (baseline is not None and trial.fingerprint == baseline.fingerprint):
+        if trial.kind is not TrialKind.SEARCH or (baseline is not None and trial.fingerprint == baseline.fingerprint):
             return
         for objective in self.study.objectives:
             times = self.size.gain(trial, objective.metric)

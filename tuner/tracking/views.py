@@ -14,7 +14,7 @@ from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.scoring import Objective
 from tuner.model.facts import STUDY_ID
 from tuner.model.goals import goals_of
-from tuner.model.trial import CONFIRMING_KINDS, Kind
+from tuner.model.trial import CONFIRMING_KINDS, TrialKind
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.tracking import tags
 from tuner.tracking.connection import TrackingError, TrackingLocation, read_from, runs_of
@@ -133,7 +133,7 @@ def views_of(study: StudyResults) -> Iterator[SavedView]:
     yield SavedView(
         f"tuner-{study_id}-confirmations",
         f"{study.name}: confirmations",
-        f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{Kind.CONFIRM}'",
+        f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{TrialKind.CONFIRM}'",
         TRIAL_NUMBER,
         True,
         (RUN_NAME, size_column, tag_column(tags.ROUND), tag_column(tags.CONFIG), *numbers, verdict),
@@ -205,7 +205,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
 
 
 def _charts(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
-    left_out = (Kind.BURN_IN, *CONFIRMING_KINDS)
+    left_out = (TrialKind.BURN_IN, *CONFIRMING_KINDS)
     across, up = _axes(study.objectives)
     names = [objective.metric for objective in study.objectives]
     charts: list[Mapping[str, Any]] = [
@@ -252,7 +252,7 @@ def _changed(size: SizeResults) -> list[str]:
 
 def _varied(size: SizeResults) -> list[str]:
     """Return the properties that differ between the configs of the search, by name."""
-    searched = [trial.values for trial in size.trials if trial.kind is Kind.SEARCH]
+    searched = [trial.values for trial in size.trials if trial.kind is TrialKind.SEARCH]
     names = {name for values in searched for name in values}
     return [name for name in sorted(names) if len({values.get(name) for values in searched}) > 1][:_MOST_KNOBS]
 

@@ -19,7 +19,7 @@ from tests.helpers.mock_cluster import running_mock_cluster
 from tests.helpers.ray_nodes import AHEAD_S, Nodes, running_nodes
 from tests.helpers.studies import of_kind, on_record
 from tests.helpers.waiting import eventually
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 from tuner.storage.sqlite import SqliteStore
 
 pytestmark = pytest.mark.campaign
@@ -172,7 +172,7 @@ def test_an_experiment_compares_zones(nodes: Nodes, broker: RunningCluster, tmp_
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    trials = [trial for trial in on_record(tmp_path / "zones") if trial.kind is Kind.MEASUREMENT]
+    trials = [trial for trial in on_record(tmp_path / "zones") if trial.kind is TrialKind.MEASUREMENT]
     assert {trial.row: re.sub(r"\S+/\d+", "HOST", trial.worker) for trial in trials} == {
         "same zone": "HOST in a",
         "consumers elsewhere": "HOST in a, consumers HOST in b",
@@ -247,7 +247,7 @@ def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
     assert any(line.startswith("say 2 workers share 1 node of the Ray cluster") for line in lines), lines
     trials = on_record(folder)
     assert {trial.state for trial in trials} == {State.COMPLETE}, [trial.error for trial in trials]
-    assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 1
+    assert len(of_kind(trials, TrialKind.BASELINE, TrialKind.SEARCH)) == 1
     assert max(trial.attempts for trial in trials) == 2
     store = SqliteStore(folder, create=False)
     try:

@@ -9,7 +9,7 @@ from tests.helpers.command import tuner
 from tests.helpers.invented_studies import baseline, study, trial
 from tuner.cli.interruption import Interrupted
 from tuner.cli.running.own_study import new_study
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.storage.sqlite import FolderStorage
 
 
@@ -60,7 +60,7 @@ def ended_by(error: BaseException, studies: Path, *measured: Trial) -> str:
     return str(ended.value)
 
 
-@pytest.mark.parametrize("measured", [(), (trial(0, kind=Kind.BURN_IN),)], ids=["nothing", "burn-in"])
+@pytest.mark.parametrize("measured", [(), (trial(0, kind=TrialKind.BURN_IN),)], ids=["nothing", "burn-in"])
 def test_ctrl_c_before_the_first_trial_leaves_no_study(studies: Path, measured: tuple[Trial, ...]) -> None:
     said = ended_by(Interrupted(), studies, *measured)
     assert said == "nothing that counts was measured yet, so verify-mine-1 is not kept; the same command starts over"
@@ -68,7 +68,7 @@ def test_ctrl_c_before_the_first_trial_leaves_no_study(studies: Path, measured: 
 
 
 @pytest.mark.parametrize(
-    "measured", [baseline(), trial(0, kind=Kind.BURN_IN, error="the broker is lost")], ids=["trial", "error"]
+    "measured", [baseline(), trial(0, kind=TrialKind.BURN_IN, error="the broker is lost")], ids=["trial", "error"]
 )
 def test_what_was_measured_and_why_it_failed_are_kept(studies: Path, measured: Trial) -> None:
     assert ended_by(Interrupted(), studies, measured).startswith("what was measured is kept as verify-mine-1; ")

@@ -13,7 +13,7 @@ from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import next_step
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, size_results
 
@@ -37,7 +37,7 @@ def measured(winners: int, slower: float, seed: int, noise: float = 0.02, gap_s:
     done = [baseline(), trial(1, config=WINNERS[0]), trial(2, config=WINNERS[-1])]
     while step := next_step(MeasuredPlan(plan_for(winners, gap_s), done, BASELINE, OBJECTIVES), configs, seed):
         if gap_s and len(step.order) == winners + 1:
-            done.append(trial(len(done), kind=Kind.BURN_IN, config=dict(step.config.values)))
+            done.append(trial(len(done), kind=TrialKind.BURN_IN, config=dict(step.config.values)))
         factor = 1.0 if done[-1].fingerprint == baseline().fingerprint else 1 - slower
         factor *= 1.2 if step.config.values else 1.0
         numbers = [base * random.lognormvariate(0, noise) for base in (100 * factor, 10 / factor)]

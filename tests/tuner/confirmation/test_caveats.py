@@ -11,7 +11,7 @@ from tests.helpers.trials import OBJECTIVES, SIZE, baseline, plan_of, results, t
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults
 
@@ -27,7 +27,7 @@ def rounds_with(ours: list[Round], theirs: list[Round]) -> list[Trial]:
         for (throughput, p99, held), config in zip(pair, ({}, FAST), strict=True):
             metrics = {"held_rate_ratio": held}
             made.append(
-                trial(len(made), throughput, p99, kind=Kind.CONFIRM, round=number, config=config, metrics=metrics)
+                trial(len(made), throughput, p99, kind=TrialKind.CONFIRM, round=number, config=config, metrics=metrics)
             )
     return made
 
@@ -117,7 +117,7 @@ def test_a_config_that_misses_the_rate_in_half_of_its_rounds_breaks_it() -> None
 
 def test_a_metric_without_a_value_in_a_round_is_named() -> None:
     trials = rounds_with([(150, 5, 1.0)] * 4, [(100, 10, 1.0)] * 4)
-    trials[3] = trial(3, 150, None, kind=Kind.CONFIRM, round=1, config=FAST)
+    trials[3] = trial(3, 150, None, kind=TrialKind.CONFIRM, round=1, config=FAST)
     (found,) = confirmations_of([MeasuredPlan(plan_of(trials), trials, BASELINE, OBJECTIVES)])
     assert found.gains["latency_p99_ms"].rounds == 3
     assert "in round 2, the config or the baseline has no latency_p99_ms" in found.caveats

@@ -12,7 +12,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import confirming, failed, plan_of, trial
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.undone_changes import variants_of
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 CONFIG = {"linger.ms": "1", "compression.type": "lz4", "batch.size": "65536"}
 METRICS = ("mb_per_s", "latency_p99_ms")
@@ -56,7 +56,7 @@ def undo_trials(
             sd = noise if winner_noise is None or each is not ours else winner_noise
             throughput, p99 = (value * random.lognormvariate(0, sd) for value in measure(each))
             numbers = throughput * disturbed, p99 / disturbed
-            kept = {"kind": Kind.UNDO, "round": turn, "config": each.values, **changes}
+            kept = {"kind": TrialKind.UNDO, "round": turn, "config": each.values, **changes}
             made.append(trial(100 + len(made), *numbers, **kept))
     return made
 
@@ -122,7 +122,7 @@ def test_noise_is_also_estimated_from_the_fixed_first_rounds() -> None:
     assert values == pytest.approx([values[0]] * 3), "the ratio itself comes from the undo rounds only"
     widths = [width_ratio(each.each[0].gains["mb_per_s"]) for each in (alone, with_six, with_all)]
     assert len(set(widths)) == 3
-    once = [each for each in trials if each.kind is not Kind.UNDO or each.round == 0]
+    once = [each for each in trials if each.kind is not TrialKind.UNDO or each.round == 0]
     assert effects_of(once, *parsed, METRICS).each[0].gains == {}
     assert effects_of(once, *parsed, METRICS, plan_of(once)).each[0].gains["mb_per_s"].rounds == 1
 
@@ -173,7 +173,7 @@ def test_a_change_that_was_not_measured_is_listed_without_gains() -> None:
 def test_a_variant_that_failed_in_one_round_uses_the_other_rounds() -> None:
     trials = undo_trials(rounds=3)
     gone = trials[-1]
-    left = [*trials[:-1], failed(gone.number, kind=Kind.UNDO, round=2, config=gone.values)]
+    left = [*trials[:-1], failed(gone.number, kind=TrialKind.UNDO, round=2, config=gone.values)]
     rounds = {each.knobs[0]: each.gains["mb_per_s"].rounds for each in effects(left).each}
     assert sorted(rounds.values()) == [2, 3, 3]
     assert effects([each for each in trials if each.round == 0]).each[0].gains == {}, (
@@ -187,7 +187,7 @@ def test_the_latency_of_a_variant_that_misses_the_rate_is_not_used() -> None:
         each
         if each.fingerprint != without_lz4
         else trial(
-            each.number, 100.0, 3_000.0, kind=Kind.UNDO, round=each.round, config=each.values,
+            each.number, 100.0, 3_000.0, kind=TrialKind.UNDO, round=each.round, config=each.values,
             metrics={"held_rate_ratio": 0.5},
         )
         for each in undo_trials()

@@ -7,7 +7,7 @@ from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
 BASE = baseline().fingerprint
@@ -61,7 +61,7 @@ def test_a_gain_is_better_only_if_its_whole_interval_is_above_1() -> None:
 
 def test_only_rounds_with_config_and_baseline_count() -> None:
     trials = confirming(0, [(150, 5), (150, 5), (900, 1), (150, 5)], [(100, 10)] * 4, FAST)
-    lost = failed(trials[4].number, kind=Kind.CONFIRM, config={}, round=2)
+    lost = failed(trials[4].number, kind=TrialKind.CONFIRM, config={}, round=2)
     found = only([*trials[:4], lost, *trials[5:]])
     assert found.gains["mb_per_s"].rounds == 3
     assert found.values["mb_per_s"] == 150
@@ -70,8 +70,8 @@ def test_only_rounds_with_config_and_baseline_count() -> None:
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_fewer_than_two_shared_rounds_give_no_result(rounds: int) -> None:
     trials = confirming(0, [(150, 5)] * rounds, [(100, 10)] * rounds, FAST)
-    alone = trial(8, 150, 5, kind=Kind.CONFIRM, config=FAST, round=5)
-    theirs = trial(9, 100, 10, kind=Kind.CONFIRM, config={}, round=6)
+    alone = trial(8, 150, 5, kind=TrialKind.CONFIRM, config=FAST, round=5)
+    theirs = trial(9, 100, 10, kind=TrialKind.CONFIRM, config={}, round=6)
     assert confirmed([*trials, alone, theirs]) == ()
 
 
@@ -84,7 +84,7 @@ def test_measurements_of_the_search_do_not_count() -> None:
 
 def test_each_winner_is_compared_with_the_same_baseline() -> None:
     trials = confirming(0, [(150, 20)] * 2, [(100, 10)] * 2, FAST)
-    trials += [trial(10 + n, 90, 4, kind=Kind.CONFIRM, config=QUICK, round=n) for n in range(2)]
+    trials += [trial(10 + n, 90, 4, kind=TrialKind.CONFIRM, config=QUICK, round=n) for n in range(2)]
     fast, quick = confirmed(trials)
     assert fast.gains["mb_per_s"].value == pytest.approx(1.5)
     assert quick.gains["latency_p99_ms"].value == pytest.approx(2.5)
@@ -107,7 +107,7 @@ def test_a_metric_that_a_round_lacks_has_no_gain() -> None:
             n,
             100.0 + 50 * (n % 2),
             None if n == 3 else 8.0,
-            kind=Kind.CONFIRM,
+            kind=TrialKind.CONFIRM,
             config=FAST if n % 2 else {},
             round=n // 2,
         )
@@ -140,7 +140,7 @@ def test_latencies_without_a_gain_are_from_the_rounds_of_latencies_with_a_gain()
         for config in ({}, FAST):
             extra = {"latency_p50_ms": p50, "held_rate_ratio": held}
             trials.append(
-                trial(len(trials), 100, 100 * p50, kind=Kind.CONFIRM, config=config, round=turn, metrics=extra)
+                trial(len(trials), 100, 100 * p50, kind=TrialKind.CONFIRM, config=config, round=turn, metrics=extra)
             )
     found = only(trials)
     for side in (found.values, found.baseline):

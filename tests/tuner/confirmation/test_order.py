@@ -13,7 +13,7 @@ from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import next_step
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}
 WINNERS = [{"linger.ms": "20"}, {"linger.ms": "30"}, {"linger.ms": "1"}]
@@ -46,7 +46,7 @@ def measured(
     done = list(stored)
     while step := next_step(MeasuredPlan(plan_for(winners, rounds, gap_s), done, BASELINE, OBJECTIVES), configs, seed):
         if gap_s and len(step.order) == winners + 1:
-            done.append(trial(len(done), kind=Kind.BURN_IN, config=dict(step.config.values)))
+            done.append(trial(len(done), kind=TrialKind.BURN_IN, config=dict(step.config.values)))
         factor = 1.0 if done[-1].fingerprint == BASE else 1 - carry_over
         numbers = (100 * factor, 10 / factor)
         kept = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
@@ -88,7 +88,7 @@ def test_a_carry_over_cancels_out_in_the_gains(winners: int, seed: int, gap_s: f
 @pytest.mark.parametrize("winners", [1, 2, 3])
 def test_the_first_config_of_a_round_follows_its_own_burn_in_run(winners: int) -> None:
     trials = measured(winners, 8, 0.0, 1, [baseline()], gap_s=60.0)
-    before, confirming = measured_before(trials), [each for each in trials if each.kind is Kind.CONFIRM]
+    before, confirming = measured_before(trials), [each for each in trials if each.kind is TrialKind.CONFIRM]
     rounds = measured_rounds(trials, confirming)
     assert len(rounds) == 8
     for number, (previous, *configs) in rounds.items():
@@ -104,7 +104,7 @@ def test_an_interrupted_confirmation_continues_in_the_same_order(kept: int) -> N
 
 def test_rounds_that_were_begun_in_another_order_are_completed() -> None:
     order = [{}, WINNERS[0], WINNERS[1], {}, WINNERS[0]]
-    begun = [trial(1 + n, kind=Kind.CONFIRM, round=n // 3, config=config) for n, config in enumerate(order)]
+    begun = [trial(1 + n, kind=TrialKind.CONFIRM, round=n // 3, config=config) for n, config in enumerate(order)]
     steps = [(each.round, each.fingerprint) for each in measured(2, 4, 0.0, 1, [baseline(), *begun])[1:]]
     missing = ProducerConfig.parse(WINNERS[1]).fingerprint
     assert steps[5] == (1, missing)

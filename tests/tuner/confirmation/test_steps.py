@@ -16,7 +16,7 @@ from tuner.confirmation.undone_changes import variants_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}
 FAST, FASTER, QUICK = {"linger.ms": "20"}, {"linger.ms": "30"}, {"linger.ms": "1"}
@@ -75,7 +75,7 @@ def no_better(_: ProducerConfig, random: Random) -> tuple[float, float]:
     return 100 * random.lognormvariate(0, 0.01), 10 * random.lognormvariate(0, 0.01)
 
 
-def rounds(trials: list[Trial], kind: Kind) -> dict[str, int]:
+def rounds(trials: list[Trial], kind: TrialKind) -> dict[str, int]:
     found: dict[str, int] = {}
     for each in trials:
         if each.kind is kind:
@@ -87,7 +87,7 @@ def test_repeats_choose_among_several_nominees_of_a_goal() -> None:
     asked = plan()
     trials = carried_out(asked, steady)
     looked = {fingerprint(FAST): 2, fingerprint(FASTER): 2, fingerprint({}): 2}
-    assert rounds(trials, Kind.REPEAT) == looked, "a single nominee needs no repeats, but the baseline does"
+    assert rounds(trials, TrialKind.REPEAT) == looked, "a single nominee needs no repeats, but the baseline does"
     winners = measured(asked, trials).winners
     assert winners == {Goal.THROUGHPUT: fingerprint(FASTER), Goal.LATENCY: fingerprint(QUICK)}
     assert measured(asked, trials[:3]).winners == {}, "there is no winner before all repeats are there"
@@ -100,7 +100,7 @@ def test_a_nominee_that_loses_records_in_a_repeat_can_t_win() -> None:
         return steady(config, random)
 
     looked = [
-        trial(n, *numbers, kind=Kind.REPEAT, round=n // 2, config=config, metrics={"delivered_ratio": delivered})
+        trial(n, *numbers, kind=TrialKind.REPEAT, round=n // 2, config=config, metrics={"delivered_ratio": delivered})
         for n, (config, numbers, delivered) in enumerate([(FAST, (115.0, 40.0), 1.0), (FASTER, (125.0, 60.0), 0.9)] * 2)
     ]
     trials = carried_out(asked, losing, looked)
@@ -109,7 +109,7 @@ def test_a_nominee_that_loses_records_in_a_repeat_can_t_win() -> None:
 
 def test_each_round_has_baseline_and_winners_in_a_new_order() -> None:
     trials = carried_out(plan(max_rounds=4), steady)
-    confirming = [each for each in trials if each.kind is Kind.CONFIRM]
+    confirming = [each for each in trials if each.kind is TrialKind.CONFIRM]
     by_round = [[each.fingerprint for each in confirming if each.round == number] for number in range(4)]
     wanted = sorted([fingerprint({}), fingerprint(FASTER), fingerprint(QUICK)])
     assert [sorted(each) for each in by_round] == [wanted] * 4
@@ -121,9 +121,9 @@ def test_rounds_end_with_a_narrow_interval_or_at_the_maximum() -> None:
         throughput, latency = steady(config, random)
         return throughput * random.lognormvariate(0, 0.2), latency
 
-    calm = rounds(carried_out(plan(), steady), Kind.CONFIRM)
+    calm = rounds(carried_out(plan(), steady), TrialKind.CONFIRM)
     assert set(calm.values()) == {4}, "with 1 % of noise, the first rounds are enough"
-    wild = rounds(carried_out(plan(), noisy), Kind.CONFIRM)
+    wild = rounds(carried_out(plan(), noisy), TrialKind.CONFIRM)
     assert wild[fingerprint({})] == 9
     assert wild[fingerprint(QUICK)] == 4, "a config with a narrow interval gets no more rounds"
     assert wild[fingerprint(FASTER)] == 9
@@ -135,7 +135,7 @@ def test_a_gain_in_p99_gets_rounds_until_one_more_stall_would_not_undo_it(gain: 
         return 100.0, 10 / (gain if config.values else 1.0) * random.lognormvariate(0, 0.003)
 
     trials = carried_out(plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}), better)
-    assert rounds(trials, Kind.CONFIRM)[fingerprint(QUICK)] == wanted
+    assert rounds(trials, TrialKind.CONFIRM)[fingerprint(QUICK)] == wanted
 
 
 @pytest.mark.parametrize(
@@ -151,14 +151,14 @@ def test_rounds_end_early_only_if_the_outcome_is_certain(
     asked = plan(
         nominees=dict.fromkeys(Goal, (fingerprint(QUICK),)), rounds=8, max_rounds=8, both_ways=True, decides_at=at
     )
-    assert rounds(carried_out(asked, measure), Kind.CONFIRM)[fingerprint(QUICK)] in wanted
+    assert rounds(carried_out(asked, measure), TrialKind.CONFIRM)[fingerprint(QUICK)] in wanted
 
 
 def test_rounds_end_at_once_if_records_are_lost() -> None:
     asked = plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}, rounds=8, both_ways=True, decides_at=1.0)
     trials = [
-        trial(0, config={}, kind=Kind.CONFIRM, round=0),
-        trial(1, config=QUICK, kind=Kind.CONFIRM, round=0, metrics={"delivered_ratio": 0.9}),
+        trial(0, config={}, kind=TrialKind.CONFIRM, round=0),
+        trial(1, config=QUICK, kind=TrialKind.CONFIRM, round=0, metrics={"delivered_ratio": 0.9}),
     ]
     assert next_step(measured(asked, trials), CONFIGS, seed=1) is None
 
@@ -184,19 +184,19 @@ def test_a_config_without_a_gain_in_the_first_rounds_gets_no_more() -> None:
         return factor * 100 * random.lognormvariate(0, 0.1), 10 / factor * random.lognormvariate(0, 0.1)
 
     trials = carried_out(plan(), worse)
-    assert set(rounds(trials, Kind.CONFIRM).values()) == {4}
-    assert rounds(trials, Kind.UNDO) == {}
+    assert set(rounds(trials, TrialKind.CONFIRM).values()) == {4}
+    assert rounds(trials, TrialKind.UNDO) == {}
 
 
 def test_only_a_proven_winner_gets_undo_rounds() -> None:
     asked = plan(undo_rounds=2)
-    assert rounds(carried_out(asked, no_better), Kind.UNDO) == {}
+    assert rounds(carried_out(asked, no_better), TrialKind.UNDO) == {}
     # linger.ms is the only change of these configs. Without it they are the baseline, which the rounds have measured.
-    assert rounds(carried_out(asked, steady), Kind.UNDO) == {}
+    assert rounds(carried_out(asked, steady), TrialKind.UNDO) == {}
     two = {"linger.ms": "30", "batch.size": "65536"}
     wide = {**CONFIGS, fingerprint(two): ProducerConfig.parse(two)}
     asked = plan(undo_rounds=2, nominees={Goal.THROUGHPUT: (fingerprint(two),)})
-    taken = rounds(carried_out(asked, steady, configs=wide), Kind.UNDO)
+    taken = rounds(carried_out(asked, steady, configs=wide), TrialKind.UNDO)
     assert taken == dict.fromkeys([fingerprint(two), fingerprint(FASTER), fingerprint({"batch.size": "65536"})], 2)
 
 

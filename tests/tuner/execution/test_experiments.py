@@ -24,7 +24,7 @@ from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S
 from tuner.model.study_time import UNBROKEN_S
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.prediction.observations import observations_of_experiment
 from tuner.results.experiments.experiment_results import load_experiment
 from tuner.storage.folder_files import read_progress
@@ -46,7 +46,7 @@ def test_every_measurement_is_stored_with_its_row_and_round(tmp_path: Path) -> N
     told = ToldOfExperiment()
     results = run_small(tmp_path / "small", told)
     assert results.finished
-    burnt_in = [trial for trial in told.trials if trial.kind is Kind.BURN_IN]
+    burnt_in = [trial for trial in told.trials if trial.kind is TrialKind.BURN_IN]
     assert told.trials[: len(burnt_in)] == burnt_in
     assert [(trial.row, trial.round) for trial in told.trials[len(burnt_in) :]] == [
         (row.name, number) for number in range(4) for row in rows_of_round(results.spec, number)
@@ -139,7 +139,7 @@ def test_an_experiment_that_was_stopped_continues_where_it_stopped(tmp_path: Pat
     assert results.finished
     # Brokers are new after a pause, so each row has a burn-in again.
     assert [trial.row for trial in second.trials[:4]] == [trial.row for trial in first.trials[:4]]
-    stored = [*first.trials, *(trial for trial in second.trials if trial.kind is Kind.MEASUREMENT)]
+    stored = [*first.trials, *(trial for trial in second.trials if trial.kind is TrialKind.MEASUREMENT)]
     assert [(trial.row, trial.round) for trial in stored] == [(trial.row, trial.round) for trial in whole.trials]
     assert run_small(tmp_path / "small", third := ToldOfExperiment()).finished
     assert not third.trials
@@ -185,7 +185,7 @@ def test_burn_ins_that_fail_end_an_experiment_too(tmp_path: Path) -> None:
     told = ToldOfExperiment()
     with pytest.raises(TooManyFailures, match="it does not start"):
         run_small(tmp_path / "small", told, text, Broken())
-    assert [trial.kind for trial in told.trials] == [Kind.BURN_IN] * 2
+    assert [trial.kind for trial in told.trials] == [TrialKind.BURN_IN] * 2
 
 
 def test_an_experiment_with_the_name_of_a_study_does_not_even_begin_its_searches(

@@ -21,7 +21,7 @@ from tuner.execution.trials.early_end import ToTheEnd
 from tuner.execution.trials.trial_job import StartedTrial, TrialJob
 from tuner.execution.trials.trial_target import SimulatedTarget
 from tuner.model.errors import StudyTakenOver
-from tuner.model.trial import SATURATED, Kind, Proposal
+from tuner.model.trial import SATURATED, Proposal, TrialKind
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore
 
@@ -38,7 +38,7 @@ class Trying:
         self._pool = LocalPool()
         self.bench = Bench([SimulatedTarget(Steady(0.1))], self._pool, store.lost_leases, store.await_lease)
         workload = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=WINDOWS - 1)
-        started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.BASELINE, Proposal(BASELINE), utc_now(), 0.0)
+        started = StartedTrial(RecordSizes.fixed(1000), 0, TrialKind.BASELINE, Proposal(BASELINE), utc_now(), 0.0)
         self.bench.submit(TrialJob(started, ((SATURATED, workload),), 10**9, 0, self._on_window, ToTheEnd()))
 
     def close(self) -> None:

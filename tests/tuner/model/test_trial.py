@@ -12,7 +12,7 @@ from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidValue
 from tests.helpers.trials import trial
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 NUMBERS = st.floats(allow_nan=False)
 NAMES = st.text(max_size=12)
@@ -25,7 +25,7 @@ TRIALS = st.builds(
     Trial,
     record_bytes=NAMES,
     number=st.integers(0, 10**9),
-    kind=st.sampled_from(Kind),
+    kind=st.sampled_from(TrialKind),
     state=st.sampled_from(State),
     values=st.dictionaries(NAMES, NAMES, max_size=3),
     fingerprint=NAMES,

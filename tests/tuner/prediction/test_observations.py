@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.studies import Told, simulated_study
 from tuner.execution.studies.run import measure_study
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.prediction.observations import observations_from_trials
 from tuner.results.study_load import study_workload
 
@@ -21,7 +21,7 @@ def test_a_config_that_was_measured_several_times_is_one_mean_that_counts_as_man
     repeats = [
         trial.metrics["records_per_s"]
         for trial in study.sizes[0].trials
-        if trial.config() == baseline.config and trial.kind is not Kind.BURN_IN
+        if trial.config() == baseline.config and trial.kind is not TrialKind.BURN_IN
     ]
     assert len(repeats) > 2
     assert baseline.measurements == len(repeats)

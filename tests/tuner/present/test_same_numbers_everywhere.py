@@ -11,7 +11,7 @@ import pytest
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.stored_studies import failed, study
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.comparisons.comparison_view import comparison_rows
 from tuner.present.number_text import number
 from tuner.present.recommendations.recommendation_words import shown_gains
@@ -36,7 +36,7 @@ def drifting(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
 
     def warmer(trial: Trial) -> Trial:
         speed = min(1.0, 0.5 + trial.number / 40)
-        if trial.kind is Kind.CONFIRM and trial.values:
+        if trial.kind is TrialKind.CONFIRM and trial.values:
             speed *= 0.6
         metrics = dict(trial.metrics)
         metrics |= {name: metrics[name] * speed for name in ("mb_per_s", "records_per_s")}
@@ -81,7 +81,7 @@ def test_the_baseline_has_one_number_on_all_screens(drifting: StudyResults) -> N
 
 def test_all_trials_of_the_baseline_show_its_number(drifting: StudyResults) -> None:
     (size,) = drifting.sizes
-    repeats = [trial for trial in size.trials if trial.kind is Kind.BASELINE]
+    repeats = [trial for trial in size.trials if trial.kind is TrialKind.BASELINE]
     shown = {size.shown_metrics(trial)["mb_per_s"] for trial in repeats}
     assert len(repeats) > 1
     assert shown == {size.baseline_means["mb_per_s"]}
@@ -90,7 +90,7 @@ def test_all_trials_of_the_baseline_show_its_number(drifting: StudyResults) -> N
 
 def test_a_recommendation_without_a_confirmation_shows_the_same_number_for_the_baseline(tmp_path: Path) -> None:
     def noisy(trial: Trial) -> Trial:
-        faster = 30.0 * (trial.number == 0) if trial.kind is Kind.BASELINE else 0.0
+        faster = 30.0 * (trial.number == 0) if trial.kind is TrialKind.BASELINE else 0.0
         return replace(trial, metrics={**trial.metrics, "mb_per_s": trial.metrics["mb_per_s"] + faster})
 
     results = study(tmp_path, trials=25, rounds=0, change=noisy)
@@ -104,7 +104,7 @@ def test_a_recommendation_without_a_confirmation_shows_the_same_number_for_the_b
 
 def test_a_comparison_shows_the_number_of_the_front_for_the_baseline(tmp_path: Path) -> None:
     def noisy(trial: Trial) -> Trial:
-        value = 300.0 + 60 * (trial.number == 0) if trial.kind is Kind.BASELINE else 10.0
+        value = 300.0 + 60 * (trial.number == 0) if trial.kind is TrialKind.BASELINE else 10.0
         metrics = {**trial.metrics, "mb_per_s": value}
         return replace(trial, metrics=metrics, objectives=tuple(metrics[name] for name in METRICS))
 
@@ -129,7 +129,7 @@ def test_percentiles_of_a_repeated_config_are_of_the_same_trials(tmp_path: Path)
         metrics |= {"latency_p999_ms": 1.2 * p95, "latency_max_ms": 1.3 * p95, "held_rate_ratio": 1.0}
         if trial.number == 2:
             del metrics["latency_max_ms"]
-        if trial.kind is Kind.SEARCH:
+        if trial.kind is TrialKind.SEARCH:
             config = ProducerConfig.parse(values)
             trial = replace(trial, values=config.values, fingerprint=config.fingerprint, guarantee="at least once")
         objectives = (metrics["mb_per_s"], metrics["latency_p95_ms"])
@@ -161,7 +161,7 @@ def test_a_baseline_that_is_the_best_so_far_has_a_gain_of_one(tmp_path: Path) ->
 
     def noisy(trial: Trial) -> Trial:
         metrics = dict(trial.metrics)
-        metrics["mb_per_s"] = 300.0 + 20 * (trial.number == 0) if trial.kind is Kind.BASELINE else 10.0
+        metrics["mb_per_s"] = 300.0 + 20 * (trial.number == 0) if trial.kind is TrialKind.BASELINE else 10.0
         return replace(trial, metrics=metrics, objectives=tuple(metrics[name] for name in METRICS))
 
     (size,) = status_of(study(tmp_path, trials=25, rounds=0, change=noisy), None, datetime.now(UTC)).sizes

@@ -10,7 +10,7 @@ from tests.helpers.studies import Told, of_kind, on_record, simulated_study
 from tests.helpers.trials import trial
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.results.changed_constraints import judge_again
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import load_results
@@ -42,7 +42,7 @@ def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> N
     assert on_record(free)[: len(before)] == before, "what was stored stays"
     (size,) = results.sizes
     judged = [each for each in size.trials if each.violations]
-    assert len(judged) >= len(of_kind(before, Kind.SEARCH, Kind.BASELINE))
+    assert len(judged) >= len(of_kind(before, TrialKind.SEARCH, TrialKind.BASELINE))
     assert all(each.violations[str(IMPOSSIBLE)] > 0 for each in judged)
     assert size.front == ()
     assert any("constraints were none and are now latency_p99_ms <= 0.001" in each for each in told.sentences)
@@ -65,8 +65,8 @@ def test_the_winners_are_confirmed_again_under_new_constraints(tmp_path: Path) -
     before = on_record(tmp_path)
     measure_study(with_constraints(HALF), "", tmp_path, Told())
     new = on_record(tmp_path)[len(before) :]
-    assert {each.kind for each in new} <= {Kind.CONFIRM, Kind.BURN_IN}
-    assert {each.round for each in of_kind(new, Kind.CONFIRM)} == {2, 3}
+    assert {each.kind for each in new} <= {TrialKind.CONFIRM, TrialKind.BURN_IN}
+    assert {each.round for each in of_kind(new, TrialKind.CONFIRM)} == {2, 3}
     after = on_record(tmp_path)
     measure_study(with_constraints(HALF), "", tmp_path, Told())
     assert on_record(tmp_path) == after, "the same constraints change nothing"
@@ -77,8 +77,8 @@ def test_constraints_and_limits_may_change_at_once(tmp_path: Path) -> None:
     before = on_record(tmp_path)
     longer = with_constraints(HALF)
     results = measure_study(replace(longer, search=replace(longer.search, trials=15)), "", tmp_path, Told())
-    assert len(of_kind(on_record(tmp_path), Kind.SEARCH, Kind.BASELINE)) == 15
-    searched = of_kind(on_record(tmp_path)[len(before) :], Kind.SEARCH)
+    assert len(of_kind(on_record(tmp_path), TrialKind.SEARCH, TrialKind.BASELINE)) == 15
+    searched = of_kind(on_record(tmp_path)[len(before) :], TrialKind.SEARCH)
     assert all(str(HALF) in each.violations and str(P99) not in each.violations for each in searched)
     judged = [set(each.violations) for each in results.sizes[0].trials if each.violations]
     assert [each for each in judged if str(P99) in each] == []
@@ -94,7 +94,7 @@ def test_trials_with_the_same_constraints_are_not_touched() -> None:
 def test_a_limit_relative_to_the_baseline_uses_the_median_baseline() -> None:
     kept = {str(ALWAYS[0]): 0.0}
     baselines = [
-        trial(number, kind=Kind.BASELINE, metrics={"mb_per_s": value}, violations=kept)
+        trial(number, kind=TrialKind.BASELINE, metrics={"mb_per_s": value}, violations=kept)
         for number, value in enumerate((80.0, 100.0, 300.0))
     ]
     judged = judge_again([HALF], [*baselines, trial(3, metrics={"mb_per_s": 40.0}, violations=kept)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, results, trial
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.estimates import Estimates
 from tuner.results.search_state import SearchState
 
@@ -27,7 +27,7 @@ def test_a_single_measurement_keeps_its_value_with_an_interval() -> None:
 
 def test_repeats_of_any_kind_are_averaged_and_narrow_the_interval() -> None:
     trials = [baseline(0), trial(1, 200, 5, config=FAST)]
-    trials += [trial(2 + n, 180, 5, kind=kind, config=FAST, round=0) for n, kind in enumerate([Kind.REPEAT] * 3)]
+    trials += [trial(2 + n, 180, 5, kind=kind, config=FAST, round=0) for n, kind in enumerate([TrialKind.REPEAT] * 3)]
     found = results(trials)
     mine = found.estimates.by_config[trials[1].fingerprint]["mb_per_s"]
     single = found.estimates.by_config[trials[0].fingerprint]["mb_per_s"]
@@ -39,7 +39,7 @@ def test_repeats_of_any_kind_are_averaged_and_narrow_the_interval() -> None:
 
 def test_burn_in_runs_and_trials_stopped_early_do_not_count() -> None:
     trials = [
-        trial(0, 10, 50, kind=Kind.BURN_IN),
+        trial(0, 10, 50, kind=TrialKind.BURN_IN),
         baseline(1),
         trial(2, 200, 5, config=FAST),
         trial(3, 20, 5, config=FAST, stopped_early="hopeless"),
@@ -80,7 +80,7 @@ def test_a_config_that_only_noise_keeps_off_the_front_is_near_it() -> None:
 def test_a_config_is_on_the_front_by_its_mean_not_by_a_lucky_trial() -> None:
     trials = [baseline(0), trial(1, 200, 10, config=FAST), trial(2, 150, 10)]
     assert results(trials).front == (1,)
-    looks = [trial(3 + n, 120, 10, kind=Kind.REPEAT, config=FAST, round=n) for n in range(4)]
+    looks = [trial(3 + n, 120, 10, kind=TrialKind.REPEAT, config=FAST, round=n) for n in range(4)]
     assert results([*trials, *looks]).front == (2,)
 
 
@@ -106,7 +106,7 @@ def test_a_full_paced_phase_replaces_a_shortened_one() -> None:
     mine = trial(1, config=FAST).fingerprint
     alone = estimates([baseline(0), short]).by_config[mine]
     assert (alone["mb_per_s"].value, alone["latency_p99_ms"].value) == (110, 3)
-    both = estimates([baseline(0), short, trial(2, 110, 5, config=FAST, kind=Kind.REPEAT)]).by_config[mine]
+    both = estimates([baseline(0), short, trial(2, 110, 5, config=FAST, kind=TrialKind.REPEAT)]).by_config[mine]
     assert (both["latency_p99_ms"].value, both["latency_p99_ms"].repeats) == (5, 1)
     assert both["mb_per_s"].repeats == 2
 

@@ -9,7 +9,7 @@ from tests.helpers.studies import simulated_study
 from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Method, PhaseSpec
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.results.grid_tables import grid_tables
 
 
@@ -24,7 +24,7 @@ def test_trials_that_were_stopped_early_fill_no_cell(tmp_path: Path) -> None:
     spec = replace(spec, space=changes, workload=replace(spec.workload, saturate=long, paced=long))
     results = measure_study(spec, "", tmp_path, SilentReporter())
     (size,) = results.sizes
-    searched = [trial for trial in size.trials if trial.kind is Kind.SEARCH]
+    searched = [trial for trial in size.trials if trial.kind is TrialKind.SEARCH]
     ended = {trial.fingerprint for trial in searched if not trial.stopped_early}
     assert 0 < len(ended) < len({trial.fingerprint for trial in searched}), "some trials must have been stopped"
     for table in grid_tables(results, size):

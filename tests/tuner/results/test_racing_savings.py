@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from tests.helpers.stored_studies import study
 from tests.helpers.trials import baseline, trial
 from tuner.cli.commands.status import status
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.report.page import report_page
 from tuner.present.studies.status import status_of
 from tuner.results.racing_savings import RacingSavings
@@ -35,7 +35,7 @@ def test_the_savings_are_one_sentence() -> None:
         trial(1, load_s=9.0, saved_s=16.0, stopped_early="it was slow"),
         trial(2, load_s=17.0, saved_s=8.0),
         trial(3, load_s=25.0),
-        trial(4, load_s=25.0, kind=Kind.CONFIRM, round=0),
+        trial(4, load_s=25.0, kind=TrialKind.CONFIRM, round=0),
     ]
     raced = RacingSavings.of(trials)
     assert (raced.stopped, raced.searched, raced.saved_s, raced.load_s) == (1, 3, 24.0, 76.0)

@@ -11,14 +11,14 @@ from objectives.scoring import Constraint, Objective
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
 from tuner.model.errors import RecordDamaged
 from tuner.model.study_files import STUDY_FILE
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import SizeResults, StudyResults, load_results, size_results
 from tuner.storage.sqlite import SqliteStore
 
 FAST = {"linger.ms": "20"}
 SEARCH = [
-    trial(0, 900, 1, kind=Kind.BURN_IN),
+    trial(0, 900, 1, kind=TrialKind.BURN_IN),
     baseline(1, 100, 10),
     trial(2, 200, 10),
     failed(3),
@@ -46,8 +46,8 @@ def test_only_feasible_search_trials_and_the_first_baseline_may_lead() -> None:
 
 def test_the_first_complete_baseline_is_on_the_front_until_dominated() -> None:
     assert results([baseline(1), trial(2, 90, 5)]).front == (1, 2)
-    assert results([failed(0, kind=Kind.BASELINE, config={}), baseline(1)]).front == (1,)
-    assert results([failed(0, kind=Kind.BASELINE, config={}), baseline(1)]).baseline == baseline(1)
+    assert results([failed(0, kind=TrialKind.BASELINE, config={}), baseline(1)]).front == (1,)
+    assert results([failed(0, kind=TrialKind.BASELINE, config={}), baseline(1)]).baseline == baseline(1)
 
 
 def test_a_baseline_that_breaks_a_constraint_is_not_on_the_front() -> None:
@@ -106,7 +106,7 @@ def test_a_median_is_over_the_complete_baselines_with_a_value() -> None:
         baseline(0, 100, 10),
         baseline(1, 110, None),
         baseline(2, 140, 14),
-        failed(3, kind=Kind.BASELINE, config={}),
+        failed(3, kind=TrialKind.BASELINE, config={}),
     ]
     assert results(trials).baseline_metrics == {
         "delivered_ratio": 1.0,
@@ -117,7 +117,7 @@ def test_a_median_is_over_the_complete_baselines_with_a_value() -> None:
 
 
 def test_burn_in_runs_and_confirmation_trials_are_no_baselines() -> None:
-    found = results([trial(0, 900, 1, kind=Kind.BURN_IN), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
+    found = results([trial(0, 900, 1, kind=TrialKind.BURN_IN), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
     assert found.baseline is None
     assert found.baseline_metrics == {}
     assert found.front == ()

@@ -22,7 +22,7 @@ from search_spaces.space.search_space import SearchSpace
 from tests.helpers.spaces import spaces
 from tests.tuner.search.rows import config_at, row_of
 from tuner.model.spec import Method, RaySpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Proposal, Trial
+from tuner.model.trial import Proposal, Trial, TrialKind
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
@@ -43,7 +43,9 @@ def trials_of(problem: Problem, count: int) -> list[Trial]:
     rows = Candidates(knobs.axes, knobs.allowed).anywhere(count - 1, np.random.default_rng(1))
     configs = [problem.defaults, *(config_at(knobs, row) for row in rows)]
     return [
-        noisy_trial(problem, number, Kind.BASELINE if not number else Kind.SEARCH, Proposal(config, number), seed=0)
+        noisy_trial(
+            problem, number, TrialKind.BASELINE if not number else TrialKind.SEARCH, Proposal(config, number), seed=0
+        )
         for number, config in enumerate(configs)
     ]
 
@@ -111,7 +113,7 @@ def test_what_no_trial_has_shown_stays_uncertain() -> None:
     lingers_ms = ["5", "10", "20", "40"]
     configs = [problem.defaults.updated({"linger.ms": linger_ms}) for linger_ms in lingers_ms]
     for number, config in enumerate(configs * 2):
-        expected.learn(noisy_trial(problem, number, Kind.SEARCH, Proposal(config, number), seed=0))
+        expected.learn(noisy_trial(problem, number, TrialKind.SEARCH, Proposal(config, number), seed=0))
     short, long = (problem.defaults.updated({"linger.ms": linger_ms}) for linger_ms in ("0.1", "15"))
     likeliest, *others = expected.log_ratios(np.stack([row_of(knobs, config) for config in (short, long)]))
     of_short, of_long = np.sqrt(np.sum([(other - likeliest)[:, 1] ** 2 for other in others], axis=0))

@@ -15,7 +15,7 @@ from tests.helpers.studies import simulated_study
 from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 from tuner.results.study_results import StudyResults
 from tuner.search import optuna_export
 from tuner.search.optuna_export import NotThisStudy, OptunaStorageUnusable, export, open_storage
@@ -46,7 +46,7 @@ def test_exported_trials_have_params_values_constraints_and_attributes(
 ) -> None:
     (size,) = results.sizes
     study = export(results, size, space)
-    searched = [trial for trial in size.trials if trial.kind in (Kind.BASELINE, Kind.SEARCH)]
+    searched = [trial for trial in size.trials if trial.kind in (TrialKind.BASELINE, TrialKind.SEARCH)]
     assert [trial.user_attrs["number"] for trial in study.trials] == [trial.number for trial in searched]
     assert study.metric_names == ["mb_per_s", "latency_p99_ms"]
     assert [direction.name for direction in study.directions] == ["MAXIMIZE", "MINIMIZE"]

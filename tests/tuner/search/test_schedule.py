@@ -9,7 +9,7 @@ from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
 from tests.helpers.trials import trial
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.search.samplers import strategy_of
 from tuner.search.schedule import next_kind, trials_in_all
 
@@ -17,25 +17,25 @@ from tuner.search.schedule import next_kind, trials_in_all
 def test_the_baseline_is_first_and_repeated_every_few_trials() -> None:
     search = SearchSpec(trials=9, baseline_every=4)
     kinds = [next_kind(counted, search) for counted in range(9)]
-    assert [place for place, kind in enumerate(kinds) if kind is Kind.BASELINE] == [0, 4, 8]
-    assert kinds.count(Kind.SEARCH) == 6
+    assert [place for place, kind in enumerate(kinds) if kind is TrialKind.BASELINE] == [0, 4, 8]
+    assert kinds.count(TrialKind.SEARCH) == 6
 
 
 def test_a_search_has_no_more_trials_than_asked_for() -> None:
     search = SearchSpec(trials=9, baseline_every=3)
-    assert next_kind(8, search) is Kind.SEARCH
+    assert next_kind(8, search) is TrialKind.SEARCH
     assert next_kind(9, search) is next_kind(10, search) is None
     assert next_kind(0, SearchSpec(trials=0)) is None
 
 
 def test_without_a_number_of_trials_there_is_always_a_next_one() -> None:
     search = SearchSpec(trials=None, baseline_every=10)
-    assert next_kind(10**6, search) is Kind.BASELINE
-    assert next_kind(10**6 + 1, search) is Kind.SEARCH
+    assert next_kind(10**6, search) is TrialKind.BASELINE
+    assert next_kind(10**6 + 1, search) is TrialKind.SEARCH
 
 
 def test_a_baseline_in_every_trial_leaves_no_search() -> None:
-    assert {next_kind(n, SearchSpec(trials=5, baseline_every=1)) for n in range(5)} == {Kind.BASELINE}
+    assert {next_kind(n, SearchSpec(trials=5, baseline_every=1)) for n in range(5)} == {TrialKind.BASELINE}
 
 
 def space_of(baseline: ProducerConfig) -> SearchSpace:
@@ -51,8 +51,8 @@ def walked(search: SearchSpec, baseline: ProducerConfig) -> int:
     spec = StudySpec("walked", WorkloadSpec((RecordSizes.fixed(1_000),)), baseline=baseline, search=search)
     strategy, counted = strategy_of(spec, space_of(baseline), 0), 0
     while kind := next_kind(counted, search):
-        proposal = None if kind is Kind.BASELINE else strategy.ask(counted)
-        if kind is Kind.SEARCH and proposal is None:
+        proposal = None if kind is TrialKind.BASELINE else strategy.ask(counted)
+        if kind is TrialKind.SEARCH and proposal is None:
             break
         config = (proposal.config if proposal else baseline).values
         strategy.tell(trial(counted, config=config), counted if proposal else None)

@@ -10,7 +10,7 @@ from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Proposal
+from tuner.model.trial import Proposal, TrialKind
 from tuner.results.search_state import SearchState
 from tuner.search.starting_points import starting_points_of
 
@@ -26,7 +26,7 @@ def starting_points(search: SearchSpec, *measured: ProducerConfig) -> list[Produ
     spec = StudySpec("searched", WorkloadSpec((SIZE,)), objectives=OBJECTIVES, baseline=DEFAULTS, search=search)
     state, problem = SearchState(str(SIZE), OBJECTIVES), problem_of("embedded:1000", 0.05)
     for number, config in enumerate(measured):
-        state.add(noisy_trial(problem, number, Kind.SEARCH, Proposal(config, number), seed=0))
+        state.add(noisy_trial(problem, number, TrialKind.SEARCH, Proposal(config, number), seed=0))
     return starting_points_of(spec, SIZE, SPACE, {SIZE: state})
 
 
@@ -59,7 +59,7 @@ def test_with_the_performance_model_the_first_proposal_after_the_baseline_is_bet
 ) -> None:
     problem = problem_of("embedded:1000", 0.05)
     strategy = ENTRIES["bayesian"].make(problem, seed)
-    strategy.tell(noisy_trial(problem, 0, Kind.BASELINE, Proposal(problem.defaults), seed))
+    strategy.tell(noisy_trial(problem, 0, TrialKind.BASELINE, Proposal(problem.defaults), seed))
     proposal = strategy.ask(0)
     assert proposal is not None
     assert min(problem.gains(proposal.config)) > 1

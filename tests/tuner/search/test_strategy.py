@@ -24,7 +24,7 @@ from tests.helpers.choosers import Replay
 from tests.helpers.repository import ROOT
 from tests.helpers.trials import OBJECTIVES, baseline, results, trial
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.model.trial import Proposal, State, Trial, TrialKind
 from tuner.present.studies.plan_view import plan_json
 from tuner.search import strategy as strategy_module
 from tuner.search.bayesian import observations
@@ -359,7 +359,7 @@ def searched(make: Callable[[int], Strategy], seed: int) -> float:
         trials.append(
             trial(
                 number,
-                kind=Kind.SEARCH if number else Kind.BASELINE,
+                kind=TrialKind.SEARCH if number else TrialKind.BASELINE,
                 config=config.values,
                 params=dict(proposal.params),
                 metrics=metrics,

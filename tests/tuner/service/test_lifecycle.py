@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.serving import Serving, at_work, ended, has_ended, of_studies, serving, state_of, study_file
 from tests.helpers.studies import of_kind, on_record
 from tests.helpers.waiting import eventually
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
@@ -39,7 +39,7 @@ def test_limits_and_constraints_change_when_the_file_is_submitted_again(tmp_path
         assert "no config of first meets every constraint" in served.client.study("first")["note"]
         after = on_record(root / "first")
         assert after[: len(before)] == before
-        assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 6
+        assert len(of_kind(after, TrialKind.BASELINE, TrialKind.SEARCH)) == 6
 
         served.submit(study_file("first", trials=LONG))
         eventually(lambda: state_of(served, "first") == "running")

@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.trials import failed, trial
 from tuner.model.errors import RecordDamaged
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.storage.protocols import ResultsStore
 
 Open = Callable[[], ResultsStore]
@@ -211,11 +211,13 @@ class ResultsStoreContract:
         reader = reopen()
         assert reader.progress() is None
         for number in range(20):
-            store.set_progress(Progress(StudyState.RUNNING, trial=number, kind=Kind.SEARCH, message="größer"))
+            store.set_progress(Progress(StudyState.RUNNING, trial=number, kind=TrialKind.SEARCH, message="größer"))
         store.close()
         told = reader.progress()
         assert told is not None
-        assert replace(told, alive=None) == Progress(StudyState.RUNNING, trial=19, kind=Kind.SEARCH, message="größer")
+        assert replace(told, alive=None) == Progress(
+            StudyState.RUNNING, trial=19, kind=TrialKind.SEARCH, message="größer"
+        )
 
     def test_a_lock_is_held_by_one_until_it_is_closed(self, store: ResultsStore, reopen: Open) -> None:
         held = store.hold("mlflow-mirror")

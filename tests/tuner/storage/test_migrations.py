@@ -31,7 +31,7 @@ from tuner.model.errors import RecordDamaged, StorageUnreachable
 from tuner.model.identity import study_identity
 from tuner.model.progress import StudyState
 from tuner.model.spec import Executor
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.present.export import Format, export_all
 from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import load_results
@@ -69,7 +69,7 @@ def test_kinds_of_trials_and_settings_of_a_confirmation_get_their_present_names(
     results = load_results(shutil.copytree(KEPT_STUDIES / "sqlite-1-all-kinds", tmp_path / NAME))
     (size,) = results.sizes
     kinds = Counter(trial.kind for trial in size.trials)
-    assert (kinds[Kind.REPEAT], kinds[Kind.UNDO]) == (3, 3)
+    assert (kinds[TrialKind.REPEAT], kinds[TrialKind.UNDO]) == (3, 3)
     (plan,) = plans_in(results.facts, size.record_bytes)
     spec = parse_study(results.study_file, name=NAME, folder=None, origin="study.yaml", environ={})
     for asked in (plan, spec.confirm):
@@ -293,7 +293,7 @@ def test_a_study_of_an_earlier_release_is_recommended_and_continued(
     assert "the client is simulated but was librdkafka 2.16.0" in after.mixed[0]
     for size in after.sizes:
         assert size.trials[: len(before[size.record_bytes])] == before[size.record_bytes]
-        counted = [trial for trial in size.trials if trial.kind in (Kind.SEARCH, Kind.BASELINE)]
+        counted = [trial for trial in size.trials if trial.kind in (TrialKind.SEARCH, TrialKind.BASELINE)]
         assert len(counted) == 14
         proposals = [trial.proposal for trial in counted if trial.proposal is not None]
         assert proposals == list(range(len(proposals)))

@@ -16,7 +16,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, CONFIRMING, CONSTRAINTS, FINISHED_AT, HOST, RATES
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.present.trial_tables.front_table import front_json
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingLocation, sync
@@ -200,7 +200,7 @@ def test_the_description_of_a_kept_bare_baseline_has_no_empty_block(root: Path, 
 def test_ratios_to_the_baseline_follow_it(root: Path, client: "MlflowClient") -> None:
     store = study(root / "night", baseline(), trial(1, 20.0, 10.0))
     sync(root / "night", HERE)
-    store.append(trial(2, 5.0, 20.0, kind=Kind.BASELINE))
+    store.append(trial(2, 5.0, 20.0, kind=TrialKind.BASELINE))
     store.close()
     sync(root / "night", HERE)
     found = runs(client)
@@ -212,7 +212,7 @@ def test_ratios_to_the_baseline_follow_it(root: Path, client: "MlflowClient") ->
 
 def test_only_other_configs_of_the_search_have_a_ratio_to_the_baseline(root: Path, client: "MlflowClient") -> None:
     best, again = trial(2, 20.0, 10.0), trial(3, config={})
-    burn_in = trial(0, 4.0, 90.0, kind=Kind.BURN_IN)
+    burn_in = trial(0, 4.0, 90.0, kind=TrialKind.BURN_IN)
     study(root / "night", burn_in, baseline(1), best, again, *confirming(best, 4)).close()
     sync(root / "night", HERE)
     found = runs(client, "tags.`tuner.kind` != 'study'")
@@ -257,7 +257,7 @@ def test_what_changed_constraints_rule_out_is_withdrawn(root: Path, client: "Mlf
 
 
 def test_a_rate_that_is_chosen_again_is_right_in_mlflow(root: Path, client: "MlflowClient") -> None:
-    store = study(root / "night", trial(0, kind=Kind.BURN_IN), rates={"1000": 15_616.0})
+    store = study(root / "night", trial(0, kind=TrialKind.BURN_IN), rates={"1000": 15_616.0})
     sync(root / "night", HERE)
     assert runs(client)["night 1000 B"].data.tags["tuner.rate_records_per_s"] == "15616"
     store.set_fact(RATES, {"1000": 1_036_202.3})

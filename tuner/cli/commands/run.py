@@ -11,7 +11,7 @@ from tuner.execution.budgets import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.study_files import REPORT_FILE
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
 from tuner.present.recommendations.recommendation_words import chance_of_wrong_claim, not_advice
@@ -89,7 +89,8 @@ def _say_time(spec: StudySpec, *, quick: bool) -> None:
 def _rounds_text(results: StudyResults) -> str:
     """Return how many rounds the confirmations had; empty if no config was confirmed."""
     found = {
-        len({trial.round for trial in size.trials if trial.kind is Kind.CONFIRM} - {None}) for size in results.sizes
+        len({trial.round for trial in size.trials if trial.kind is TrialKind.CONFIRM} - {None})
+        for size in results.sizes
     }
     most = max(found, default=0)
     if not most:

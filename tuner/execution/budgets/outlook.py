@@ -11,7 +11,7 @@ from tuner.execution.budgets.budget import Budget
 from tuner.execution.budgets.estimate import least_confirmations
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import OVERHEAD_S, starting_s, trial_s
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Trial, TrialKind
 from tuner.results.search_state import SearchState
 
 _RECENT: Final = 20
@@ -71,13 +71,13 @@ class Outlook:
 
     def mean_s(self) -> float:
         """Return the mean duration of the newest trials in seconds; before the first trial, the planned duration."""
-        recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
+        recent_s = [trial.duration_s for trial in self.recent if trial.kind is not TrialKind.BURN_IN]
         return fmean(recent_s) if recent_s else trial_s(self.spec) + OVERHEAD_S
 
     def confirm_s(self) -> float:
         """Return the seconds to reserve for a confirmation of one record size that takes the fewest possible rounds."""
         # Racing shortens trials of the search but not of a confirmation, so the seconds that it saved are added again.
-        spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
+        spared_s = [trial.saved_s for trial in self.recent if trial.kind is not TrialKind.BURN_IN]
         each_s = self.mean_s() + (fmean(spared_s) if spared_s else 0.0)
         return least_confirmations(self.spec) * each_s + starting_s(self.spec, self.spec.confirm.rounds)
 

@@ -52,7 +52,7 @@ from tuner.model.facts import (
 )
 from tuner.model.progress import Progress, StudyState
 from tuner.model.row import Row
-from tuner.model.trial import PACED, SATURATED, Kind, Proposal, Trial
+from tuner.model.trial import PACED, SATURATED, Proposal, Trial, TrialKind
 from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore
 
@@ -213,7 +213,7 @@ class RowLoop:
         row, burns_in, safety = step.row, step.round is None, self.spec.safety
         size = row.workload.record_sizes
         number = sum(trial.record_bytes == str(size) for _, trial in self.store.trials())
-        kind = Kind.BURN_IN if burns_in else Kind.MEASUREMENT
+        kind = TrialKind.BURN_IN if burns_in else TrialKind.MEASUREMENT
         started = StartedTrial(
             size, number, kind, Proposal(row.config), utc_now(), time.monotonic(), step.round, row.name
         )
@@ -265,7 +265,7 @@ class RowLoop:
                 StudyState.RUNNING,
                 record_bytes=str(step.row.workload.record_sizes),
                 trial=step.number,
-                kind=Kind.BURN_IN if step.round is None else Kind.MEASUREMENT,
+                kind=TrialKind.BURN_IN if step.round is None else TrialKind.MEASUREMENT,
                 trials=step.total,
                 message=f"{where}: {step.row.name}",
                 ends_at=ends_at.isoformat(timespec="seconds"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.row import Row
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def rows_of_round(spec: ExperimentSpec, number: int) -> list[Row]:
 def steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> list[ExperimentStep]:
     """Return the measurements that are still to be made, in order. A measurement that failed is not repeated."""
     steps: list[ExperimentStep] = []
-    done = Counter((trial.round, trial.row) for _, trial in stored if trial.kind is Kind.MEASUREMENT)
+    done = Counter((trial.round, trial.row) for _, trial in stored if trial.kind is TrialKind.MEASUREMENT)
     planned = [(turn, row) for turn in range(spec.rounds) for row in rows_of_round(spec, turn)]
     for number, (turn, row) in enumerate(planned, 1):
         if done[turn, row.name]:

@@ -42,7 +42,7 @@ from tuner.execution.trials.steadiness import (
 from tuner.model.errors import TooManyFailures
 from tuner.model.facts import RATES
 from tuner.model.study_time import UNBROKEN_S
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 
 _ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")
 """Metrics that must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""
@@ -194,7 +194,7 @@ class BurnIn:
         again = [
             trial.metrics["records_per_s"]
             for trial in self.trials.searches[size].trials
-            if trial.kind in (Kind.REPEAT, Kind.CONFIRM)
+            if trial.kind in (TrialKind.REPEAT, TrialKind.CONFIRM)
             and trial.fingerprint == self.trials.spec.baseline.fingerprint
             and trial.metrics.get("records_per_s", 0.0) > 0
         ]
@@ -218,9 +218,9 @@ class BurnIn:
         rates, load = self._rates(), self.trials.spec.workload
         if str(size) in rates:
             trials = self.trials.searches[size].trials
-            loads = [each.metrics.get("records_per_s", 0.0) for each in trials if each.kind is Kind.BURN_IN]
+            loads = [each.metrics.get("records_per_s", 0.0) for each in trials if each.kind is TrialKind.BURN_IN]
             own = rates[str(size)] in [round(load.rate_ratio * each, 1) for each in loads]
-            return own and not load.rate_records_per_s and all(each.kind is Kind.BURN_IN for each in trials)
+            return own and not load.rate_records_per_s and all(each.kind is TrialKind.BURN_IN for each in trials)
         rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * capacity_records_per_s, 1)
         self.trials.store.set_fact(RATES, rates)
         return not load.rate_records_per_s

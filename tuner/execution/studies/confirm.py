@@ -18,7 +18,7 @@ from tuner.execution.studies.burn_in import BurnIn
 from tuner.execution.studies.sessions import Sessions
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.model.study_time import rounds_on_new_brokers
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.nominees import nominees
 from tuner.results.study_results import SizeResults
 
@@ -52,7 +52,7 @@ def confirm(
         return
     search.first_round = plan.first_round
     configs = _configs(trials, results, plan)
-    announced: set[Kind] = set()
+    announced: set[TrialKind] = set()
 
     def measured_plan() -> MeasuredPlan:
         return MeasuredPlan(plan, search.trials, results.baseline_metrics, results.objectives)
@@ -67,13 +67,13 @@ def confirm(
     while step := following():
         if step.kind not in announced:
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
-            new_broker = step.kind is Kind.CONFIRM and plan.new_broker
-            if not new_broker and not announced & {Kind.CONFIRM, Kind.UNDO}:
+            new_broker = step.kind is TrialKind.CONFIRM and plan.new_broker
+            if not new_broker and not announced & {TrialKind.CONFIRM, TrialKind.UNDO}:
                 for config in _to_burn_in(step.kind, measured_plan(), configs):
-                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.REPEAT)
+                    burn_in.of_config(size, config, until_agreed=step.kind is not TrialKind.REPEAT)
             trials.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
-        beyond_plan = step.kind is Kind.UNDO or measured >= least_steps(asked)
+        beyond_plan = step.kind is TrialKind.UNDO or measured >= least_steps(asked)
         if not outlook.may_start(None):
             over = "too little of the byte budget is left for a trial"
         elif beyond_plan and not outlook.may_start(of_others.seconds, of_others.load_bytes):
@@ -91,7 +91,7 @@ def confirm(
 
 def _why_none(results: SizeResults, constraints: Sequence[str], goals: Sequence[str]) -> str:
     """Return why there is nothing to confirm: no config meets the constraints, or none is better than the baseline."""
-    searched = [trial for trial in results.trials if trial.kind is Kind.SEARCH and trial.violations]
+    searched = [trial for trial in results.trials if trial.kind is TrialKind.SEARCH and trial.violations]
     broken = [{each for each in constraints if trial.violations.get(each, 0.0) > 0.0} for trial in searched]
     if broken and all(broken):
         by_all = [each for each in constraints if all(each in names for names in broken)]
@@ -116,26 +116,26 @@ def _of_interrupted_round(plan: ConfirmationPlan, step: Step | None, trials: Seq
     return tuple(trial.number for trial in plan.trials_of(step.kind, trials) if trial.round == step.round)
 
 
-def _to_burn_in(kind: Kind, measured: MeasuredPlan, configs: Mapping[str, ProducerConfig]) -> list[ProducerConfig]:
+def _to_burn_in(kind: TrialKind, measured: MeasuredPlan, configs: Mapping[str, ProducerConfig]) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of the given kind.
 
     The baseline is left out, because it was measured until it was stable before the search. For undo rounds, which
     measure the winners with one change undone at a time, only the winners themselves are returned.
     """
     plan = measured.plan
-    if kind is Kind.REPEAT:
+    if kind is TrialKind.REPEAT:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
     else:
-        asked = [*measured.winners.values(), *(plan.beside if kind is Kind.CONFIRM else ())]
+        asked = [*measured.winners.values(), *(plan.beside if kind is TrialKind.CONFIRM else ())]
     return [configs[each] for each in dict.fromkeys(asked)]
 
 
 def _purpose(step: Step, plan: ConfirmationPlan) -> str:
     """Return a phrase that tells the user why the next trials are measured."""
     match step.kind:
-        case Kind.REPEAT:
+        case TrialKind.REPEAT:
             return "measuring the best configs again, as the config that seems best may only have been lucky"
-        case Kind.CONFIRM:
+        case TrialKind.CONFIRM:
             most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""
             given = "these configs" if plan.beside else "this config"
             what = given if plan.both_ways else "the winners again"

@@ -32,7 +32,7 @@ from tuner.model.facts import (
 )
 from tuner.model.identity import KEPT_BY_FORK, section_of, setting_changes, study_identity
 from tuner.model.spec import StudySpec
-from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
+from tuner.model.trial import PACED, SATURATED, State, Trial, TrialKind
 from tuner.storage.protocols import ResultsStore, Storage
 
 _ENVIRONMENT: Final = (CLIENT_VERSION, BROKER_VERSION, HOST, CLUSTER, MACHINE, CLUSTER_IDS)
@@ -74,7 +74,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
         if trial.record_bytes not in spaces or (judged_anew and trial.stopped_early):
             continue
         match trial.kind:
-            case Kind.SEARCH:
+            case TrialKind.SEARCH:
                 params: Mapping[str, Any] | None = trial.params
                 if sections & {"space", "durability"}:
                     try:
@@ -86,7 +86,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
                 found.append(
                     replace(trial, params=params, sampler_state={} if "search" in sections else trial.sampler_state)
                 )
-            case Kind.BASELINE | Kind.BURN_IN if trial.fingerprint == spec.baseline.fingerprint:
+            case TrialKind.BASELINE | TrialKind.BURN_IN if trial.fingerprint == spec.baseline.fingerprint:
                 found.append(trial)
     return [_scored(trial, spec, found) for trial in found] if judged_anew else found
 
@@ -148,12 +148,12 @@ def begin_fork(
 
 def _scored(trial: Trial, spec: StudySpec, trials: Iterable[Trial]) -> Trial:
     """Return a trial with values and violations for the objectives and constraints of the new study."""
-    if trial.kind is Kind.BURN_IN:
+    if trial.kind is TrialKind.BURN_IN:
         return trial
     baselines = [
         each.metrics
         for each in trials
-        if each.kind is Kind.BASELINE and each.state is State.COMPLETE and each.record_bytes == trial.record_bytes
+        if each.kind is TrialKind.BASELINE and each.state is State.COMPLETE and each.record_bytes == trial.record_bytes
     ]
     limits = {each.metric for each in spec.constraints if each.of_baseline}
     known = {name: [each[name] for each in baselines if name in each] for name in limits}
@@ -192,7 +192,7 @@ class ForkedTrials:
         """
         source_trials = [trial for _, trial in store.trials()]
         fitting = trials_for(spec, source, store.facts(), source_trials)
-        if all(trial.kind is Kind.BURN_IN for trial in fitting):
+        if all(trial.kind is TrialKind.BURN_IN for trial in fitting):
             raise RequestRefused(
                 f"a fork needs trials that fit the new study, but none of the {counted(len(source_trials), 'trial')} "
                 f"of {source} fits; run {spec.name} as a study of its own"

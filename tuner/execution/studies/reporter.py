@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runners.measurements.measurement import Window
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 
@@ -21,7 +21,7 @@ class SizeProgress:
         search: The trials of this record size.
     """
 
-    kind: Kind
+    kind: TrialKind
     number: int
     total: int | None
     left_s: float | None

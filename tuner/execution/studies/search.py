@@ -15,7 +15,7 @@ from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trials.trial_job import StartedTrial
 from tuner.model.facts import KEPT_FOR_ROUNDS, TOPIC_SHAPE
 from tuner.model.study_time import burn_in_trials, spreads_rounds
-from tuner.model.trial import SEARCHING_KINDS, Kind, Proposal, Trial
+from tuner.model.trial import SEARCHING_KINDS, Proposal, Trial, TrialKind
 from tuner.results.search_state import SearchState
 from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.schedule import next_kind
@@ -81,7 +81,7 @@ def search_size(
             return
         started, trial = trials.finish()
         under_way.remove(started)
-        _tell(strategy, search, trial, started.proposal.index if started.kind is Kind.SEARCH else None)
+        _tell(strategy, search, trial, started.proposal.index if started.kind is TrialKind.SEARCH else None)
 
 
 def _kept_for_rounds_s(trials: StudyTrials, size: RecordSizes, others_s: float) -> float:
@@ -117,12 +117,12 @@ def _next(
     """Return the next trial to start; None if the search is over, or if it must wait for trials that are running."""
     search, since_s = trials.searches[size], time.monotonic()
     kind = next_kind(search.counted + len(under_way), trials.spec.search)
-    if kind is Kind.SEARCH and not search.baselines:
+    if kind is TrialKind.SEARCH and not search.baselines:
         # No config can be judged without a baseline. So the baseline goes first and alone, and again if it failed.
-        kind = None if under_way else Kind.BASELINE
+        kind = None if under_way else TrialKind.BASELINE
     if kind is None:
         return None
-    if kind is Kind.BASELINE:
+    if kind is TrialKind.BASELINE:
         proposal: Proposal | None = Proposal(trials.spec.baseline)
     else:
         index = _next_index(search, under_way)
@@ -151,5 +151,5 @@ def _tell(strategy: Strategy, search: SearchState, trial: Trial, index: int | No
 def _next_index(search: SearchState, under_way: list[StartedTrial]) -> int:
     """Return the lowest proposal index that has no trial yet. A run that was killed may have left gaps."""
     made = {trial.proposal for trial in search.trials}
-    made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
+    made |= {each.proposal.index for each in under_way if each.kind is TrialKind.SEARCH}
     return next(index for index in itertools.count() if index not in made)

@@ -22,7 +22,7 @@ from tuner.confirmation.steps import Step
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.model.facts import ROUND_STARTED
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 
 _LONGEST_WAIT_S: Final = 20.0
 """The longest wait in seconds without reading the clock again. The host may be suspended during a wait."""
@@ -55,7 +55,7 @@ class Sessions:
         Returns:
             Whether the round can be measured; False if the study's time ends before the round is due.
         """
-        if step.kind is not Kind.CONFIRM or not self.plan.rounds_have_burn_in or step.round == self._round:
+        if step.kind is not TrialKind.CONFIRM or not self.plan.rounds_have_burn_in or step.round == self._round:
             return True
         number = step.round - self.plan.first_round + 1
         if self.plan.gap_s and not self._wait(step, number):
@@ -102,7 +102,9 @@ class Sessions:
             while (wait_s := due_s - budget.now_s()) > 0:
                 message = f"{self.size} B, waiting until {until} for round {number} of the confirmation"
                 self.trials.progress.tell(
-                    Progress(StudyState.CONFIRMING, record_bytes=str(self.size), kind=Kind.CONFIRM, message=message)
+                    Progress(
+                        StudyState.CONFIRMING, record_bytes=str(self.size), kind=TrialKind.CONFIRM, message=message
+                    )
                 )
                 budget.clock.sleep(min(wait_s, _LONGEST_WAIT_S))
         now = datetime.datetime.fromtimestamp(budget.now_s(), datetime.UTC)

@@ -9,13 +9,13 @@ from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.trial_keeper import TrialKeeper, utc_now
 from tuner.execution.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import CONFIRMING_KINDS, PACED, SEARCHING_KINDS, Kind
+from tuner.model.trial import CONFIRMING_KINDS, PACED, SEARCHING_KINDS, TrialKind
 
 _MEASURED_CONFIG: Final = {
-    Kind.BURN_IN: "a config that will be compared with the baseline",
-    Kind.REPEAT: "one of the best configs",
-    Kind.CONFIRM: "a winner",
-    Kind.UNDO: "a winner, with all its changes or with one undone",
+    TrialKind.BURN_IN: "a config that will be compared with the baseline",
+    TrialKind.REPEAT: "one of the best configs",
+    TrialKind.CONFIRM: "a winner",
+    TrialKind.UNDO: "a winner, with all its changes or with one undone",
 }
 """For each kind of trial, the name of a measured config that is not the baseline."""
 

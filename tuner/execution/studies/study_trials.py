@@ -26,7 +26,7 @@ from tuner.model.facts import RESERVED_BYTES
 from tuner.model.setup import Setup
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import UNBROKEN_S
-from tuner.model.trial import PACED, SATURATED, Kind, Proposal, Trial
+from tuner.model.trial import PACED, SATURATED, Proposal, Trial, TrialKind
 from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 
@@ -107,7 +107,7 @@ class StudyTrials:
         """Return the rule by which a trial may end early."""
         spec, search = self.spec, self.spec.search
         metrics = metrics_in_windows(spec.objectives, spec.constraints) if search.stops_early else ()
-        if started.kind is not Kind.SEARCH:
+        if started.kind is not TrialKind.SEARCH:
             return ToTheEnd(metrics)
         if search.stops_early:
             known = self.searches[started.size]
@@ -165,7 +165,7 @@ class StudyTrials:
     def run_one(
         self,
         size: RecordSizes,
-        kind: Kind,
+        kind: TrialKind,
         config: ProducerConfig,
         rate_records_per_s: float | None,
         confirm_round: int,
@@ -182,7 +182,7 @@ class StudyTrials:
         self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_steady: bool = False
     ) -> Trial:
         """Make a burn-in run now, while no other trial is running, and return its trial; see `start` and `run_one`."""
-        started = self.started_trial(size, Kind.BURN_IN, Proposal(config))
+        started = self.started_trial(size, TrialKind.BURN_IN, Proposal(config))
         return self._run(started, rate_records_per_s, until_steady=until_steady)
 
     def _run(self, started: StartedTrial, rate_records_per_s: float | None, *, until_steady: bool = False) -> Trial:
@@ -195,7 +195,7 @@ class StudyTrials:
     def started_trial(
         self,
         size: RecordSizes,
-        kind: Kind,
+        kind: TrialKind,
         proposal: Proposal,
         *,
         under_way: Sequence[StartedTrial] = (),

@@ -13,7 +13,7 @@ from runners.measurements.measurement import Measurement
 from tuner.execution.trials.steadiness import capacity_of
 from tuner.execution.trials.trial_job import TrialDone
 from tuner.model.measurement_json import measurement_json
-from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
+from tuner.model.trial import PACED, SATURATED, State, Trial, TrialKind
 
 
 def trial_of(
@@ -49,7 +49,7 @@ def trial_of(
     if overloaded:
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, objectives, constraints, baseline)
-    burns_in = started.kind is Kind.BURN_IN
+    burns_in = started.kind is TrialKind.BURN_IN
     early_stops = {name: stop for name, stop in done.stops.items() if not stop.falling_behind and not only_the_end}
     lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
     main, timed = saturated or paced, paced or saturated
@@ -71,7 +71,7 @@ def trial_of(
             for measured in (*seen, *done.replaced)
         ),
         sent_bytes=done.sent_bytes,
-        proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
+        proposal=started.proposal.index if started.kind is TrialKind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
         saved_s=_saved_s(done, early_stops, skipping=lost is not None) if done.error is None else 0.0,

@@ -14,7 +14,7 @@ from search_spaces.configs.guarantee import Guarantee
 from search_spaces.errors import ConfigError
 from tuner.execution.trials.stopping import PhaseProgress, StopRule
 from tuner.model.setup import ONE_PRODUCER, Setup
-from tuner.model.trial import Kind, Proposal, State, Trial, trial_key
+from tuner.model.trial import Proposal, State, Trial, TrialKind, trial_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class StartedTrial:
 
     size: RecordSizes
     number: int
-    kind: Kind
+    kind: TrialKind
     proposal: Proposal
     started_at: datetime.datetime
     started_s: float

@@ -16,7 +16,7 @@ from tuner.confirmation.effects import Effect
 from tuner.model.document import document
 from tuner.model.errors import RecordDamaged
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.present.changed_properties import changes
 from tuner.present.export.pasted import pasted_values
 from tuner.present.recommendations.explanation_words import explanation_sections
@@ -171,7 +171,7 @@ def _read_trial(stored: Mapping[str, Any], record_bytes: str) -> Trial:
     return Trial(
         record_bytes=record_bytes,
         number=kept["number"],
-        kind=Kind(kept["kind"]),
+        kind=TrialKind(kept["kind"]),
         state=State.COMPLETE,
         values=dict(config["values"]),
         fingerprint=config["fingerprint"],

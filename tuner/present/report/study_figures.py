@@ -8,7 +8,7 @@ from typing import Final
 import plotly.graph_objects as go
 
 from objectives.metrics import COMPARED_WITH_BASELINE
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 from tuner.present.changed_properties import changes
 from tuner.present.number_text import metric_name, number, shown_metrics, title
 from tuner.present.report.axes import is_wide
@@ -126,7 +126,7 @@ def hypervolume_figure(size: SizeResults) -> go.Figure:
 def drift_figure(size: SizeResults) -> go.Figure:
     """Return a picture of the baseline's repeats relative to their median, which shows whether results drifted."""
     figure = figure_of("", height=320)
-    repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
+    repeats = [t for t in size.trials if t.kind is TrialKind.BASELINE and t.state is State.COMPLETE]
     for metric, colour in zip(COMPARED_WITH_BASELINE, (BLUE, ORANGE), strict=True):
         middle = size.baseline_metrics.get(metric)
         known = [trial for trial in repeats if metric in trial.metrics] if middle else []

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from objectives.metrics import OUTCOME_METRICS, Direction
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.present.number_text import title
 from tuner.present.recommendations.explanation_words import REACHING_FRONT
 from tuner.present.report.axes import is_wide
@@ -143,7 +143,7 @@ def view_of(size: SizeResults) -> ReportView:
     The points are the trials of the search. Burn-in runs and confirmation trials are not shown.
     """
     x_metric, y_metric = _axes(size)
-    shown = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE]
+    shown = [trial for trial in size.trials if trial.kind is TrialKind.SEARCH and trial.state is State.COMPLETE]
     points = [point for trial in shown if (point := _point(size, trial, size.metrics_of(trial), x_metric, y_metric))]
     baseline = _point(size, size.baseline, size.baseline_means, x_metric, y_metric) if size.baseline else None
     feasible = tuple(point for point in points if point.trial.feasible)

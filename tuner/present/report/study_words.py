@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from runners.reporting import percent
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.present import number_text
 from tuner.present.recommendations import recommendation_words
 from tuner.present.trial_tables import front_table
@@ -16,7 +16,7 @@ _COLUMNS: Final = 5
 
 def drift_text(size: SizeResults) -> str:
     """Return sentences about how much the baseline's repeats differ."""
-    values = [t.metrics["mb_per_s"] for t in size.trials if t.kind is Kind.BASELINE and "mb_per_s" in t.metrics]
+    values = [t.metrics["mb_per_s"] for t in size.trials if t.kind is TrialKind.BASELINE and "mb_per_s" in t.metrics]
     if len(values) < 2:
         return "The baseline was measured less than twice, so its drift is unknown."
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]

@@ -15,7 +15,7 @@ from runners.measurements.measurement import Window
 from runners.reporting import counted
 from tuner.execution.studies.reporter import Reporter, SizeProgress
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.trial import SEARCHING_KINDS, Kind, State, Trial
+from tuner.model.trial import SEARCHING_KINDS, State, Trial, TrialKind
 from tuner.present.changed_properties import changes
 from tuner.present.console import ERR, say
 from tuner.present.number_text import title
@@ -124,9 +124,9 @@ def _line(progress: SizeProgress, trial: Trial) -> str:
     if trial.round is not None:
         count = f"round {trial.round - search.first_round + 1}"
     head = f"{search.record_bytes:>6} B  {trial.kind:<11} {count:<8}"
-    if trial.kind is Kind.CONFIRM:
+    if trial.kind is TrialKind.CONFIRM:
         head = f"{head}  {_compared(search, trial):<20}"
-    elif trial.kind in (Kind.REPEAT, Kind.UNDO):
+    elif trial.kind in (TrialKind.REPEAT, TrialKind.UNDO):
         head = f"{head}  {_measured_again(search, trial):<20}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
@@ -146,7 +146,7 @@ def _remark(progress: SizeProgress, trial: Trial) -> str:
         return f"constraint missed: {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     if trial.stopped_early:
         return "stopped early"
-    if trial.kind is not Kind.SEARCH or trial.number not in progress.search.front:
+    if trial.kind is not TrialKind.SEARCH or trial.number not in progress.search.front:
         return ""
     # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
     # out burn-in runs.
@@ -174,12 +174,12 @@ def _compared(search: SearchState, trial: Trial) -> str:
 
 def _measured_again(search: SearchState, trial: Trial) -> str:
     """Return which config a repeat or an undo measured: `baseline`, `trial 12` or `trial 12 with linger.ms=5`."""
-    if trial.kind is Kind.REPEAT:
+    if trial.kind is TrialKind.REPEAT:
         return _compared(search, trial).removeprefix("winner (").removesuffix(")")
     winners = {
         each.fingerprint: each
         for each in search.trials
-        if each.kind is Kind.CONFIRM
+        if each.kind is TrialKind.CONFIRM
         and each.fingerprint != search.baselines[0].fingerprint
         and (each.round or 0) >= search.first_round
     }
@@ -194,7 +194,7 @@ def _measured_again(search: SearchState, trial: Trial) -> str:
 
 def _ratio(progress: SizeProgress, trial: Trial, metric: str) -> str:
     """Return a trial's ratio to the baseline; in a confirmation, the mean over its rounds that measured both."""
-    if trial.kind is not Kind.CONFIRM:
+    if trial.kind is not TrialKind.CONFIRM:
         return _times(progress, metric, trial.metrics[metric])
     baseline = progress.search.baselines[0].fingerprint
     if trial.fingerprint == baseline:
@@ -209,14 +209,14 @@ def _in_rounds(search: SearchState, fingerprint: str, metric: str) -> dict[int |
     return {
         trial.round: trial.metrics[metric]
         for trial in search.trials
-        if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint and trial.metrics.get(metric, 0.0) > 0
+        if trial.kind is TrialKind.CONFIRM and trial.fingerprint == fingerprint and trial.metrics.get(metric, 0.0) > 0
         if trial.round is not None and trial.round >= search.first_round
     }
 
 
 def _times(progress: SizeProgress, metric: str, value: float) -> str:
     baseline = progress.search.baseline_metrics.get(metric)
-    if baseline is None or progress.kind is Kind.BURN_IN:
+    if baseline is None or progress.kind is TrialKind.BURN_IN:
         return ""
     return f" ({Objective(metric).gain(value, baseline):.2f}x)"
 
@@ -231,6 +231,6 @@ def _name(metric: str) -> str:
 def _style(progress: SizeProgress, trial: Trial) -> str:
     if trial.state is State.FAILED:
         return "red"
-    if trial.kind is not Kind.SEARCH:
+    if trial.kind is not TrialKind.SEARCH:
         return "dim"
     return "green" if trial.number in progress.search.front else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from objectives.metrics import OUTCOME_METRICS
 from tuner.model.document import document
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.marks import GENERATOR
 from tuner.results.study_results import SizeResults
 
@@ -54,7 +54,9 @@ def _property_columns(frame: "pd.DataFrame") -> list[str]:
 def changed_properties(frame: "pd.DataFrame") -> list[str]:
     """Return, for each trial, the properties that differ from those of the baseline of its record size, as text."""
     names, texts = _property_columns(frame), []
-    baselines = frame[frame["kind"] == str(Kind.BASELINE)].drop_duplicates("record_bytes").set_index("record_bytes")
+    baselines = (
+        frame[frame["kind"] == str(TrialKind.BASELINE)].drop_duplicates("record_bytes").set_index("record_bytes")
+    )
     for _, row in frame.iterrows():
         base = baselines.loc[row["record_bytes"]] if row["record_bytes"] in baselines.index else None
         changed = [f"{name}={_text(row[name])}" for name in names if base is None or row[name] != base[name]]

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from objectives.metrics import ShownIn, shown_in
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.present.changed_properties import changes
 from tuner.present.number_text import number, title
 from tuner.results.study_results import SizeResults, StudyResults
@@ -40,6 +40,6 @@ def _result(size: SizeResults, trial: Trial) -> str:
     if trial.number in size.front:
         return "on the front"
     missed = [name for name, violation in trial.violations.items() if violation > 0]
-    if missed and trial.kind is Kind.SEARCH:
+    if missed and trial.kind is TrialKind.SEARCH:
         return f"missed {', '.join(missed)}"
     return "stopped early" if trial.stopped_early else ""

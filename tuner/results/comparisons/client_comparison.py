@@ -16,7 +16,7 @@ from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.model.goals import OF_ONE_METRIC
 from tuner.model.spec import ConfirmSpec, StudySpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, State, Trial, TrialKind
 from tuner.results.study_results import SizeResults, StudyResults
 
 COMPARED_METRICS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
@@ -246,7 +246,7 @@ def comparison_of(results: StudyResults, clients: ClientsToCompare) -> ClientCom
 
 
 def _measured(side: Side, size: SizeResults) -> MeasuredSide:
-    trials = [each for each in size.trials if each.kind is Kind.CONFIRM and each.state is State.COMPLETE]
+    trials = [each for each in size.trials if each.kind is TrialKind.CONFIRM and each.state is State.COMPLETE]
     own: list[Trial] = [each for each in trials if each.fingerprint == side.config.fingerprint]
     held = fmean(map(holds_rate, own)) if own else 0.0
     return MeasuredSide(side, means_of(own), len(own), held, size.lost_records(side.config.fingerprint))

@@ -15,7 +15,7 @@ from tuner.model.errors import RequestRefused, StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, IDENTITY, LIMITS, NAME
 from tuner.model.row import Row
-from tuner.model.trial import PACED, SATURATED, Kind, Trial
+from tuner.model.trial import PACED, SATURATED, Trial, TrialKind
 from tuner.results.experiments.checked_findings import CheckedFinding, check, comparisons_of, shared_scatters
 from tuner.results.experiments.row_results import OutageWindow, RowResults
 from tuner.storage.locations import storage_at
@@ -111,11 +111,11 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     trials = [trial for _, trial in store.trials()]
     rows = []
     for row in spec.rows:
-        measured = tuple(each for each in trials if each.row == row.name and each.kind is Kind.MEASUREMENT)
+        measured = tuple(each for each in trials if each.row == row.name and each.kind is TrialKind.MEASUREMENT)
         papers = tuple(value for value in spec.paper_values if row.matches(value.row))
         rows.append(RowResults(row, measured, row.name == spec.control, papers, _around_loss(store, row, measured)))
     return ExperimentResults(
-        spec, folder, facts, tuple(rows), tuple(each for each in trials if each.kind is Kind.BURN_IN)
+        spec, folder, facts, tuple(rows), tuple(each for each in trials if each.kind is TrialKind.BURN_IN)
     )
 
 

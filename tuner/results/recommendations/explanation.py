@@ -15,7 +15,7 @@ from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.model.goals import Goal, asked_metric, goal_metrics
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
@@ -123,7 +123,7 @@ def explain(study: StudyResults, recommendation: Recommendation, importance: Imp
         effects=Effects(tuple(strongest), effects.product, effects.rounds),
         closest=_closest(size, recommendation.goal, study.allow_loss) if recommendation.is_baseline else None,
         importance=importance,
-        searched=sum(trial.kind is Kind.SEARCH for trial in size.trials),
+        searched=sum(trial.kind is TrialKind.SEARCH for trial in size.trials),
     )
 
 
@@ -155,7 +155,7 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig 
     others = [
         trial
         for trial in size.trials
-        if trial.kind is Kind.SEARCH and trial.feasible and trial.fingerprint != size.baseline.fingerprint
+        if trial.kind is TrialKind.SEARCH and trial.feasible and trial.fingerprint != size.baseline.fingerprint
     ]
     if not others:
         return None
@@ -202,7 +202,7 @@ def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
     with a learning sampler and 40 to 80 trials, in which two of seven knobs decide the throughput. PED-ANOVA ranked one
     of these two knobs first in 5 to 8 studies. The forest did so in all 10.
     """
-    trials = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.feasible and trial.params]
+    trials = [trial for trial in size.trials if trial.kind is TrialKind.SEARCH and trial.feasible and trial.params]
     knobs = _knobs(trials)
     if len(trials) < _MIN_TRIALS or not knobs:
         return {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tuner.model.goals import ALLOW_LOSS, Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions
 from tuner.results.study_results import SizeResults
 
@@ -57,7 +57,9 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     """Return whether a trial's config can be recommended by its measurements; see `pick`."""
     confirmation = results.confirmation(trial.fingerprint)
     broken = confirmation is not None and bool(confirmation.broken)
-    repeats = [each for each in results.trials if each.kind is Kind.REPEAT and each.fingerprint == trial.fingerprint]
+    repeats = [
+        each for each in results.trials if each.kind is TrialKind.REPEAT and each.fingerprint == trial.fingerprint
+    ]
     if confirmation is None and 2 * sum(each.feasible for each in repeats) < len(repeats):
         return False
     return (

@@ -14,7 +14,7 @@ from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.facts import CONSTRAINTS
 from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
 from tuner.results.recommendations.reasons import (
     no_config_meets_conditions,
@@ -366,7 +366,9 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
         return True
     if again is not None and not again.colder:
         return False
-    searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
+    searched = [
+        each.feasible for each in results.trials if each.kind is TrialKind.BASELINE and each.state is State.COMPLETE
+    ]
     return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
 
 

@@ -20,7 +20,7 @@ from tuner.model.facts import (
     TOTALS,
     TRIALS_PER_SIZE,
 )
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.present.studies.status import status_of
 from tuner.present.studies.study_list import listed_experiment, listed_study
 from tuner.present.trial_tables.newest_trials import newest_trials
@@ -59,7 +59,7 @@ def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Ma
 
 def _experiment(name: str, store: ResultsStore) -> dict[str, Any]:
     """Return the values that the list of studies shows for an experiment."""
-    measured = sum(trial.kind is Kind.MEASUREMENT for _, trial in store.trials())
+    measured = sum(trial.kind is TrialKind.MEASUREMENT for _, trial in store.trials())
     return listed_experiment(name, store.facts(), store.progress(), measured).as_json()
 
 

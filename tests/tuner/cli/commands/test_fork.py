@@ -8,7 +8,7 @@ from tests.helpers.command import Ended, tuner
 from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.small_experiment import run_small
 from tests.helpers.studies import on_record
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.storage.locations import ROOT_VARIABLE, STORAGE_VARIABLE
 
 _STUDY = """\
@@ -66,7 +66,7 @@ def test_a_fork_with_a_changed_file_is_run_like_any_study(studies: Path, tmp_pat
     assert "not started" not in tuner("status", "new").out
     after = on_record(studies / "new")
     assert after[: len(kept)] == kept
-    assert sum(each.kind in (Kind.BASELINE, Kind.SEARCH) for each in after) == 8
+    assert sum(each.kind in (TrialKind.BASELINE, TrialKind.SEARCH) for each in after) == 8
 
 
 @pytest.mark.campaign

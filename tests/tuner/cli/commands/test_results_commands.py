@@ -25,7 +25,7 @@ from tuner.cli.commands.report import report
 from tuner.cli.commands.status import status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.number_text import number
 from tuner.results.recommendations.recommend import recommend_each
 from tuner.results.study_results import load_results
@@ -167,7 +167,7 @@ def test_allow_loss_decides_what_counts_as_balanced(run: Run, tmp_path: Path) ->
 
 def _slow_winner(trial: Trial) -> Trial:
     """Return the trial as if the winner lost a fifth of the throughput when it was measured again."""
-    if trial.kind is not Kind.CONFIRM or not trial.values:
+    if trial.kind is not TrialKind.CONFIRM or not trial.values:
         return trial
     return replace(trial, metrics={**trial.metrics, "mb_per_s": trial.metrics["mb_per_s"] * 0.62})
 

@@ -22,7 +22,7 @@ from tests.helpers.stored_studies import WINNER, write_study
 from tuner.model.facts import IN_MLFLOW
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RESULTS_FILE
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.storage.locations import ROOT_VARIABLE, STORAGE_VARIABLE
 from tuner.storage.sqlite import FolderStorage
 
@@ -148,7 +148,7 @@ def test_trials_for_people_name_what_each_config_changes(root: Path) -> None:
 
 
 def test_trials_for_people_have_the_words_of_the_progress_lines(root: Path) -> None:
-    kinds = {10: Kind.REPEAT, 11: Kind.UNDO}
+    kinds = {10: TrialKind.REPEAT, 11: TrialKind.UNDO}
     write_study(
         root / "kinds", trials=12, rounds=0, change=lambda each: replace(each, kind=kinds.get(each.number, each.kind))
     )

@@ -19,7 +19,7 @@ workload:
   saturate: {warmup: 1s, measured: 1s}
   paced: {warmup: 1s, measured: 1s}
 search: {trials: 6, startup_trials: 3, burn_in_max: 1}
-confirm: {rounds: 2}
+confirm: {rounds: 2, undo_rounds: 0}
 executor: {kind: simulated}
 """
 

@@ -13,7 +13,7 @@ import pytest
 from tests.helpers.command import arguments, tuner
 from tuner.cli.options.verify_options import fewest_and_most_rounds
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.results.study_results import SIMULATED, load_results
 from tuner.storage.locations import storage_at
 
@@ -120,7 +120,7 @@ def test_the_rounds_end_early_when_the_outcome_is_certain(worse: Path, studies: 
     for number, (tolerance, code) in enumerate((("0", 99), ("0.95", 0)), start=1):
         assert tuner("verify", str(worse), *QUICK, "-q", "--tolerance-ratio", tolerance).code == code
         (size,) = load_results(studies / f"verify-worse-{number}").sizes
-        assert 2 < len([each for each in size.trials if each.kind is Kind.CONFIRM]) / 2 < 8
+        assert 2 < len([each for each in size.trials if each.kind is TrialKind.CONFIRM]) / 2 < 8
 
 
 def test_ctrl_c_says_where_the_measurements_are_kept(tmp_path: Path, studies: Path) -> None:
@@ -174,7 +174,7 @@ def test_each_verification_is_a_new_study(better: Path, studies: Path) -> None:
         assert tuner("verify", str(better), *QUICK, "-q").code == 0
     assert sorted(folder.name for folder in studies.iterdir()) == ["verify-better-1", "verify-better-2"]
     trials = load_results(studies / "verify-better-1").sizes[0].trials
-    assert {trial.kind for trial in trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
+    assert {trial.kind for trial in trials} == {TrialKind.BURN_IN, TrialKind.BASELINE, TrialKind.CONFIRM}
 
 
 @pytest.mark.long
@@ -236,9 +236,9 @@ def test_a_study_is_confirmed_again_with_more_rounds(tmp_path: Path, studies: Pa
     after = load_results(studies / "small").sizes[0]
     assert after.trials[: len(before.trials)] == before.trials
     assert {trial.kind for trial in after.trials[len(before.trials) :]} <= {
-        Kind.BURN_IN,
-        Kind.REPEAT,
-        Kind.CONFIRM,
+        TrialKind.BURN_IN,
+        TrialKind.REPEAT,
+        TrialKind.CONFIRM,
     }
     found, *earlier = after.confirmations
     assert found.goals == {Goal.LATENCY}
@@ -291,7 +291,9 @@ class TestAsAStudy:
         assert after.facts["rates"] == before.facts["rates"]
         assert after.name == "verify-better-1"
         assert [size.record_bytes for size in after.sizes] == ["100", "1000"]
-        assert {trial.load_s for size in after.sizes for trial in size.trials if trial.kind is Kind.CONFIRM} == {2.0}
+        assert {trial.load_s for size in after.sizes for trial in size.trials if trial.kind is TrialKind.CONFIRM} == {
+            2.0
+        }
 
     @pytest.mark.campaign
     def test_the_studys_constraints_must_be_kept(self, tmp_path: Path, worse: Path) -> None:

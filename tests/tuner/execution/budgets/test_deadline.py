@@ -17,7 +17,7 @@ from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import StudyResults
 
 EVENING = datetime.datetime(2026, 3, 1, 22, 0)
@@ -124,7 +124,7 @@ def test_a_confirmation_on_request_is_not_limited_by_the_hours_of_the_search(tmp
     spent = replace(spec, search=replace(spec.search, hours=1e-6), confirm=confirm)
     measure_study(spent, "", tmp_path, Told(), simulated=Steady(), searching=False)
     taken = on_record(tmp_path)[len(before) :]
-    assert {trial.kind for trial in taken if trial.values} == {Kind.BURN_IN, Kind.CONFIRM, Kind.UNDO}
+    assert {trial.kind for trial in taken if trial.values} == {TrialKind.BURN_IN, TrialKind.CONFIRM, TrialKind.UNDO}
 
 
 def test_a_finished_study_that_searches_again_gets_a_new_deadline(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tuner.execution.budgets.budget import Budget
 from tuner.execution.budgets.outlook import Outlook
 from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import trial_s
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.search_state import SearchState
 
 RECORDS = RecordSizes.parse(SIZE)
@@ -21,7 +21,7 @@ def after(*trials: Trial) -> Outlook:
 
 
 def test_a_long_burn_in_run_tells_nothing_about_the_time_and_the_bytes_of_a_trial() -> None:
-    burn_in = trial(0, kind=Kind.BURN_IN, duration_s=500.0, load_s=15 * trial_s(SPEC), sent_bytes=800)
+    burn_in = trial(0, kind=TrialKind.BURN_IN, duration_s=500.0, load_s=15 * trial_s(SPEC), sent_bytes=800)
     assert after(burn_in).mean_s() == after().mean_s()
     assert after(burn_in).most_bytes() == pytest.approx(80)
     assert after(burn_in, trial(1, duration_s=7.0), trial(2, duration_s=9.0)).mean_s() == 8.0

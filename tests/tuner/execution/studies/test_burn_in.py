@@ -19,7 +19,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.model import study_time
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, StudySpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import burn_ins_as_baseline
 from tuner.search.strategy import Strategy
 
@@ -69,7 +69,7 @@ def test_a_second_without_deliveries_does_not_keep_the_throughput_from_being_ste
 
 def burn_in_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
     (size,) = measure_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
-    found = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
+    found = [trial for trial in size.trials if trial.kind is TrialKind.BURN_IN]
     assert list(size.trials[: len(found)]) == found, "burn-in runs come before all other trials"
     return found
 
@@ -95,39 +95,39 @@ def test_a_stall_in_the_first_baseline_does_not_decide_the_gains(tmp_path: Path)
 
 
 def test_the_last_two_burn_in_runs_count_as_baselines() -> None:
-    def measured(number: int, p99_ms: float | None, kind: Kind = Kind.BURN_IN) -> Trial:
+    def measured(number: int, p99_ms: float | None, kind: TrialKind = TrialKind.BURN_IN) -> Trial:
         return trial(number, 100.0, p99_ms, kind=kind)
 
     warm = [measured(0, None), measured(1, 40.0), measured(2, 10.0), measured(3, 11.0)]
-    first = measured(4, 60.0, Kind.BASELINE)
+    first = measured(4, 60.0, TrialKind.BASELINE)
     found = burn_ins_as_baseline([*warm, first, measured(5, 9.0), measured(6, 9.5)], OBJECTIVES)
     assert [(each.number, each.kind, each.objectives) for each in found] == [
-        (2, Kind.BASELINE, (100.0, 10.0)),
-        (3, Kind.BASELINE, (100.0, 11.0)),
+        (2, TrialKind.BASELINE, (100.0, 10.0)),
+        (3, TrialKind.BASELINE, (100.0, 11.0)),
     ]
     assert burn_ins_as_baseline(warm, OBJECTIVES) == [], "there is no baseline yet"
     single = [warm[0], warm[1], first]
     assert burn_ins_as_baseline(single, OBJECTIVES) == [], "a single burn-in run can't agree with another"
-    more = [*warm, failed(4, kind=Kind.BASELINE), measured(5, 10.5), first]
+    more = [*warm, failed(4, kind=TrialKind.BASELINE), measured(5, 10.5), first]
     assert burn_ins_as_baseline(more, OBJECTIVES)[-1].number == 5
 
 
 def test_samplers_learn_from_burn_in_runs_also_in_a_resumed_study(tmp_path: Path) -> None:
     spec = simulated_study((1000,), trials=2, rounds=0, burn_in_max=4)
-    told: list[list[tuple[Kind, float]]] = []
+    told: list[list[tuple[TrialKind, float]]] = []
     for trials in (2, 3):
-        heard: list[tuple[Kind, float]] = []
+        heard: list[tuple[TrialKind, float]] = []
         more = replace(spec, search=replace(spec.search, trials=trials))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Strategy, "tell", hearing(heard))
             measure_study(more, "", tmp_path, Told(), simulated=Settling([10, 10, 11, 60, 5]))
         told.append(heard)
-    assert [kind for kind, _ in told[0]] == [Kind.BASELINE] * 3 + [Kind.SEARCH]
+    assert [kind for kind, _ in told[0]] == [TrialKind.BASELINE] * 3 + [TrialKind.SEARCH]
     assert [round(p99_ms) for _, p99_ms in told[0]] == [10, 11, 60, 5]
     assert told[1][:4] == told[0]
 
 
-def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
+def hearing(heard: list[tuple[TrialKind, float]]) -> Callable[..., None]:
     """Return a replacement for `Strategy.tell` that also records the trials in `heard`."""
     learn = Strategy.tell
 
@@ -192,19 +192,19 @@ def test_a_winner_has_burn_in_runs_before_its_rounds(
     tmp_path: Path, latencies_ms: list[int], burnt_in: list[int]
 ) -> None:
     trials = again(tmp_path, latencies_ms, ONE_WINNER)
-    ours = [each for each in trials if each.config().values and each.kind in (Kind.BURN_IN, Kind.CONFIRM)]
+    ours = [each for each in trials if each.config().values and each.kind in (TrialKind.BURN_IN, TrialKind.CONFIRM)]
     last = latencies_ms[-1]
     assert [round(each.metrics["latency_p99_ms"]) for each in ours] == [*burnt_in, last, last, last]
-    assert [each.kind for each in ours] == [Kind.BURN_IN] * len(burnt_in) + [Kind.CONFIRM] * 3
-    first_round = next(each.number for each in trials if each.kind is Kind.CONFIRM)
-    assert all(each.number < first_round for each in ours if each.kind is Kind.BURN_IN)
+    assert [each.kind for each in ours] == [TrialKind.BURN_IN] * len(burnt_in) + [TrialKind.CONFIRM] * 3
+    first_round = next(each.number for each in trials if each.kind is TrialKind.CONFIRM)
+    assert all(each.number < first_round for each in ours if each.kind is TrialKind.BURN_IN)
 
 
 def test_a_config_to_repeat_has_one_burn_in_run_before_its_repeats(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, nominee_repeats=2))
-    looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.REPEAT]
+    looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is TrialKind.REPEAT]
     assert sorted(looks) == [10, 10, 11, 11, 100, 100]
-    burnt_in = [each.fingerprint for each in trials if each.kind is Kind.BURN_IN and each.config().values]
+    burnt_in = [each.fingerprint for each in trials if each.kind is TrialKind.BURN_IN and each.config().values]
     assert len(burnt_in) == len(set(burnt_in)) == 2
 
 
@@ -214,20 +214,20 @@ def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, 
     spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
     assert study_time.least_winner_burn_in_trials(spec) == burn_ins <= study_time.winner_burn_in_trials(spec) == 4
     (size,) = measure_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
-    assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
+    assert sum(each.kind is TrialKind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
 
 
 def test_a_config_that_never_agrees_has_at_most_burn_in_max_runs(tmp_path: Path) -> None:
     trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, nominee_repeats=2))
-    winner = next(each.fingerprint for each in trials if each.kind is Kind.CONFIRM and each.config().values)
-    before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not Kind.CONFIRM]
-    assert before == [Kind.BURN_IN, Kind.REPEAT, Kind.REPEAT, Kind.BURN_IN]
+    winner = next(each.fingerprint for each in trials if each.kind is TrialKind.CONFIRM and each.config().values)
+    before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not TrialKind.CONFIRM]
+    assert before == [TrialKind.BURN_IN, TrialKind.REPEAT, TrialKind.REPEAT, TrialKind.BURN_IN]
 
 
 def test_winners_have_no_burn_in_runs_where_nothing_has_to_agree(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
-    assert not [each for each in trials if each.kind is Kind.BURN_IN and each.config().values]
-    assert [each for each in trials if each.kind is Kind.CONFIRM]
+    assert not [each for each in trials if each.kind is TrialKind.BURN_IN and each.config().values]
+    assert [each for each in trials if each.kind is TrialKind.CONFIRM]
 
 
 @dataclass(slots=True)

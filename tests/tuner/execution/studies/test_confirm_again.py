@@ -20,7 +20,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, State, Trial, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, load_results, size_results
 
@@ -60,7 +60,7 @@ class Stopped(SilentReporter):
 class StoppedAt(SilentReporter):
     """Simulates Ctrl-C after the first trial of a kind."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: TrialKind) -> None:
         self.kind = kind
 
     def trial(self, progress: SizeProgress, trial: Trial) -> None:
@@ -104,7 +104,7 @@ def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path
         steps = [(each.kind, each.round, each.fingerprint) for each in size.trials if each.kind in CONFIRMING_KINDS]
         twice = [step for number, step in enumerate(steps) if step in steps[:number]]
         assert len({number for _, number, _ in twice}) <= 1, "only an interrupted round is measured again"
-        assert {number for kind, number, _ in steps if kind is Kind.CONFIRM} == set(range(3 + 4))
+        assert {number for kind, number, _ in steps if kind is TrialKind.CONFIRM} == set(range(3 + 4))
 
 
 def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Path) -> None:
@@ -113,17 +113,17 @@ def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Pat
         folder = shutil.copytree(tmp_path / "searched", tmp_path / str(stopped_after))
         before = again(folder, stopped_after=stopped_after).sizes[0].trials
         newest = before[-1].round
-        half = {each.fingerprint for each in before if each.kind is Kind.CONFIRM and each.round == newest}
-        if before[-1].kind is Kind.CONFIRM and len(half) == 1:
+        half = {each.fingerprint for each in before if each.kind is TrialKind.CONFIRM and each.round == newest}
+        if before[-1].kind is TrialKind.CONFIRM and len(half) == 1:
             break
     else:
         pytest.fail("no round was interrupted")
     again(folder, stopped_after=1)
     done = again(folder)
     trials = done.sizes[0].trials
-    of_round = [each for each in trials if each.kind is Kind.CONFIRM and each.round == newest]
+    of_round = [each for each in trials if each.kind is TrialKind.CONFIRM and each.round == newest]
     plan = plans_in(done.facts, "100")[-1]
-    counted = [each for each in of_round if each in plan.trials_of(Kind.CONFIRM, trials)]
+    counted = [each for each in of_round if each in plan.trials_of(TrialKind.CONFIRM, trials)]
     assert counted == of_round[2:], "the trials before both interruptions do not count"
     fingerprints = [each.fingerprint for each in counted]
     assert half < set(fingerprints)
@@ -133,9 +133,9 @@ def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Pat
     assert paired.isdisjoint(each.number for each in of_round[:2])
 
 
-@pytest.mark.parametrize("kind", [Kind.REPEAT, Kind.UNDO])
+@pytest.mark.parametrize("kind", [TrialKind.REPEAT, TrialKind.UNDO])
 def test_an_interrupted_round_of_repeats_or_undo_rounds_is_measured_again_as_a_whole(
-    tmp_path: Path, kind: Kind
+    tmp_path: Path, kind: TrialKind
 ) -> None:
     spec = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4, undo_rounds=2))
     with pytest.raises(KeyboardInterrupt):
@@ -159,7 +159,7 @@ def test_a_finished_confirmation_is_repeated_when_asked_for_again(tmp_path: Path
     once = again_in(tmp_path)
     twice = again(tmp_path)
     assert confirming_trials(twice) > confirming_trials(once)
-    rounds = [trial.round for size in twice.sizes[:1] for trial in size.trials if trial.kind is Kind.CONFIRM]
+    rounds = [trial.round for size in twice.sizes[:1] for trial in size.trials if trial.kind is TrialKind.CONFIRM]
     assert len(set(rounds)) == 3 + 4 + 4
 
 
@@ -217,7 +217,7 @@ def test_a_proven_config_stays_the_answer_after_another_one_failed() -> None:
     for goal in Goal:
         assert recommend(study, SIZE, goal).config.values == FAST
     looks = [
-        trial(40 + n, 150, 5, kind=Kind.REPEAT, round=6, config=config, metrics={"held_rate_ratio": held})
+        trial(40 + n, 150, 5, kind=TrialKind.REPEAT, round=6, config=config, metrics={"held_rate_ratio": held})
         for n, (config, held) in enumerate([(FAST, 0.5), (QUICK, 1.0)])
     ]
     newest = ConfirmationPlan(
@@ -248,7 +248,7 @@ def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -
     done = measure_study(SPEC, "", tmp_path, SilentReporter())
     assert done.finished
     for size in done.sizes:
-        assert sum(trial.kind in (Kind.SEARCH, Kind.BASELINE) for trial in size.trials) == 8
+        assert sum(trial.kind in (TrialKind.SEARCH, TrialKind.BASELINE) for trial in size.trials) == 8
     assert {rounds for _, rounds in answers(done).values()} == {3}, (
         "the confirmation after the search has its own rounds"
     )
@@ -258,7 +258,7 @@ def test_a_goal_loses_its_winner_when_no_config_keeps_the_constraints() -> None:
     """The newest confirmation counts, even if none of its configs met the constraints."""
     found = [baseline(0), trial(1, 150, 5, config=FAST), *confirming(2, [(150, 5)] * 2, [(100, 10)] * 2, FAST)]
     looks = [
-        trial(20 + n, 150, 5, kind=Kind.REPEAT, round=2, config=config, metrics={"held_rate_ratio": 0.5})
+        trial(20 + n, 150, 5, kind=TrialKind.REPEAT, round=2, config=config, metrics={"held_rate_ratio": 0.5})
         for n, config in enumerate([FAST, QUICK])
     ]
     older, fingerprints = plan_of(found), tuple(each.fingerprint for each in looks)
@@ -276,7 +276,7 @@ def test_a_goal_loses_its_winner_when_no_config_keeps_the_constraints() -> None:
 def test_repeats_that_failed_say_nothing_about_constraints() -> None:
     found = [baseline(0), trial(1, 150, 5, config=FAST)]
     looks = [
-        replace(trial(20 + n, 150, 5, kind=Kind.REPEAT, round=0, config=config), state=State.FAILED, metrics={})
+        replace(trial(20 + n, 150, 5, kind=TrialKind.REPEAT, round=0, config=config), state=State.FAILED, metrics={})
         for n, config in enumerate([FAST, QUICK])
     ]
     fingerprints = tuple(each.fingerprint for each in looks)
@@ -287,7 +287,7 @@ def test_repeats_that_failed_say_nothing_about_constraints() -> None:
 
 def test_a_goal_stays_without_winner_when_another_goal_is_confirmed() -> None:
     looks = [
-        trial(10 + n, 150, 5, kind=Kind.REPEAT, round=n // 2, config=config, metrics={"held_rate_ratio": 0.5})
+        trial(10 + n, 150, 5, kind=TrialKind.REPEAT, round=n // 2, config=config, metrics={"held_rate_ratio": 0.5})
         for n, config in enumerate([FAST, QUICK] * 2)
     ]
     fingerprints, base = tuple(each.fingerprint for each in looks[:2]), baseline(0)

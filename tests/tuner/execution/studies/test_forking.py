@@ -20,7 +20,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.model.errors import RecordDamaged, RequestRefused, StudyChanged
 from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.target import Target
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import StudyResults
 from tuner.storage.locations import storage_at
 from tuner.storage.protocols import Storage
@@ -60,21 +60,21 @@ def run(spec: StudySpec, folder: Path) -> StudyResults:
 def test_the_fork_continues_after_the_trials_taken_over(old: Path, tmp_path: Path) -> None:
     spec = changed(search=replace(OLD.search, trials=15))
     folder = forked(old, spec, tmp_path / "new")
-    before = of_kind(on_record(old), Kind.SEARCH, Kind.BASELINE)
-    assert of_kind(on_record(folder), Kind.SEARCH, Kind.BASELINE) == before
+    before = of_kind(on_record(old), TrialKind.SEARCH, TrialKind.BASELINE)
+    assert of_kind(on_record(folder), TrialKind.SEARCH, TrialKind.BASELINE) == before
     results = run(spec, folder)
     assert results.finished
     assert results.name == "new"
     assert results.study_file == "study: new\n"
     for size in results.sizes:
-        assert len(of_kind(list(size.trials), Kind.SEARCH, Kind.BASELINE)) == 15
+        assert len(of_kind(list(size.trials), TrialKind.SEARCH, TrialKind.BASELINE)) == 15
         assert size.confirmations, "the new study confirms its own winners"
-        assert {each.round for each in of_kind(list(size.trials), Kind.CONFIRM)} == {0, 1}
+        assert {each.round for each in of_kind(list(size.trials), TrialKind.CONFIRM)} == {0, 1}
 
 
 def test_measurements_rates_and_origin_are_copied(old: Path, tmp_path: Path) -> None:
     folder = forked(old, changed(), tmp_path / "new")
-    trial = of_kind(on_record(folder), Kind.SEARCH)[0]
+    trial = of_kind(on_record(folder), TrialKind.SEARCH)[0]
     with closing(SqliteStore(old, create=False)) as source, closing(SqliteStore(folder)) as store:
         assert store.attachment(trial, "paced") == source.attachment(trial, "paced") is not None
         theirs, ours = source.facts(), store.facts()
@@ -88,7 +88,7 @@ def test_the_limits_of_a_fork_do_not_count_the_old_trials(old: Path, tmp_path: P
     sent = sum(each.spent_bytes for each in on_record(old))
     spec = changed(search=replace(OLD.search, trials=14, max_bytes=int(sent)), workload=one_size())
     results = run(spec, forked(old, spec, tmp_path / "new"))
-    assert len(of_kind(list(results.sizes[0].trials), Kind.SEARCH, Kind.BASELINE)) == 14
+    assert len(of_kind(list(results.sizes[0].trials), TrialKind.SEARCH, TrialKind.BASELINE)) == 14
 
 
 def one_size() -> Any:
@@ -112,14 +112,14 @@ def test_only_the_record_sizes_of_the_new_study_are_taken(old: Path) -> None:
 def test_only_configs_of_the_new_search_space_are_taken(
     old: Path, changes: dict[str, Any], fits: Callable[[ProducerConfig], bool]
 ) -> None:
-    before, after = of_kind(on_record(old), Kind.SEARCH), of_kind(taken(old, changed(**changes)), Kind.SEARCH)
+    before, after = of_kind(on_record(old), TrialKind.SEARCH), of_kind(taken(old, changed(**changes)), TrialKind.SEARCH)
     assert [each.key for each in after] == [each.key for each in before if fits(each.config())]
     assert len(after) < len(before)
 
 
 def test_other_objectives_and_constraints_score_the_trials_again(old: Path) -> None:
     limit = Constraint("mb_per_s", at_most=False, limit=2, of_baseline=True)
-    found = of_kind(taken(old, changed(objectives=P95, constraints=(limit,))), Kind.SEARCH)
+    found = of_kind(taken(old, changed(objectives=P95, constraints=(limit,))), TrialKind.SEARCH)
     whole = [trial for trial in found if "mb_per_s" in trial.metrics]  # the others could not hold the fixed rate
     assert len(whole) > len(found) / 2
     for trial in whole:
@@ -131,7 +131,7 @@ def test_other_objectives_and_constraints_score_the_trials_again(old: Path) -> N
 def test_another_method_searches_on_from_the_trials(old: Path, tmp_path: Path) -> None:
     spec = changed(search=SearchSpec(method=Method.TPE, trials=14, seed=3, startup_trials=4), workload=one_size())
     results = run(spec, forked(old, spec, tmp_path / "new"))
-    assert len(of_kind(list(results.sizes[0].trials), Kind.SEARCH, Kind.BASELINE)) == 14
+    assert len(of_kind(list(results.sizes[0].trials), TrialKind.SEARCH, TrialKind.BASELINE)) == 14
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
 from tuner.model.facts import MLFLOW_EXPERIMENT
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.storage.sqlite import SqliteStore
 
@@ -41,14 +41,14 @@ def test_additional_trials_are_searched_and_confirmed_in_new_rounds(tmp_path: Pa
     after = _trials(replace(_SPEC, search=replace(_SPEC.search, trials=12)), tmp_path)
     assert after[: len(before)] == before
     counts = Counter(trial.kind for trial in after)
-    assert counts[Kind.SEARCH] + counts[Kind.BASELINE] == 12
-    rounds = {trial.round for trial in after if trial.kind is Kind.CONFIRM}
+    assert counts[TrialKind.SEARCH] + counts[TrialKind.BASELINE] == 12
+    rounds = {trial.round for trial in after if trial.kind is TrialKind.CONFIRM}
     assert rounds == {0, 1, 2, 3}
     # The configs are measured in turn with the baseline: each round of the second confirmation has a baseline trial.
-    baseline = next(trial.fingerprint for trial in after if trial.kind is Kind.BASELINE)
-    assert Counter(t.round for t in after if t.kind is Kind.CONFIRM and t.fingerprint == baseline) == dict.fromkeys(
-        rounds, 1
-    )
+    baseline = next(trial.fingerprint for trial in after if trial.kind is TrialKind.BASELINE)
+    assert Counter(
+        t.round for t in after if t.kind is TrialKind.CONFIRM and t.fingerprint == baseline
+    ) == dict.fromkeys(rounds, 1)
 
 
 def test_a_mix_without_exact_decimal_shares_is_measured_and_found(tmp_path: Path) -> None:
@@ -88,4 +88,4 @@ def test_a_grid_that_gets_more_repeats_measures_only_the_new_ones(tmp_path: Path
     before = _trials(spec, tmp_path)
     after = _trials(replace(spec, search=replace(search, repeats=3)), tmp_path)
     assert after[: len(before)] == before
-    assert Counter(trial.values["linger.ms"] for trial in after if trial.kind is Kind.SEARCH) == {"1": 3, "20": 3}
+    assert Counter(trial.values["linger.ms"] for trial in after if trial.kind is TrialKind.SEARCH) == {"1": 3, "20": 3}

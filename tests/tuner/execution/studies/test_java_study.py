@@ -17,7 +17,7 @@ from tuner.execution.open_target import open_target
 from tuner.execution.studies.run import measure_study
 from tuner.model.goals import Goal
 from tuner.model.target import Target
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.export import Format, export, is_translated, offered, recommendation_json, recommendation_of
 from tuner.results.comparisons.comparison import compare
 from tuner.results.recommendations.recommend import recommend
@@ -84,7 +84,7 @@ def test_a_real_study_measures_the_java_client(broker: RunningCluster, tmp_path:
     trials = on_record(tmp_path)
     assert {trial.client for trial in trials} == {java().identity}
     assert all(trial.metrics["mb_per_s"] > 0 for trial in trials)
-    assert sum(trial.kind is Kind.SEARCH for trial in trials) >= 1
+    assert sum(trial.kind is TrialKind.SEARCH for trial in trials) >= 1
 
 
 @pytest.mark.broker

@@ -15,7 +15,7 @@ from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import ConfirmSpec, Method
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 
 OFF = {knob.name: KnobChange(off=True) for knob in KNOBS}
 SPEC = replace(simulated_study((1000,), trials=1), space=OFF)
@@ -40,4 +40,4 @@ def test_a_study_that_only_confirms_needs_no_knob(tmp_path: Path) -> None:
     confirm = ConfirmSpec(2, 2, nominees=1, nominee_repeats=0, undo_rounds=0, configs=(config,))
     (size,) = measure_study(replace(SPEC, confirm=confirm), "", tmp_path, Told(), simulated=Steady()).sizes
     assert size.confirmation(config.fingerprint) is not None
-    assert {trial.kind for trial in size.trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
+    assert {trial.kind for trial in size.trials} == {TrialKind.BURN_IN, TrialKind.BASELINE, TrialKind.CONFIRM}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.helpers.studies import Told, on_record, simulated_study
 from tuner.execution.studies.run import measure_study
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 
 
 def test_the_rounds_of_a_record_size_leave_bytes_for_the_next(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_the_rounds_of_a_record_size_leave_bytes_for_the_next(tmp_path: Path) ->
     limited = replace(spec, confirm=wide, search=replace(spec.search, max_bytes=limit))
     measure_study(limited, "", tmp_path / "limited", told)
     trials = on_record(tmp_path / "limited")
-    for kind in (Kind.SEARCH, Kind.CONFIRM):
+    for kind in (TrialKind.SEARCH, TrialKind.CONFIRM):
         assert {trial.record_bytes for trial in trials if trial.kind is kind} == {"100", "1000"}, kind
     assert any("100 B: the confirmation ends, as too little time or too" in sentence for sentence in told.sentences)
     assert sum(trial.spent_bytes for trial in trials if trial.record_bytes == "100") <= limit / 2

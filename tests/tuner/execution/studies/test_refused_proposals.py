@@ -14,7 +14,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
 from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
-from tuner.model.trial import Kind, State
+from tuner.model.trial import State, TrialKind
 
 _REFUSED = "the heap must hold its full buffer"
 
@@ -37,8 +37,8 @@ def test_a_refused_proposal_is_a_failed_trial(tmp_path: Path) -> None:
     spec = replace(spec, safety=replace(spec.safety, max_failures_in_a_row=24))
     trials = measure_study(spec, "", tmp_path, SilentReporter(), simulated=SmallHeap(True)).sizes[0].trials
     failed = [trial for trial in trials if trial.state is State.FAILED]
-    assert {(trial.kind, trial.error) for trial in failed} == {(Kind.SEARCH, _REFUSED)}
-    assert any(trial.kind is Kind.CONFIRM for trial in trials)
+    assert {(trial.kind, trial.error) for trial in failed} == {(TrialKind.SEARCH, _REFUSED)}
+    assert any(trial.kind is TrialKind.CONFIRM for trial in trials)
 
 
 def test_a_refused_baseline_ends_the_study(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from tuner.model.setup import ONE_PRODUCER
 from tuner.model.spec import Executor, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import rounds_on_new_brokers, spreads_rounds
 from tuner.model.target import Target
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import load_results
 from tuner.storage.sqlite import SqliteStore
 
@@ -77,7 +77,7 @@ class Timed(Told):
 
     def trial(self, progress: object, trial: Trial) -> None:
         self.trials.append(trial)
-        if trial.kind is Kind.CONFIRM and trial.round is not None:
+        if trial.kind is TrialKind.CONFIRM and trial.round is not None:
             self.rounds.setdefault((trial.record_bytes, trial.round), self.night.at)
 
 
@@ -108,7 +108,9 @@ def own_brokers(**confirm: object) -> StudySpec:
 def first_of_rounds(trials: list[Trial]) -> list[int]:
     """Return the indices of the trials that are the first of their round."""
     before = [None, *(each.round for each in trials)]
-    return [place for place, each in enumerate(trials) if each.kind is Kind.CONFIRM and each.round != before[place]]
+    return [
+        place for place, each in enumerate(trials) if each.kind is TrialKind.CONFIRM and each.round != before[place]
+    ]
 
 
 def test_the_rounds_are_spread_over_the_time(tmp_path: Path) -> None:
@@ -203,7 +205,7 @@ def test_each_spread_round_begins_with_a_burn_in_run_of_its_first_config(tmp_pat
     begun = first_of_rounds(trials)
     assert len(begun) == 4
     for number in begun:
-        assert trials[number - 1].kind is Kind.BURN_IN
+        assert trials[number - 1].kind is TrialKind.BURN_IN
         assert trials[number - 1].fingerprint == trials[number].fingerprint
 
 
@@ -270,7 +272,10 @@ def test_rounds_a_minute_apart_count_as_one_session(gap_s: float, in_sessions: b
     starts = [EVENING.astimezone() + number * datetime.timedelta(seconds=gap_s) for number in range(3)]
     trials = [
         replace(
-            each, kind=Kind.CONFIRM, round=number, started_at=(at + place * datetime.timedelta(minutes=3)).isoformat()
+            each,
+            kind=TrialKind.CONFIRM,
+            round=number,
+            started_at=(at + place * datetime.timedelta(minutes=3)).isoformat(),
         )
         for number, at in enumerate(starts)
         for place, each in enumerate((baseline(2 * number), baseline(2 * number + 1)))
@@ -290,7 +295,7 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
     assert len(begun) == 4
     for number in begun:
         burn_ins, measured = trials[number - 2 : number], trials[number : number + 2]
-        assert [each.kind for each in (*burn_ins, *measured)] == [Kind.BURN_IN] * 2 + [Kind.CONFIRM] * 2
+        assert [each.kind for each in (*burn_ins, *measured)] == [TrialKind.BURN_IN] * 2 + [TrialKind.CONFIRM] * 2
         assert [each.fingerprint for each in reversed(burn_ins)] == [each.fingerprint for each in measured]
 
 

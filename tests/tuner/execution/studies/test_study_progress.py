@@ -18,7 +18,7 @@ from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.execution.trial_keeper import TrialKeeper
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Trial, TrialKind
 from tuner.results.study_results import load_results
 from tuner.storage.folder_files import read_progress
 from tuner.storage.sqlite import SqliteStore
@@ -40,19 +40,19 @@ def stored_progress(folder: Path) -> Progress:
     return stored
 
 
-def messages(told: list[Progress], kind: Kind) -> list[str]:
+def messages(told: list[Progress], kind: TrialKind) -> list[str]:
     return list(dict.fromkeys(each.message for each in told if each.kind is kind))
 
 
 def test_progress_says_in_words_what_is_being_measured(told: list[Progress]) -> None:
-    searched = messages(told, Kind.SEARCH)
-    number = next(each.trial for each in told if each.kind is Kind.SEARCH)
+    searched = messages(told, TrialKind.SEARCH)
+    number = next(each.trial for each in told if each.kind is TrialKind.SEARCH)
     assert searched[:3] == [
         f"1000 B, search trial {number}{phase}" for phase in ("", ": paced phase", ": saturating phase")
     ]
-    (first, *_) = messages(told, Kind.BURN_IN)
+    (first, *_) = messages(told, TrialKind.BURN_IN)
     assert first == "1000 B, burn-in trial 0, the baseline"
-    (first, *_) = messages(told, Kind.BASELINE)
+    (first, *_) = messages(told, TrialKind.BASELINE)
     assert first.startswith("1000 B, baseline trial ")
 
 
@@ -99,7 +99,7 @@ def test_progress_of_an_older_release_is_read() -> None:
     during = {**ended, "state": "running", "record_bytes": "1000", "trial": 12, "kind": "search", "phase": "paced"}
     found = Progress.from_json({**during, "of a newer release": 1})
     assert found == Progress(
-        StudyState.RUNNING, record_bytes="1000", trial=12, kind=Kind.SEARCH, trials=60, phase="paced", pid=7
+        StudyState.RUNNING, record_bytes="1000", trial=12, kind=TrialKind.SEARCH, trials=60, phase="paced", pid=7
     )
 
 

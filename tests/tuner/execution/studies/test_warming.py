@@ -18,7 +18,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import burn_in_trials
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import load_results
@@ -124,7 +124,7 @@ def test_the_fixed_rate_is_chosen_again_when_the_target_is_warm(tmp_path: Path) 
     (said,) = (each for each in told.sentences if "the fixed rate is now" in each)
     assert results.facts["rates"]["2000"] == pytest.approx(0.30 * 100_000, rel=0.1)
     (size,) = results.sizes
-    burn_ins = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
+    burn_ins = [trial for trial in size.trials if trial.kind is TrialKind.BURN_IN]
     assert 4 < len(burn_ins) <= burn_in_trials(spec)
     again = measure_study(
         replace(spec, search=replace(search, trials=4)), "", tmp_path / "study", Told(), simulated=Warming()

@@ -21,7 +21,7 @@ from tuner.execution.trials.early_end import ToTheEnd
 from tuner.execution.trials.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.execution.trials.trial_target import SimulatedTarget, TrialTopic
 from tuner.model.setup import ONE_PRODUCER, Setup
-from tuner.model.trial import PACED, Kind, Proposal
+from tuner.model.trial import PACED, Proposal, TrialKind
 
 
 @dataclass
@@ -52,7 +52,9 @@ def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_clust
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=5.0, rate_records_per_s=100)
 
     def job(trial: int, setup: Setup) -> TrialJob:
-        started = StartedTrial(RecordSizes.fixed(1000), trial, Kind.MEASUREMENT, Proposal(BASELINE), utc_now(), 0.0)
+        started = StartedTrial(
+            RecordSizes.fixed(1000), trial, TrialKind.MEASUREMENT, Proposal(BASELINE), utc_now(), 0.0
+        )
         return TrialJob(
             started,
             ((PACED, load),),
@@ -95,7 +97,7 @@ class Coming(RecordingTarget):
 def test_a_trial_begins_while_brokers_are_restarted_in_turn(lost: int, measured: bool) -> None:
     target = Coming(lost=lost)
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
-    started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.MEASUREMENT, Proposal(BASELINE), utc_now(), 0.0)
+    started = StartedTrial(RecordSizes.fixed(1000), 0, TrialKind.MEASUREMENT, Proposal(BASELINE), utc_now(), 0.0)
     job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, ToTheEnd())
     with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
         if measured:
@@ -149,7 +151,7 @@ def measured(bench: Bench, job: TrialJob) -> TrialDone:
 @pytest.mark.parametrize(("target", "sent_bytes"), [(NeverBack(lost=1), 0), (LostLater(sent_bytes=123), 123)])
 def test_ctrl_c_while_a_broker_is_away_counts_what_was_sent(target: NeverBack, sent_bytes: int) -> None:
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
-    started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.SEARCH, Proposal(BASELINE), utc_now(), 0.0)
+    started = StartedTrial(RecordSizes.fixed(1000), 0, TrialKind.SEARCH, Proposal(BASELINE), utc_now(), 0.0)
     job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, ToTheEnd())
     interrupted: list[TrialDone] = []
     with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:

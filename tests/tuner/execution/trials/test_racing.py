@@ -23,7 +23,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.execution.trials.racing import PhaseRule, race_of
 from tuner.execution.trials.stopping import PhaseProgress, Stopping
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import SizeResults
@@ -76,7 +76,7 @@ def test_trials_are_stopped_early_and_say_why(study: Study) -> None:
     stopped = [each for each in study(SPEC).trials if each.stopped_early]
     assert len(stopped) >= 5
     for each in stopped:
-        assert each.kind is Kind.SEARCH
+        assert each.kind is TrialKind.SEARCH
         assert each.saved_s > 0
         assert "after" in each.stopped_early
         assert "of 10 s" in each.stopped_early
@@ -95,10 +95,10 @@ def test_a_trial_that_was_stopped_early_is_never_on_the_front(study: Study) -> N
 
 def test_only_trials_of_the_search_are_stopped_early(study: Study) -> None:
     spec = replace(SPEC, confirm=ConfirmSpec(rounds=2, max_rounds=2, undo_rounds=0))
-    others = [each for each in study(spec).trials if each.kind is not Kind.SEARCH]
-    assert {each.kind for each in others} >= {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
+    others = [each for each in study(spec).trials if each.kind is not TrialKind.SEARCH]
+    assert {each.kind for each in others} >= {TrialKind.BURN_IN, TrialKind.BASELINE, TrialKind.CONFIRM}
     assert all(each.saved_s == 0 and not each.stopped_early for each in others)
-    assert all(each.load_s == 25.0 for each in others if each.kind is not Kind.BURN_IN)
+    assert all(each.load_s == 25.0 for each in others if each.kind is not TrialKind.BURN_IN)
 
 
 def test_the_saved_time_is_the_difference_to_a_study_without_racing(study: Study) -> None:
@@ -125,17 +125,17 @@ def test_no_config_of_the_front_is_lost_by_racing(study: Study) -> None:
 
 
 def test_without_racing_no_trial_is_stopped_or_followed(study: Study) -> None:
-    found = [each for each in study(off(SPEC)).trials if each.kind is not Kind.BURN_IN]
+    found = [each for each in study(off(SPEC)).trials if each.kind is not TrialKind.BURN_IN]
     assert all(not each.stopped_early and each.saved_s == 0 and not each.window_values for each in found)
     assert str(RacingSavings.of(found)) == ""
 
 
 def test_each_phase_that_ran_to_its_end_is_followed(study: Study) -> None:
     for each in study(SPEC).trials:
-        if each.kind is Kind.BURN_IN:
+        if each.kind is TrialKind.BURN_IN:
             continue  # the first one is longer than a trial
         assert all(len(values) == 10 for values in each.window_values.values())
-        if each.kind is Kind.BASELINE:
+        if each.kind is TrialKind.BASELINE:
             assert set(each.window_values) == {"mb_per_s", "latency_p99_ms"}
             assert (
                 min(each.window_values["mb_per_s"]) <= each.metrics["mb_per_s"] <= max(each.window_values["mb_per_s"])
@@ -186,8 +186,8 @@ def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Stud
 def test_a_resumed_study_stops_the_same_trials_early(tmp_path: Path, study: Study) -> None:
     at_once = study(LEARNING).trials
     run(replace(LEARNING, search=replace(LEARNING.search, trials=13)), tmp_path)
-    resumed = [each for each in run(LEARNING, tmp_path).trials if each.kind is not Kind.BURN_IN]
-    expected = [each for each in at_once if each.kind is not Kind.BURN_IN]
+    resumed = [each for each in run(LEARNING, tmp_path).trials if each.kind is not TrialKind.BURN_IN]
+    expected = [each for each in at_once if each.kind is not TrialKind.BURN_IN]
     # The second run has its own burn-in runs, which shift the numbers of the later trials and so their noise.
     before = [each for each in expected if each.number < 13]
     assert [asdict(each) for each in resumed[: len(before)]] == [asdict(each) for each in before]
@@ -287,8 +287,8 @@ def test_only_trials_of_the_search_end_when_the_rate_is_not_held(tmp_path: Path)
     too_fast = replace(SPEC.workload, rate_records_per_s=1e8)
     search = replace(SPEC.search, trials=6, baseline_every=3, racing=False)
     trials = run(replace(SPEC, workload=too_fast, search=search), tmp_path).trials
-    baselines = [trial for trial in trials if trial.kind is Kind.BASELINE]
-    searched = [trial for trial in trials if trial.kind is Kind.SEARCH]
+    baselines = [trial for trial in trials if trial.kind is TrialKind.BASELINE]
+    searched = [trial for trial in trials if trial.kind is TrialKind.SEARCH]
     assert len(baselines) >= 2
     assert all("mb_per_s" in trial.metrics and "latency_p99_ms" in trial.metrics for trial in baselines)
     assert searched
@@ -374,7 +374,7 @@ def test_forecasts_learn_from_complete_trials_but_not_from_burn_ins() -> None:
     learnt = race_of(SPEC, search(trial(2, 95, 9, window_values=values)), ProducerConfig.parse({}), 9).forecasts[
         "mb_per_s"
     ]
-    burnt = search(trial(2, 95, 9, window_values=values, kind=Kind.BURN_IN))
+    burnt = search(trial(2, 95, 9, window_values=values, kind=TrialKind.BURN_IN))
     assert learnt.shift_log[0] == pytest.approx(0.64, abs=0.01)
     assert plain.shift_log[0] == 0.0
     assert race_of(SPEC, burnt, ProducerConfig.parse({}), 9).forecasts["mb_per_s"] == plain

@@ -96,6 +96,7 @@ def test_the_export_wins_over_the_keys_of_spring_boot(found: Recommendation, tmp
     assert {name: handed_over[name] for name in before} == {name: config.get(name, before[name]) for name in before}
 
 
+@pytest.mark.long
 def test_kafka_streams_gives_its_producer_the_values_that_were_measured(found: Recommendation, tmp_path: Path) -> None:
     text = format_properties(_APPLICATION) + export(found, Format.STREAMS)
     check(found, STREAMS.producer_properties(written(tmp_path / "streams.properties", text)))

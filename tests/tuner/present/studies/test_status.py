@@ -15,7 +15,7 @@ from tests.helpers.stored_studies import failed, study
 from tests.helpers.watched_run import watched_run
 from tuner.model.goals import Goal
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.studies.status import Recommended, Status, status_of
 
 UNFINISHED = {"finished_at": None}
@@ -30,13 +30,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[Progress]:
 @pytest.fixture
 def searching(told: list[Progress]) -> Progress:
     """Return the last report from the search."""
-    return [each for each in told if each.kind is Kind.SEARCH and each.phase == "saturated"][-1]
+    return [each for each in told if each.kind is TrialKind.SEARCH and each.phase == "saturated"][-1]
 
 
 @pytest.fixture
 def confirming(told: list[Progress]) -> Progress:
     """Return the first report from a confirmation round."""
-    return next(each for each in told if each.kind is Kind.CONFIRM and each.phase)
+    return next(each for each in told if each.kind is TrialKind.CONFIRM and each.phase)
 
 
 def asked(folder: Path, progress: Progress | None, **options: Any) -> Status:
@@ -197,7 +197,7 @@ def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path, searchi
 
 def test_the_last_failures_are_shown_although_the_clock_was_set_back(tmp_path: Path, searching: Progress) -> None:
     def fail(trial: Trial) -> Trial:
-        lost = failed(trial) if trial.kind is Kind.SEARCH else trial
+        lost = failed(trial) if trial.kind is TrialKind.SEARCH else trial
         return replace(lost, started_at=f"2026-03-01T{23 - trial.number}:00:00+00:00")
 
     shown = [key for key, _ in asked(tmp_path, searching, change=fail).failures]

@@ -13,7 +13,7 @@ from tests.helpers.trials import SIZE, confirming, failed, trial
 from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
 from tuner.model.goals import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.console import Unwrapped
 from tuner.present.studies import study_view
 from tuner.present.studies.study_view import StudyView
@@ -41,7 +41,11 @@ def shown(said: StringIO, *trials: Trial, total: int | None = 12, first_round: i
 
 
 def measured(
-    number: int, mb_per_s: float, p95_ms: float, kind: Kind = Kind.SEARCH, config: Mapping[str, str] | None = None
+    number: int,
+    mb_per_s: float,
+    p95_ms: float,
+    kind: TrialKind = TrialKind.SEARCH,
+    config: Mapping[str, str] | None = None,
 ) -> Trial:
     return trial(
         number, mb_per_s, None, kind=kind, config=config, objectives=P95, metrics={"latency_p95_ms": p95_ms}
@@ -49,15 +53,15 @@ def measured(
 
 
 def test_the_line_shows_the_latency_that_the_study_optimises(said: StringIO) -> None:
-    lines = shown(said, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config={"linger.ms": "1"}))
+    lines = shown(said, measured(0, 100, 10, TrialKind.BASELINE), measured(1, 150, 5, config={"linger.ms": "1"}))
     assert lines[0].split() == ["1000", "B", "baseline", "1/12", "MB/s", "100", "(1.00x)", "p95", "ms", "10", "(1.00x)"]
     assert lines[1].endswith("MB/s     150 (1.50x)   p95 ms       5 (2.00x)   on the front as trial 1: linger.ms=1")
 
 
 def test_a_trial_on_the_front_has_the_number_that_other_commands_use(said: StringIO) -> None:
-    warm = [measured(number, 100, 10, Kind.BURN_IN) for number in (0, 1)]
+    warm = [measured(number, 100, 10, TrialKind.BURN_IN) for number in (0, 1)]
     search = [measured(3, 150, 5), measured(4, 90, 20), measured(5, 200, 4, config={})]
-    lines = shown(said, *warm, measured(2, 100, 10, Kind.BASELINE), *search)
+    lines = shown(said, *warm, measured(2, 100, 10, TrialKind.BASELINE), *search)
     assert " 2/12 " in lines[3]
     assert lines[3].endswith("on the front as trial 3: linger.ms=3")
     assert "trial" not in lines[4]
@@ -65,8 +69,8 @@ def test_a_trial_on_the_front_has_the_number_that_other_commands_use(said: Strin
 
 
 def test_a_stall_in_the_first_baseline_does_not_inflate_ratios(said: StringIO) -> None:
-    warm = [measured(number, 100, 10, Kind.BURN_IN) for number in (0, 1)]
-    lines = shown(said, *warm, measured(2, 100, 60, Kind.BASELINE), measured(3, 100, 9))
+    warm = [measured(number, 100, 10, TrialKind.BURN_IN) for number in (0, 1)]
+    lines = shown(said, *warm, measured(2, 100, 60, TrialKind.BASELINE), measured(3, 100, 9))
     assert "x)" not in "".join(lines[:2]), "a burn-in is compared with nothing"
     assert "p95 ms      60 (0.17x)" in lines[2]
     assert "p95 ms       9 (1.11x)" in lines[3]
@@ -80,18 +84,20 @@ def test_many_changes_are_cut_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatc
     lines = {}
     for out in (Terminal(), StringIO()):
         monkeypatch.setattr(study_view, "ERR", Unwrapped(file=out, width=400))
-        lines[out.isatty()] = shown(out, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=FAST))[1]
+        lines[out.isatty()] = shown(out, measured(0, 100, 10, TrialKind.BASELINE), measured(1, 150, 5, config=FAST))[1]
     assert re.sub(r"\x1b\[[0-9;]*m", "", lines[True]).endswith("and 1 more")
     assert lines[False].count("=") == len(FAST)
 
 
 def test_failures_say_why(said: StringIO) -> None:
-    lines = shown(said, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=FAST), failed(2), total=None)
+    lines = shown(
+        said, measured(0, 100, 10, TrialKind.BASELINE), measured(1, 150, 5, config=FAST), failed(2), total=None
+    )
     assert lines[2].endswith("no measurement: the worker was lost")
 
 
 def test_a_line_of_a_round_names_the_config_and_the_mean_gain_so_far(said: StringIO) -> None:
-    found = [measured(0, 100, 10, Kind.BASELINE), trial(1, 150, 5, config=FAST)]
+    found = [measured(0, 100, 10, TrialKind.BASELINE), trial(1, 150, 5, config=FAST)]
     rounds = confirming(2, [(150, 5), (160, 5)], [(100, 10), (80, 10)], FAST)
     lines = [" ".join(line.split()) for line in shown(said, *found, *rounds)[2:]]
     assert lines == [
@@ -104,10 +110,10 @@ def test_a_line_of_a_round_names_the_config_and_the_mean_gain_so_far(said: Strin
 
 def test_a_line_of_a_repeat_or_an_undo_names_what_was_measured(said: StringIO) -> None:
     fast, slower = {"linger.ms": "1", "compression.type": "lz4"}, {"compression.type": "lz4"}
-    found = [measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=fast)]
-    again = [measured(2, 150, 5, Kind.REPEAT, fast), measured(3, 100, 10, Kind.REPEAT, {})]
-    rounds = [measured(4, 150, 5, Kind.CONFIRM, fast), measured(5, 100, 10, Kind.CONFIRM, {})]
-    undone = [measured(6, 150, 5, Kind.UNDO, fast), measured(7, 150, 9, Kind.UNDO, slower)]
+    found = [measured(0, 100, 10, TrialKind.BASELINE), measured(1, 150, 5, config=fast)]
+    again = [measured(2, 150, 5, TrialKind.REPEAT, fast), measured(3, 100, 10, TrialKind.REPEAT, {})]
+    rounds = [measured(4, 150, 5, TrialKind.CONFIRM, fast), measured(5, 100, 10, TrialKind.CONFIRM, {})]
+    undone = [measured(6, 150, 5, TrialKind.UNDO, fast), measured(7, 150, 9, TrialKind.UNDO, slower)]
     lines = shown(said, *found, *again, *rounds, *undone)
     told = ["trial 1 ", "baseline ", "trial 1 ", "trial 1 with linger.ms=5 "]
     for line, each in zip((*lines[2:4], *lines[6:]), told, strict=True):
@@ -115,7 +121,7 @@ def test_a_line_of_a_repeat_or_an_undo_names_what_was_measured(said: StringIO) -
 
 
 def test_a_later_confirmation_counts_and_averages_its_own_rounds(said: StringIO) -> None:
-    found = [measured(0, 100, 10, Kind.BASELINE), trial(1, 150, 5, config=FAST)]
+    found = [measured(0, 100, 10, TrialKind.BASELINE), trial(1, 150, 5, config=FAST)]
     rounds = confirming(2, [(150, 5), (200, 5)], [(100, 10), (100, 10)], FAST)
     lines = [" ".join(line.split()) for line in shown(said, *found, *rounds, first_round=1)[-2:]]
     assert lines == [

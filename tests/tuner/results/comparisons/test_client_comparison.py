@@ -13,7 +13,7 @@ from search_spaces import ClientKind, ProducerConfig, java
 from tests.helpers.studies import Steady, Told, of_kind, on_record, simulated_study
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import StudyError
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.results.comparisons.client_comparison import ClientComparison, ClientsToCompare, Side, comparison_of
 
@@ -78,7 +78,7 @@ def test_a_given_config_is_measured_in_the_same_rounds_and_compared_with_the_oth
     tmp_path: Path,
 ) -> None:
     found = compared(tmp_path, ClientsToCompare(given={ClientKind.JAVA: TUNED}, rounds=ROUNDS))
-    rounds = of_kind(on_record(tmp_path), Kind.CONFIRM)
+    rounds = of_kind(on_record(tmp_path), TrialKind.CONFIRM)
     configs = {each.side.config.fingerprint for each in found.sides}
     assert len(configs) == 3
     in_rounds = {number: {trial.fingerprint for trial in rounds if trial.round == number} for number in range(ROUNDS)}

@@ -13,7 +13,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
 from tests.helpers.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.results.comparisons.size_verification import (
     SizeVerification,
     VerificationOutcome,
@@ -51,7 +51,7 @@ def found_of(spec: StudySpec, ours: Sequence[Numbers], theirs: Sequence[Numbers]
     trials = [baseline(0, config=spec.baseline.values, objectives=spec.objectives)]
     for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
         for numbers, values in ((other, spec.baseline.values), (mine, config.values)):
-            asked: dict[str, Any] = {"kind": Kind.CONFIRM, "round": number, "objectives": spec.objectives}
+            asked: dict[str, Any] = {"kind": TrialKind.CONFIRM, "round": number, "objectives": spec.objectives}
             trials.append(trial(len(trials), *numbers, config=values, **asked))
     plan = replace(plan_of(trials, {}, rounds=len(ours)), baseline=spec.baseline.fingerprint)
     return verification_of(results(trials, spec.objectives, plan), spec)
@@ -230,9 +230,11 @@ def test_a_fixed_rate_that_was_not_held_is_a_miss() -> None:
     (config,) = spec.confirm.configs
     trials = [baseline(0)]
     for number, held in enumerate([1.0, 1.0, 1.0, 0.7]):
-        trials.append(trial(len(trials), 100, 10, kind=Kind.CONFIRM, round=number, config={}))
+        trials.append(trial(len(trials), 100, 10, kind=TrialKind.CONFIRM, round=number, config={}))
         behind = {"held_rate_ratio": held}
-        trials.append(trial(len(trials), 100, 5, kind=Kind.CONFIRM, round=number, config=config.values, metrics=behind))
+        trials.append(
+            trial(len(trials), 100, 5, kind=TrialKind.CONFIRM, round=number, config=config.values, metrics=behind)
+        )
     plan = replace(plan_of(trials, {}, rounds=4), baseline=spec.baseline.fingerprint)
     found = verification_of(results(trials, OBJECTIVES, plan), spec)
     assert found.not_compared == {"latency_p99_ms": WhyNotCompared.RATE_MISSED}, (
@@ -250,7 +252,7 @@ def test_without_a_held_rate_there_is_no_latency_to_compare() -> None:
         for config, rate in ((spec.baseline, 1.0), (spec.confirm.configs[0], 0.5)):
             held = {"held_rate_ratio": rate}
             trials.append(
-                trial(len(trials), 100, 9, kind=Kind.CONFIRM, round=number, config=config.values, metrics=held)
+                trial(len(trials), 100, 9, kind=TrialKind.CONFIRM, round=number, config=config.values, metrics=held)
             )
     found = verification_of(results(trials, OBJECTIVES, plan_of(trials, {}, rounds=3)), spec)
     unknown, behind = missed_by(found, allow_weaker=True)

@@ -17,7 +17,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.recommendations.explanation_words import effect_words, explanation_markdown, explanation_sections
 from tuner.results.recommendations.explanation import FRONT, Explanation, explain
 from tuner.results.recommendations.recommend import recommend
@@ -121,9 +121,9 @@ def test_a_single_change_has_the_whole_gain() -> None:
 def test_changes_that_were_not_undone_alone_are_named_with_the_reason() -> None:
     config = {"acks": "all", "enable.idempotence": "true", "linger.ms": "1"}
     before = {"acks": "1"}
-    base = trial(0, 100, 10, kind=Kind.BASELINE, config=before)
+    base = trial(0, 100, 10, kind=TrialKind.BASELINE, config=before)
     rounds = [
-        trial(2 + 2 * turn + who, *numbers, kind=Kind.CONFIRM, config=values, round=turn)
+        trial(2 + 2 * turn + who, *numbers, kind=TrialKind.CONFIRM, config=values, round=turn)
         for turn, pair in enumerate(zip(WON, LEVEL, strict=True))
         for who, (numbers, values) in enumerate(zip(pair, (config, before), strict=True))
     ]
@@ -142,7 +142,7 @@ def test_a_change_without_which_a_constraint_breaks_says_so() -> None:
         each
         if "linger.ms" in each.values
         else trial(
-            each.number, 90.0, 900.0, kind=Kind.UNDO, round=each.round, config=each.values,
+            each.number, 90.0, 900.0, kind=TrialKind.UNDO, round=each.round, config=each.values,
             metrics={"held_rate_ratio": 0.4},
         )
         for each in undo_trials()

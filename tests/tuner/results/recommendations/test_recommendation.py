@@ -12,7 +12,7 @@ from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.recommendations.recommendation_words import in_short
 from tuner.results.recommendations.nominees import pick
 from tuner.results.recommendations.recommend import recommend
@@ -133,7 +133,8 @@ def test_each_goal_takes_its_own_confirmed_winner(goal: Goal, config: dict[str, 
     trials = [*SEARCH, *confirmed(FASTEST, (280, 38), (290, 39))]
     for place, (values, numbers) in enumerate(((QUICKEST, (62, 2.5)), (BOTH, (140, 6)))):
         trials += [
-            trial(20 + 2 * place + turn, *numbers, kind=Kind.CONFIRM, config=values, round=turn) for turn in range(2)
+            trial(20 + 2 * place + turn, *numbers, kind=TrialKind.CONFIRM, config=values, round=turn)
+            for turn in range(2)
         ]
     claimed = {Goal.THROUGHPUT: FASTEST, Goal.LATENCY: QUICKEST, Goal.BALANCED: BOTH}
     found = recommend(study(sizes=(results(trials, plan=plan_of(trials, claimed)),)), "1000", goal)
@@ -349,11 +350,11 @@ def test_without_a_goal_much_latency_is_not_given_up_for_little_throughput() -> 
 def test_search_and_repeats_choose_among_proven_configs_not_the_rounds() -> None:
     """Both configs are proven. The config with the larger gain in the rounds was worse in the repeats."""
     looks = [
-        trial(30 + n, *numbers, kind=Kind.REPEAT, round=0, config=config)
+        trial(30 + n, *numbers, kind=TrialKind.REPEAT, round=0, config=config)
         for n, (config, numbers) in enumerate([({}, (100, 10)), (BOTH, (170, 5)), (QUICKEST, (150, 2))])
     ]
     rounds = [
-        trial(40 + 3 * turn + n, mb_per_s + turn, p99_ms, kind=Kind.CONFIRM, config=config, round=1 + turn)
+        trial(40 + 3 * turn + n, mb_per_s + turn, p99_ms, kind=TrialKind.CONFIRM, config=config, round=1 + turn)
         for turn in range(3)
         for n, (config, mb_per_s, p99_ms) in enumerate([({}, 100, 10), (BOTH, 160, 5), (QUICKEST, 190, 2)])
     ]
@@ -446,7 +447,9 @@ def test_no_unproven_config_if_the_warm_baseline_keeps_the_constraints() -> None
 
 
 def test_repeats_before_the_rounds_judge_the_baseline_too() -> None:
-    looks = [trial(10 + n, 100, 7, kind=Kind.REPEAT, round=0, config=config) for n, config in enumerate(({}, FASTEST))]
+    looks = [
+        trial(10 + n, 100, 7, kind=TrialKind.REPEAT, round=0, config=config) for n, config in enumerate(({}, FASTEST))
+    ]
     asked = with_cold_baseline(*looks, nominee_repeats=1)
     assert recommend(asked, "1000", Goal.THROUGHPUT).is_baseline
     conditions = Conditions(min_mb_per_s=90)
@@ -471,7 +474,7 @@ def test_a_config_that_nothing_has_proven_must_be_measured_first() -> None:
 def test_a_winner_that_lost_records_later_is_not_recommended() -> None:
     """It gave up records in the saturating phase, after a paced phase with low latency."""
     rounds = confirmed(QUICKEST, (60, 2), (60, 2), (60, 2))
-    lossy = trial(15, None, 2, kind=Kind.CONFIRM, config=QUICKEST, round=2, metrics={"delivered_ratio": 0.0})
+    lossy = trial(15, None, 2, kind=TrialKind.CONFIRM, config=QUICKEST, round=2, metrics={"delivered_ratio": 0.0})
     found = recommend(study([*SEARCH, *rounds[:5], lossy]), "1000", Goal.LATENCY)
     assert found.config.values != QUICKEST
 
@@ -571,7 +574,7 @@ def with_p95(p95_ms: float, *numbers: Any, **changes: Any) -> Trial:
 
 
 STALLED = [
-    with_p95(8, 0, 100, 10, kind=Kind.BASELINE),
+    with_p95(8, 0, 100, 10, kind=TrialKind.BASELINE),
     with_p95(4, 1, 90, 30, config=QUICKEST),
     with_p95(9, 2, 150, 5, config=BOTH),
 ]
@@ -582,7 +585,7 @@ def test_the_goal_latency_means_the_latency_that_the_study_optimises() -> None:
     asked = study(sizes=(results(STALLED, BY_P95),), objectives=BY_P95)
     assert recommend(asked, "1000", Goal.LATENCY).config.values == QUICKEST, "by the p99 it would be the other config"
     rounds = [
-        with_p95(p95_ms, 10 + place, 100, p99_ms, kind=Kind.CONFIRM, config=config, round=place // 2)
+        with_p95(p95_ms, 10 + place, 100, p99_ms, kind=TrialKind.CONFIRM, config=config, round=place // 2)
         for place, (p95_ms, p99_ms, config) in enumerate(((8, 10, {}), (4, 60, QUICKEST)) * 3)
     ]
     trials = [*STALLED, *rounds]
@@ -611,7 +614,7 @@ def test_a_p99_that_is_not_optimised_rejects_no_config() -> None:
     trials = [
         *STALLED,
         *(
-            with_p95(p95_ms, 10 + place, mb_per_s, p99_ms, kind=Kind.CONFIRM, config=config, round=place // 2)
+            with_p95(p95_ms, 10 + place, mb_per_s, p99_ms, kind=TrialKind.CONFIRM, config=config, round=place // 2)
             for place, (mb_per_s, p95_ms, p99_ms, config) in enumerate(((100, 8, 10, {}), (130, 6, 60, BOTH)) * 3)
         ),
     ]
@@ -629,7 +632,9 @@ def by_constraint(limit: str, limit_ms: float, p99_ms: Sequence[float]) -> Recom
         baseline(0, 100, 10, constraints=constraints),
         trial(3, 150, 4.6, config=BOTH, constraints=constraints),
         *(
-            trial(10 + place, mb_per_s, p99 or p99_ms[place // 2], kind=Kind.CONFIRM, config=config, round=place // 2)
+            trial(
+                10 + place, mb_per_s, p99 or p99_ms[place // 2], kind=TrialKind.CONFIRM, config=config, round=place // 2
+            )
             for place, ((mb_per_s, p99), config) in enumerate(zip(rounds, ({}, BOTH) * len(p99_ms), strict=True))
         ),
     ]
@@ -653,7 +658,7 @@ def test_a_winner_keeps_the_constraints_in_the_mean_of_its_rounds(limit: str, li
 def test_a_round_below_the_fixed_rate_costs_the_gain_in_latency_only() -> None:
     def found(held: Sequence[float], goal: Goal) -> Recommendation:
         rounds = [
-            trial(10 + 2 * turn + place, *numbers, kind=Kind.CONFIRM, round=turn, config=config, metrics=metrics)
+            trial(10 + 2 * turn + place, *numbers, kind=TrialKind.CONFIRM, round=turn, config=config, metrics=metrics)
             for turn, ratio in enumerate(held)
             for place, (numbers, config, metrics) in enumerate(
                 [((100, 10), {}, {}), ((150, 5 if ratio > 0.95 else 900), BOTH, {"held_rate_ratio": ratio})]
@@ -672,7 +677,7 @@ def test_a_round_below_the_fixed_rate_costs_the_gain_in_latency_only() -> None:
 
 def test_a_round_without_a_value_is_left_out_and_the_others_count() -> None:
     rounds = confirmed(BOTH, (150, 4), (150, 4), (150, 4))
-    rounds[2] = trial(rounds[2].number, 100, None, kind=Kind.CONFIRM, config={}, round=1)
+    rounds[2] = trial(rounds[2].number, 100, None, kind=TrialKind.CONFIRM, config={}, round=1)
     found = recommend(study([*SEARCH, *rounds]), "1000", Goal.LATENCY)
     assert found.proven
     assert found.gains["latency_p99_ms"].rounds == 2
@@ -736,7 +741,7 @@ def test_a_baseline_that_keeps_a_limit_on_warm_brokers_is_not_refused_because_of
     """The least throughput is 170 MB/s, and the rounds were on newly started brokers."""
     trials = [baseline(0, searched, 10), trial(1, 150, 10, config=BOTH)]
     trials += [
-        trial(2 + 2 * look + place, speed if not place else 150, 10, kind=Kind.REPEAT, config=config, round=look)
+        trial(2 + 2 * look + place, speed if not place else 150, 10, kind=TrialKind.REPEAT, config=config, round=look)
         for look, speed in enumerate(repeats)
         for place, config in enumerate(({}, BOTH))
     ]

@@ -22,7 +22,7 @@ from tests.helpers.waiting import eventually
 from tuner.model.facts import CLIENT_VERSION, FINISHED_AT
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_names import QUEUE_FILE
-from tuner.model.trial import Kind
+from tuner.model.trial import TrialKind
 from tuner.present.trial_tables.front_table import LIMITED_BY_HOST
 from tuner.present.trial_tables.grid_view import NO_GRID
 from tuner.results.study_results import SIMULATED, load_results
@@ -90,7 +90,7 @@ def properties(folder: Path, text: str, name: str = "new.properties") -> str:
 
 def confirmations(served: Serving, name: str) -> int:
     sizes = load_results(served.root / name).sizes
-    return sum(trial.kind is Kind.CONFIRM for size in sizes for trial in size.trials)
+    return sum(trial.kind is TrialKind.CONFIRM for size in sizes for trial in size.trials)
 
 
 @pytest.mark.long
