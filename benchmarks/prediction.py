@@ -118,20 +118,13 @@ def main() -> None:
         end=" ",
     )
     print(f"They count as outside: {_counts(missed)}.")
-    print(
-        f"\nMean error of latency_p50_ms with {PROBES[1]} probes, if the rate is at most half of the throughput and",
-        end=" ",
-    )
-    print(f"linger.ms is at least {_STICKY_LINGER_MS} / otherwise: {_by_steadiness(medians)}.")
     explained = [f"{fmean(found):.2f} with {count} probes" for count, found in straight.items()]
     print(
         "\nThe paper fits a line to the time between two packets, over their size. Its R2 on these tables, on average:",
         end=" ",
     )
     print(f"{', '.join(explained)}; in the paper, it is close to 0.99.")
-    print("\nStandard deviation of the logarithms of the repeated measurements of the defaults", end=" ")
-    print(f"(throughput / p50 / p99): {_scatters()}.")
-    print(f"\nWith the noise of these tables, even a perfect model would be off in throughput by about {_floors()}.")
+    _print_noise(medians)
     _print_times()
     print()
     print_latencies()
@@ -303,46 +296,49 @@ def _shares(inside: Mapping[int, Sequence[bool]]) -> str:
     return ", ".join(f"{fmean(held):.0%} with {count or 'no'} probes" for count, held in inside.items())
 
 
-def _by_steadiness(medians: Mapping[str, _Errors]) -> str:
-    return "; ".join(f"{name}: {fmean(each.steady):.0%} / {fmean(each.unsteady):.0%}" for name, each in medians.items())
+def _print_noise(medians: Mapping[str, _Errors]) -> None:
+    """Print a table that shows how noisy each table of measurements is, and which medians are predicted well."""
+    print("\nThe next table shows how noisy the measurements are. The median latency of a config is called", end=" ")
+    print("*steady* if the rate is at most half of the config's throughput, and `linger.ms` is at least", end=" ")
+    print(f"{_STICKY_LINGER_MS}. *Scatter* is the standard deviation of the logarithms of repeated measurements.\n")
+    print(f"| measurements | p50 error, steady, {PROBES[1]} probes | p50 error, others |", end="")
+    print(" scatter of the defaults: throughput | p50 | p99 | throughput error of a perfect model |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name, errors in medians.items():
+        rows = TABLES[name]()
+        shares = [f"{fmean(each):.0%}" for each in (errors.steady, errors.unsteady)]
+        shares += [f"{sd:.0%}" for sd in _scatter_of_defaults(rows)]
+        print(f"| {name} | {' | '.join(shares)} | {_error_of_perfect_model(rows):.1%} |")
 
 
-def _floors() -> str:
-    """Return the mean error of predictions that know the true throughput of each config, by table, in words.
+def _error_of_perfect_model(table: MeasuredTable) -> float:
+    """Return the mean error of predictions that know the true throughput of each config, as a ratio.
 
     At full speed all batches are full, so linger.ms makes no difference, as long as the client stays on a partition.
     So configs that differ only in linger.ms are repeated measurements of one throughput. Each is compared with the mean
     of the others. This mean is uncertain too, so the difference is scaled down to what it would be without that.
     """
-    found = []
-    for name, read in TABLES.items():
-        groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        for config, (first, *_) in observed(read()).items():
-            if config.values and config.linger_ms >= _STICKY_LINGER_MS:
-                others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
-                groups[others].append(first.values["records_per_s"])
-        off = [
-            abs(geometric_mean([*values[:index], *values[index + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
-            for values in groups.values()
-            if len(values) > 1
-            for index, value in enumerate(values)
-        ]
-        found.append(f"{name}: {fmean(off):.1%}")
-    return "; ".join(found)
+    groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for config, (first, *_) in observed(table).items():
+        if config.values and config.linger_ms >= _STICKY_LINGER_MS:
+            others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
+            groups[others].append(first.values["records_per_s"])
+    return fmean(
+        abs(geometric_mean([*values[:index], *values[index + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
+        for values in groups.values()
+        if len(values) > 1
+        for index, value in enumerate(values)
+    )
 
 
 def _counts(missed: Mapping[int, int]) -> str:
     return ", ".join(f"{many} with {count or 'no'} probes" for count, many in missed.items())
 
 
-def _scatters() -> str:
-    """Return how far the repeated measurements of the defaults lie from each other in each table, in words."""
-    found = []
-    for name, read in TABLES.items():
-        defaults = [row for row in read().rows if not row.config.values]
-        sds = [stdev(log(row.metrics[metric]) for row in defaults) for metric in ("mb_per_s", *LATENCIES)]
-        found.append(f"{name}: {' / '.join(f'{sd:.0%}' for sd in sds)}")
-    return "; ".join(found)
+def _scatter_of_defaults(table: MeasuredTable) -> list[float]:
+    """Return the standard deviations of the logarithms of the defaults' throughput, p50 and p99."""
+    defaults = [row for row in table.rows if not row.config.values]
+    return [stdev(log(row.metrics[metric]) for row in defaults) for metric in ("mb_per_s", *LATENCIES)]
 
 
 def _print_times() -> None:

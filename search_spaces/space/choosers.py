@@ -1,4 +1,4 @@
-"""Choosers that need no sampler: one for the ends of the ranges, and one for all combinations of a grid."""
+"""Two choosers that need no sampler: `RangeEnds` picks the ends of ranges, `GridChooser` goes through a whole grid."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

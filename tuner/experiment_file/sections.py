@@ -212,9 +212,9 @@ class ArtefactSection(Section):
     paper_value: Positive | None = None
     """The paper's figure."""
     explained_by: Positive | None = None
-    """The value that the figure has if it is an artefact.
+    """The value to expect if the paper's figure is an artefact.
 
-    If it differs from the paper's figure by over 10 %, the figure is not called an artefact.
+    If the two differ by over 10 %, the figure is not called an artefact.
     """
 
 

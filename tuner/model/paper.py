@@ -50,7 +50,7 @@ class SuspectedArtefact:
         kind: The effect that the figure shows instead of Kafka's behaviour.
         because: The calculation or the fact from which this follows, in one sentence.
         paper_value: The paper's figure; None if the reason has no figures.
-        explained_by: The value that the figure has if it is an artefact; None if the reason has no figures.
+        explained_by: The value to expect if the paper's figure is an artefact; None if the reason has no figures.
     """
 
     kind: Artefact

@@ -45,7 +45,7 @@ _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _
 
 
 class ModelExpectation:
-    """Predicts the gains of configs over the baseline, with a model that is fitted to the trials so far.
+    """Predicts by how much configs are better than the baseline. The trials so far calibrate the performance model.
 
     The fit depends only on the trials and their order. So a study that was resumed makes the same predictions as a
     study that was not interrupted.
