@@ -44,7 +44,7 @@ class Effect:
         return bool(self.gains or self.misses)
 
     @property
-    def shows(self) -> bool:
+    def is_clear(self) -> bool:
         """Whether the change clearly makes a difference, for better or worse.
 
         The difference is clear if the interval of a gain does not contain 1, or if the config breaks a constraint

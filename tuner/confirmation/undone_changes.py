@@ -55,19 +55,19 @@ def undone_changes(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Un
     """
     changed = changed_knobs(config, baseline)
     leaders = [name for name in changed if config.client.bounds.undone_with.get(name) not in changed]
-    found: dict[frozenset[str], UndoneChange] = {}
+    undone: dict[frozenset[str], UndoneChange] = {}
     for name in leaders:
         each = _undoing(config, baseline, (name,), "")
-        found.setdefault(frozenset(each.knobs), each)
-    measured = [each for each in found.values() if each.variant is not None]
+        undone.setdefault(frozenset(each.knobs), each)
+    measured = [each for each in undone.values() if each.variant is not None]
     if len(measured) <= MOST_VARIANTS:
-        return tuple(found.values())
+        return tuple(undone.values())
     alone = sorted(
         measured, key=lambda each: ([*config.client.influential, each.knobs[0]].index(each.knobs[0]), each.knobs)
     )
     rest = dict.fromkeys(knob for each in alone[MOST_VARIANTS - 1 :] for knob in each.knobs)
     many = f"the config has {len(measured)} changes: {MOST_VARIANTS - 1} are undone alone, the others together"
-    kept = [each for each in found.values() if each not in alone[MOST_VARIANTS - 1 :]]
+    kept = [each for each in undone.values() if each not in alone[MOST_VARIANTS - 1 :]]
     return (*kept, _undoing(config, baseline, tuple(rest), many))
 
 

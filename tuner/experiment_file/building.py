@@ -255,16 +255,16 @@ class ExperimentBuilder:
                 )
 
     def _control(self, rows: Sequence[Row]) -> str:
-        asked = self.file.control
-        if asked is None:
+        control = self.file.control
+        if control is None:
             return rows[0].name
-        found = [row.name for row in rows if row.matches(asked)]
-        if not found and self.quick:
+        names = [row.name for row in rows if row.matches(control)]
+        if not names and self.quick:
             return rows[0].name
-        if len(found) != 1:
-            self.problems.add(("control",), f"the control must be one row, but {len(found)} rows have these settings")
+        if len(names) != 1:
+            self.problems.add(("control",), f"the control must be one row, but {len(names)} rows have these settings")
             return rows[0].name
-        return found[0]
+        return names[0]
 
     def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, place: KeyPath) -> None:
         """Check that a trend has enough rows. The quick version may leave rows out."""

@@ -44,7 +44,7 @@ class Retention:
     brokers: int | None = None
 
     @classmethod
-    def asked(
+    def from_request(
         cls,
         retention_s: float | None,
         retention_bytes: int | None,
@@ -83,7 +83,7 @@ class Retention:
         return cls(retention_s, retention_bytes, disk_bytes, brokers)
 
     @classmethod
-    def typed(cls, texts: Mapping[str, str]) -> Self | None:
+    def from_form(cls, texts: Mapping[str, str]) -> Self | None:
         """Return what a user has typed into a form, whose fields are `TYPED`; None if nothing was typed.
 
         Args:
@@ -108,7 +108,7 @@ class Retention:
             raise RequestRefused(f"brokers must be a whole number, but got {brokers:g}")
         if days is None and disk_gb is None and (brokers is None or brokers >= 1):
             return None
-        return cls.asked(
+        return cls.from_request(
             None if days is None else days * SECONDS_PER_DAY,
             None,
             None if disk_gb is None else round(disk_gb * 1e9),

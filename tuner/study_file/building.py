@@ -71,7 +71,7 @@ class StudyBuilder:
         self._check_load()
         self.problems.stop_if_any()
         file = self.file
-        asked = file.objectives
+        optimised = file.objectives
         spec = StudySpec(
             name=file.study.name or self.name,
             workload=_workload(file.workload),
@@ -80,8 +80,8 @@ class StudyBuilder:
             baseline_notes=notes,
             space=file.space,
             floor=DURABILITY[file.durability],
-            objectives=asked.objectives,
-            constraints=tuple(dict.fromkeys((*asked.constraints, *file.constraints))),
+            objectives=optimised.objectives,
+            constraints=tuple(dict.fromkeys((*optimised.constraints, *file.constraints))),
             search=SearchSpec(**{**_values(file.search), "trials": self._trials()}),
             confirm=_confirm(file.confirm),
             tracking=file.tracking.spec(),

@@ -1,4 +1,4 @@
-"""`tuner sample` reads some records of a topic, and says what a study's records must be like."""
+"""`tuner sample` reads some records of a topic, and describes them so that a study can send similar ones."""
 
 import os
 import shlex

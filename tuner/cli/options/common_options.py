@@ -92,7 +92,7 @@ def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["Siz
         typer.BadParameter: The study has no such record size.
     """
     try:
-        return results.asked_sizes(record_bytes)
+        return results.selected_sizes(record_bytes)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--record-bytes") from None
 
