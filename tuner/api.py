@@ -89,7 +89,9 @@ class Study:
         found = self.results.selected_sizes(None if record_bytes is None else str(record_bytes))
         if len(found) != 1:
             there = ", ".join(self.record_sizes) or "none yet"
-            raise ValueError(f"record_bytes may be left out if the study has one record size, but it has {there}")
+            raise ValueError(
+                f"record_bytes may be left out if the study has one record size, but it has {there}; name one of them"
+            )
         return found[0]
 
 

@@ -135,7 +135,10 @@ class _Consuming:
         self._thread.start()
         if not self._started.wait(_START_PATIENCE_S):
             self.stop()
-            raise GeneratorError(f"the consumers were not ready within {_START_PATIENCE_S:.0f} s")
+            raise GeneratorError(
+                f"the consumers must begin to read within {_START_PATIENCE_S:.0f} s, but did not; check whether this "
+                "host or the brokers have too much to do"
+            )
         self._raise_error()
 
     def watching_too(self, watch: Watch) -> Watch:

@@ -180,7 +180,9 @@ class CoreReservations:
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)
         if silent:
             hosts = ", ".join(node.host for node, each in zip(nodes, asking, strict=True) if each in silent)
-            raise RayUnfit(f"each Ray node must report its versions within {_ANSWER_S:g} s, but {hosts} did not answer")
+            raise RayUnfit(
+                f"each Ray node must report its versions within {_ANSWER_S:g} s, but {hosts} did not; check these nodes"
+            )
         try:
             answers: list[dict[str, str]] = self.ray.get(asking)
         except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):

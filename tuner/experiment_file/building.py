@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
+from runners.reporting import counted
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.record_size import check_record
 from search_spaces.errors import ConfigError, RuleBroken
@@ -166,10 +167,12 @@ class ExperimentBuilder:
         left = list(rows)
         for place, values, needed in excluded:
             if needed and not any(_has_one_of_each(row, values) for row in rows):
-                self.problems.add(place, "a combination must leave out at least one row, but no row has these values")
+                self.problems.add(
+                    place, "a combination must leave out at least one row, but no row has these values; correct them"
+                )
             left = [row for row in left if not _has_one_of_each(row, values)]
         if rows and not left:
-            self.problems.add(("exclude",), "exclude must leave at least one row")
+            self.problems.add(("exclude",), "exclude must leave at least one row; name fewer combinations")
         return left
 
     def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
@@ -228,7 +231,9 @@ class ExperimentBuilder:
         if load.stored_bytes and self.file.target.topic is not None:
             self.problems.add(place, "stored_bytes needs a topic of its own; leave target.topic out")
         if load.consumer_zone is not None and not load.consumers:
-            self.problems.add(place, "a row with consumer_zone needs consumers")
+            self.problems.add(
+                place, "a row with consumer_zone needs consumers; set consumers, or leave consumer_zone out"
+            )
         if (load.placement or load.consumer_zone is not None) and not load.producers:
             self.problems.add(place, "a row with `producers: 0` is measured on this host; leave its zones out")
         if len(load.placement) > load.producers > 0:
@@ -238,14 +243,17 @@ class ExperimentBuilder:
         if makes_topic and load.consumers > load.partitions:
             self.problems.add(
                 place,
-                f"each consumer needs a partition of its own, but {load.consumers} consumers have {load.partitions}",
+                f"each consumer needs a partition of its own, but there are {load.consumers} consumers and "
+                f"{counted(load.partitions, 'partition')}; raise partitions, or lower consumers",
             )
 
     def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
         seen: set[str] = set()
         for row in rows:
             if row.name in seen:
-                self.problems.add(("rows",), f"each row must have a name of its own, but two are named {row.name!r}")
+                self.problems.add(
+                    ("rows",), f"each row must have a name of its own, but two are named {row.name!r}; rename one"
+                )
             seen.add(row.name)
             if brokers is not None and row.workload.replication > brokers:
                 self.problems.add(
@@ -262,7 +270,10 @@ class ExperimentBuilder:
         if not names and self.quick:
             return rows[0].name
         if len(names) != 1:
-            self.problems.add(("control",), f"the control must be one row, but {len(names)} rows have these settings")
+            self.problems.add(
+                ("control",),
+                f"the control must be one row, but {len(names)} rows have these settings; give the settings of one row",
+            )
             return rows[0].name
         return names[0]
 

@@ -82,7 +82,10 @@ class Searches:
         for name, sections in known.items():
             mine = [row for row in rows if row.best_of is not None and row.best_of.search == name]
             if not mine and not self.quick:
-                self.problems.add(("searches", name), "a search needs a row that takes its config from it")
+                self.problems.add(
+                    ("searches", name),
+                    f"a search needs a row that takes its config from it; add `search: {name}` to a row, or remove it",
+                )
             if mine and (search := self._search(name, sections, mine)) is not None:
                 yield search
 

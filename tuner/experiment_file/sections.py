@@ -110,7 +110,8 @@ def _searches(value: object) -> Mapping[str, Mapping[str, Any]]:
         NAME.read(name)
         if name == "quick":
             raise refused(
-                "a search can't be named quick, because quick versions have names that end in it", within=(name,)
+                "a search can't be named quick, because the names of quick versions end in quick; give it another name",
+                within=(name,),
             )
     return {str(name): dict(sections) for name, sections in value.items()}
 

@@ -7,6 +7,7 @@ from typing import Any
 from objectives.metrics import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import WorkloadRefused
 from runners.pools.placement import Placement
+from runners.reporting import counted
 from search_spaces.client import Client
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.configs.guarantee import DURABILITY
@@ -225,7 +226,9 @@ class StudyBuilder:
         makes_topic = all(target.topic is None and target.like is None for target in targets)
         if makes_topic and workload.consumers > workload.partitions:
             self.problems.add(
-                place, f"each consumer needs a partition of its own, but there are {workload.partitions} partitions"
+                place,
+                f"each consumer needs a partition of its own, but there are {workload.consumers} consumers and "
+                f"{counted(workload.partitions, 'partition')}; raise partitions, or lower consumers",
             )
         if self.file.executor.kind is Executor.SIMULATED:
             self.problems.add(place, "a simulated cluster has no consumers; leave consumers out")
