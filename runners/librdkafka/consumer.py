@@ -100,11 +100,13 @@ class ConsumerClient:
         Raises:
             GeneratorError: The client refuses a partition.
         """
-        for each in ranges:
-            if self._lib.rd_kafka_consume_start_queue(self._rkt, each.partition, each.first, self._records):
+        for offset_range in ranges:
+            if self._lib.rd_kafka_consume_start_queue(
+                self._rkt, offset_range.partition, offset_range.first, self._records
+            ):
                 error = capi.error_text(self._lib.rd_kafka_last_error())
-                raise GeneratorError(f"librdkafka refuses to fetch partition {each.partition}: {error}")
-            self._started.append(each.partition)
+                raise GeneratorError(f"librdkafka refuses to fetch partition {offset_range.partition}: {error}")
+            self._started.append(offset_range.partition)
 
     def take(self, timeout_ms: int, counter: ReadCounter) -> int:
         """Take the records that the client has fetched, at most `BATCH_RECORDS`, and count them.

@@ -180,7 +180,7 @@ def _librdkafka_translated(source: ProducerFile, file: str, client: Client) -> P
 
 def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guessed: bool, advice: str) -> ProducerFile:
     problems: list[ConfigError] = []
-    given = CanonicalValues()
+    canonical = CanonicalValues()
     aside: list[str] = []
     for name, value in entries.items():
         try:
@@ -188,10 +188,10 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
             if entry is None:
                 aside.append(name)
             else:
-                given.add(entry, name, value)
+                canonical.add(entry, name, value)
         except ConfigError as error:
             problems.append(error)
-    values = given.values
+    values = canonical.values
     within: dict[str, str] = {}
     try:
         within = transactions(librdkafka(), entries)

@@ -175,15 +175,15 @@ class ExperimentBuilder:
             self.problems.add(("exclude",), "exclude must leave at least one row; name fewer combinations")
         return left
 
-    def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
+    def _row(self, row_settings: Settings, combination: Settings, place: KeyPath) -> Row | None:
         """Return a row. If settings are refused, note the problems and return None.
 
         Args:
-            given: The settings of the row in the section `rows`.
+            row_settings: The settings of the row in the section `rows`.
             combination: The settings of the row from the section `vary`.
             place: The key path of the settings in the file.
         """
-        file, settings = self.file, {**given, **combination}
+        file, settings = self.file, {**row_settings, **combination}
         settings.pop(_ROW, None)
         load = {
             **{name: getattr(file.load, name) for name in file.load.model_fields_set},
@@ -208,7 +208,7 @@ class ExperimentBuilder:
         except (ConfigError, RuleBroken, WorkloadRefused) as error:
             self.problems.add(place, str(error))
             return None
-        named = str(given.get(_ROW, ""))
+        named = str(row_settings.get(_ROW, ""))
         varied = dict(settings)
         shown = combination if named else varied
         name = ", ".join(part for part in (named, _in_words(shown)) if part) or "the only row"
@@ -248,13 +248,13 @@ class ExperimentBuilder:
             )
 
     def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
-        seen: set[str] = set()
+        names: set[str] = set()
         for row in rows:
-            if row.name in seen:
+            if row.name in names:
                 self.problems.add(
                     ("rows",), f"each row must have a name of its own, but two are named {row.name!r}; rename one"
                 )
-            seen.add(row.name)
+            names.add(row.name)
             if brokers is not None and row.workload.replication > brokers:
                 self.problems.add(
                     ("target", "brokers"),
@@ -288,21 +288,21 @@ class ExperimentBuilder:
             )
 
     def _findings(self, rows: Sequence[Row]) -> Iterator[Finding]:
-        seen: set[str] = set()
-        for position, each in enumerate(self.file.findings):
+        ids: set[str] = set()
+        for position, section in enumerate(self.file.findings):
             place: KeyPath = ("findings", position)
-            if each.id in seen:
-                self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
-            seen.add(each.id)
-            if not is_complete(each):
+            if section.id in ids:
+                self.problems.add((*place, "id"), f"each finding needs an id of its own; {section.id} is listed twice")
+            ids.add(section.id)
+            if not is_complete(section):
                 rule = (
                     "a finding needs `of` and `over`, or `of` and `limit`, or `order`, or `along` with or without `of`"
                 )
                 self.problems.add(place, rule)
                 continue
-            finding = finding_of(each)
-            if each.along:
-                self._check_trend(rows, each.of or {}, each.along, place)
+            finding = finding_of(section)
+            if section.along:
+                self._check_trend(rows, section.of or {}, section.along, place)
                 yield finding
                 continue
             for compared in finding.comparisons:

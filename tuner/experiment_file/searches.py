@@ -75,11 +75,11 @@ class Searches:
 
     def of(self, rows: Sequence[Row]) -> Iterator[Search]:
         """Yield the searches that these rows need. Each search has the record sizes of its rows."""
-        known = self.written.get("searches") or {}
-        for name in sorted({row.best_of.search for row in rows if row.best_of is not None} - set(known)):
-            there = ", ".join(known) or "none"
-            self.problems.add(("rows",), f"the search {name!r} must be one of the section searches: {there}")
-        for name, sections in known.items():
+        sections_by_name = self.written.get("searches") or {}
+        for name in sorted({row.best_of.search for row in rows if row.best_of is not None} - set(sections_by_name)):
+            names = ", ".join(sections_by_name) or "none"
+            self.problems.add(("rows",), f"the search {name!r} must be one of the section searches: {names}")
+        for name, sections in sections_by_name.items():
             mine = [row for row in rows if row.best_of is not None and row.best_of.search == name]
             if not mine and not self.quick:
                 self.problems.add(

@@ -192,12 +192,12 @@ class Judgement:
     @property
     def unmeasured(self) -> str:
         """Why there is no judgement for a record size; empty if every record size was measured."""
-        for each in self.sizes:
-            if not each.measured:
-                why = "; ".join(each.warnings) or "no round measured both sides"
+        for size in self.sizes:
+            if not size.measured:
+                why = "; ".join(size.warnings) or "no round measured both sides"
                 return (
                     "a comparison needs at least two rounds that measured both the file and the baseline, but "
-                    f"there were fewer with records of {each.record_bytes} B: {why}"
+                    f"there were fewer with records of {size.record_bytes} B: {why}"
                 )
         return ""
 

@@ -141,12 +141,12 @@ def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, boo
 
 def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig | None:
     metric = asked_metric(goal, size.objectives)
-    known = [
+    measured = [
         (gain, confirmation)
         for confirmation in size.confirmations
         if (gain := confirmation.mean_gain if metric is None else confirmation.gains.get(metric)) is not None
     ]
-    claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
+    claimed = [(gain, confirmation) for gain, confirmation in measured if goal in confirmation.goals] or measured
     if claimed:
         gain, closest = max(claimed, key=lambda pair: pair[0].value)
         but = _reason_against(size, closest, gain, goal, allow_loss)
