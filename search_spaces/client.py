@@ -59,7 +59,7 @@ class Client:
 
     Attributes:
         kind: Which client it is.
-        name: What sentences call the client.
+        name: The client's name in sentences.
         version: The client's version, such as "2.16.0" or "4.3.1".
         shares_configs: Whether all versions of the client are treated as one. If not, each version has configs of its
             own, because its defaults may be others.

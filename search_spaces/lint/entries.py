@@ -65,7 +65,7 @@ def read_entries(entries: Mapping[str, str], client: Client) -> Entries:
     """
     checked_entries = Entries(client)
     for name, value in entries.items():
-        entry = _known(checked_entries, name)
+        entry = _readable_property(checked_entries, name)
         if entry is None:
             continue
         if entry.role is Role.PRODUCER:
@@ -80,7 +80,7 @@ def read_entries(entries: Mapping[str, str], client: Client) -> Entries:
     return checked_entries
 
 
-def _known(entries: Entries, name: str) -> Property | None:
+def _readable_property(entries: Entries, name: str) -> Property | None:
     """Return a property that the producer reads; None after keeping a finding about all others."""
     client = entries.client
     if name in client.catalogue:

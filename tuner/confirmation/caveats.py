@@ -47,7 +47,7 @@ def caveats_of(rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: S
 
 
 def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
-    """Return in which rounds some metrics could not be compared, or were losses, and why."""
+    """Return in which rounds some metrics could not be compared, or count as a loss, and why."""
     pairs = list(zip(rounds.ours, rounds.theirs, strict=True))
     behind = [ours for ours, theirs in pairs if holds_rate(theirs) and not holds_rate(ours)]
     seems_good = [metric for metric in metrics if rounds.hides_loss(metric)]

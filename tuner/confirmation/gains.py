@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS, TOLD_OF_CONSUMERS
+from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS, SIDE_EFFECTS_ON_CONSUMERS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
@@ -251,12 +251,13 @@ def _confirmation(
         name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven
     }
     gains_with_side_effects = {
-        metric: rounds.gain([metric], SIDE_EFFECT_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))
+        metric: rounds.gain([metric], SIDE_EFFECT_LEVEL)
+        for metric in dict.fromkeys((*metrics, *SIDE_EFFECTS_ON_CONSUMERS))
     }
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
-    # The values of a metric are from the rounds that its gain is from. A latency without a gain leaves out the rounds
-    # that the latencies with a gain leave out, so that no p50 is higher than its p95.
+    # The value of a metric is its mean over the rounds of its gain. Like a latency with a gain, a latency without one
+    # leaves out the rounds in which the baseline missed the fixed rate, so that no p50 is higher than its p95.
     counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
     held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
     in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]

@@ -90,14 +90,14 @@ def _prediction(load: tuple[ProducerConfig, Workload, int], full: ModelledLoad, 
     """
     (config, workload, producers), calibration = load, full.calibration
     rate = workload.rate_records_per_s
-    values = full.intervals(_known(calibration, AT_FULL_SPEED))
+    values = full.intervals(_calibrated(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
         capacity = values["records_per_s"].value
         falls_behind = capacity < rate
         no_latency = _no_latency(paced, falls_behind=falls_behind)
         if not no_latency:
-            values |= paced.intervals(_known(calibration, AT_RATE))
+            values |= paced.intervals(_calibrated(calibration, AT_RATE))
         bytes_per_s = min(rate, capacity) * paced.stored_bytes_per_record * workload.replication
         stored = bytes_per_s * SECONDS_PER_DAY / 1e9
     return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
@@ -168,7 +168,7 @@ def reasons_not_covered(
     return tuple(reasons)
 
 
-def _known(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
+def _calibrated(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
     return [name for name in metrics if name not in FACTORED or name in calibration.factors]
 
 

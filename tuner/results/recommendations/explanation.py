@@ -14,7 +14,7 @@ from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
-from tuner.model.goals import Goal, asked_metric, goal_metrics
+from tuner.model.goals import Goal, goal_metrics, single_metric
 from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
@@ -140,7 +140,7 @@ def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, boo
 
 
 def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig | None:
-    metric = asked_metric(goal, size.objectives)
+    metric = single_metric(goal, size.objectives)
     measured = [
         (gain, confirmation)
         for confirmation in size.confirmations

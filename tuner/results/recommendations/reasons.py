@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import ALWAYS
-from tuner.model.goals import Goal, asked_metric
+from tuner.model.goals import Goal, single_metric
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Trial
 from tuner.results.recommendations.recommendation import Conditions
@@ -39,7 +39,7 @@ def why_baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) ->
             "a config was measured again, alternating with the baseline, and is proven better in the mean of the "
             f"objectives, but it may lose more than {100 * allow_loss:g} % in one of them"
         )
-    metric = asked_metric(goal, results.objectives)
+    metric = single_metric(goal, results.objectives)
     gains = [
         each.mean_gain if metric is None else each.gain_without_stall(metric)
         for each in results.confirmations

@@ -13,7 +13,7 @@ from runners.workload import RecordSizes
 from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.facts import CONSTRAINTS
-from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
+from tuner.model.goals import Goal, goal_metrics, goals_of, single_metric
 from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.recommendations.nominees import best_on_front, deciding_metrics, nominees
 from tuner.results.recommendations.reasons import (
@@ -210,7 +210,7 @@ class _Choice:
                 f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} "
                 "B"
             )
-        metric = asked_metric(goal, study.objectives)
+        metric = single_metric(goal, study.objectives)
         if metric is not None and metric not in results.baseline_metrics:
             raise NoFeasibleConfig(
                 f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
@@ -240,7 +240,7 @@ class _Choice:
             return None
         # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
         winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
-        metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+        metric, asked = single_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
         loss = conditions.allowed_loss
         side_effects = {
             name: SideEffect.of(each, loss)

@@ -11,7 +11,7 @@ from objectives.scoring import Constraint, Objective
 from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_of, results, trial
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
+from tuner.model.goals import Goal, goal_metrics, goals_of, single_metric
 from tuner.model.trial import Trial, TrialKind
 from tuner.present.recommendations.recommendation_words import in_short
 from tuner.results.recommendations.nominees import best_on_front
@@ -607,7 +607,7 @@ def test_the_goal_latency_means_the_latency_that_the_study_optimises() -> None:
     ],
 )
 def test_the_goal_latency_is_about_an_optimised_latency(optimised: tuple[str, ...], asked: str) -> None:
-    assert asked_metric(Goal.LATENCY, [Objective(name) for name in optimised]) == asked
+    assert single_metric(Goal.LATENCY, [Objective(name) for name in optimised]) == asked
 
 
 def test_a_p99_that_is_not_optimised_rejects_no_config() -> None:
