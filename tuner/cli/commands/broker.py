@@ -15,7 +15,7 @@ from runners.clusters.brokers.persistent import (
     wait_while_running,
 )
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
 from tuner.model.target import MOST_BROKERS

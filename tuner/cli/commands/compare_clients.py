@@ -12,7 +12,7 @@ from search_spaces.files.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings

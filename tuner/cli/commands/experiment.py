@@ -13,8 +13,7 @@ import typer
 
 from runners.reporting import counted, duration
 from tuner.cli.options import common_options as options
-from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
-from tuner.cli.printing import check_one_form, print_json
+from tuner.cli.output import Force, check_one_form, check_output, check_picture, print_json, write_output, write_picture
 from tuner.cli.running.experiment_run import run_experiment_shown
 from tuner.execution.experiments.work_left import work_left
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment

@@ -8,7 +8,7 @@ from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.recommend_options import RecordBytes
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.secrets_in_urls import masked_url
 from tuner.present.console import OUT

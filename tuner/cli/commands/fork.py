@@ -10,7 +10,7 @@ import typer
 from runners.reporting import counted
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.execution.studies.forking import ForkedTrials, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec

@@ -14,7 +14,7 @@ from search_spaces.lint.load_findings import (
     LintLoad,
 )
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
 from tuner.present.producer_files.lint_view import lint_json, report_foot, report_head

@@ -11,8 +11,7 @@ from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions, refused_by_option
-from tuner.cli.output import Force, check_picture, write_picture
-from tuner.cli.printing import print_json
+from tuner.cli.output import Force, check_picture, print_json, write_picture
 from tuner.model.errors import NotPredictable
 from tuner.prediction.prediction_request import PredictionRequest
 from tuner.prediction.prediction_source import read_source

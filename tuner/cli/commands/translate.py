@@ -5,13 +5,11 @@ from typing import Annotated
 
 import typer
 
-from runners.reporting import printable
 from search_spaces.client import ClientKind
 from search_spaces.files.file_translation import translate_file
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
-from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.printing import print_json
+from tuner.cli.output import Force, check_output, print_json, print_text, write_output
 from tuner.present.console import ERR, OUT, say
 from tuner.present.producer_files.translation_view import translated_text, translation_json, translation_lines
 
@@ -73,6 +71,6 @@ def translate(
         table = ERR if output is None else OUT
         table.show(*translation_lines(translation, file))
         if output is None:
-            typer.echo(printable(text), nl=False)
+            print_text(text)
     if output is not None:
         say(f"written to {output}")

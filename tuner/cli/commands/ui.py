@@ -10,7 +10,7 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import TrackingSpec

@@ -13,7 +13,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options import verify_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.verify_options import VerifyOptions
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
 from tuner.cli.shown.judgement import end_unless_passed, print_judgement

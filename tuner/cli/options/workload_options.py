@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.errors import WorkloadRefused
-from runners.measurement_limits import Limits
+from runners.runner import Limits
 from runners.workload import RecordSizes
 from search_spaces.client import client_of
 from search_spaces.errors import UnknownClient

@@ -19,7 +19,7 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile, Yes
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.options.verify_options import VerifyOptions
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.service_commands.at_service import (
     Detach,
     Study,

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.present.comparisons.verification_view import shortcomings, verification_warnings
 from tuner.present.console import ERR, OUT, say, warn
 
