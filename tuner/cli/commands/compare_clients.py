@@ -7,6 +7,7 @@ import typer
 
 from search_spaces.client import Client, ClientKind, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig, same_effect
+from search_spaces.errors import UnknownClient
 from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import named_file
 from tuner.api import load_study
@@ -103,7 +104,7 @@ def compare_clients(
         )
     size = str(spec.workload.record_sizes[0])
     silent = quiet or as_json
-    with options.client_named_by("--client-version"):
+    with options.as_usage_error(UnknownClient, option="--client-version"):
         asked = None if client_version is None else java(client_version)
     sides = [
         _side(given, client, size, silent=silent)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from search_spaces.client import ClientKind
+from search_spaces.errors import UnknownClient
 from search_spaces.files.file_translation import translate_file
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
@@ -60,7 +61,7 @@ def translate(
         tuner translate producer.properties --from java --json
     """
     check_output(output, force=force)
-    with options.client_named_by("--client-version"):
+    with options.as_usage_error(UnknownClient, option="--client-version"):
         translation = translate_file(file, written_for, target, client_version)
     text = translated_text(translation, file, output)
     if output is not None:

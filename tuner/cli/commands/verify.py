@@ -18,7 +18,7 @@ from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
 from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.execution.studies.verifying import judgement_before, measuring_like
-from tuner.model.errors import StudyError
+from tuner.model.errors import RequestRefused, StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_names import verification_stem
 from tuner.present.comparisons.verification_view import verification_lines
@@ -104,7 +104,7 @@ def verify(
         keeps_floor=asked.study is not None,
     )
     baseline = str(asked.against or ("the study's baseline" if asked.study else "the client's defaults"))
-    with options.refused_as_usage():
+    with options.as_usage_error(RequestRefused):
         judgement = judgement_before(spec, terms, str(asked.file), baseline)
     spec = terms.study(spec)
     if judgement.refused:
@@ -137,7 +137,7 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
     """
     results = load_study(study).results
     _, text = kept_study(study, results, searched=False)
-    with options.refused_as_usage():
+    with options.as_usage_error(RequestRefused):
         text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
     spec = study_without_search(text, name, beside, f"the study file of {study}")
