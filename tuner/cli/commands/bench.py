@@ -24,8 +24,9 @@ from tuner.execution.open_target import open_alone
 from tuner.model.document import document
 from tuner.model.measurement_json import measurement_json
 from tuner.present.console import say
-from tuner.present.csv_text import csv_of
-from tuner.present.measurements.measurement_view import live_view, print_measurement, print_spread
+from tuner.present.measurements.live_windows import live_windows
+from tuner.present.measurements.measurement_view import CELLS, print_measurement, print_spread, rest_of_line
+from tuner.present.tables import csv_of
 
 Generator = StrEnum("Generator", {name.upper(): name for name in GENERATORS})  # type: ignore[misc]
 
@@ -112,7 +113,7 @@ def _measure(
     runs: list[Measurement] = []
     for number in range(repeat):
         title = f"run {number + 1} of {repeat}" if repeat > 1 else "measuring"
-        with nullcontext(go_on) if alone else live_view(title) as watch:
+        with nullcontext(go_on) if alone else live_windows(title, rest_of_line, CELLS) as watch:
             runs.append(runner.run(config, workload, watch))
     return runs
 

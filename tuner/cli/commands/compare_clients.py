@@ -6,10 +6,9 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.client import Client, ClientKind, java, librdkafka
-from search_spaces.configs.producer_config import ProducerConfig, same_effect
+from search_spaces.configs.producer_config import same_effect
 from search_spaces.errors import UnknownClient
-from search_spaces.files.producer_file import FileClient, read_producer_file
-from search_spaces.files.properties_file import named_file
+from search_spaces.files.producer_file import FileClient
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
@@ -156,7 +155,7 @@ def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Sid
     """
     path = Path(given)
     if path.is_file() and path.suffix not in _STUDY_FILES:
-        return Side(_of_file(path, client, silent=silent), path.name)
+        return Side(options.config_of_file(path, FileClient(client.kind), client, silent=silent), path.name)
     found = recommend(load_study(given).results, record_bytes)
     if found.config.client.kind is not client.kind:
         raise typer.BadParameter(
@@ -166,12 +165,3 @@ def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Sid
         if warning:
             warn(f"{given}: {warning}")
     return Side(found.config, found.study)
-
-
-def _of_file(path: Path, client: Client, *, silent: bool) -> ProducerConfig:
-    with named_file(path):
-        file = read_producer_file(path, FileClient(client.kind), client)
-        config = file.config
-    for note in () if silent else file.notes:
-        say(note)
-    return config

@@ -24,7 +24,7 @@ from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
 from tuner.present.console import OUT, say, warn
-from tuner.present.csv_text import csv_of
+from tuner.present.tables import csv_of
 
 
 def compare_tools(

@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from search_spaces.files.producer_file import read_producer_file
-from search_spaces.files.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options import verify_options
@@ -22,7 +20,7 @@ from tuner.model.errors import RequestRefused, StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_names import verification_stem
 from tuner.present.comparisons.verification_view import verification_lines
-from tuner.present.console import say, warn
+from tuner.present.console import warn
 from tuner.results.comparisons.verification import VerificationTerms
 from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import storage_at
@@ -87,13 +85,11 @@ def verify(
         if given := [f"--{option.replace('_', '-')}" for option, value in measuring.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text = _study_like(asked.study, name, asked.record_bytes)
-    with named_file(asked.file):
-        given_file = read_producer_file(asked.file, asked.file_client, spec.client, advice=verify_options.FILE_CLIENT)
-        config = given_file.config
-    for note in () if quiet or as_json else given_file.notes:
-        say(note)
+    silent = quiet or as_json
     terms = VerificationTerms(
-        config=config,
+        config=options.config_of_file(
+            asked.file, asked.file_client, spec.client, silent=silent, advice=verify_options.FILE_CLIENT
+        ),
         rounds=fewest,
         max_rounds=most,
         width_ratio=asked.width_ratio,
@@ -111,7 +107,7 @@ def verify(
         if as_json:
             print_json(judgement.as_json())
         end_unless_passed(judgement.as_json())
-    results = run_own_study(spec, text, stem, storage, silent=quiet or as_json)
+    results = run_own_study(spec, text, stem, storage, silent=silent)
     judgement = judgement.after(results, replace(spec, name=results.name), terms)
     print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
     if results.simulated:

@@ -15,7 +15,7 @@ from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.files.producer_file import read_producer_file
+from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import named_file, named_source, parse_pairs
 from search_spaces.properties.roles import Role
 from search_spaces.properties.values import canonical_values
@@ -356,6 +356,21 @@ def link_of(delay: str | None, bandwidth: str | None) -> Link | None:
         Link.symmetric(delay_ms)
     with as_usage_error(typer.BadParameter, ValueError, option="--zone-bandwidth"):
         return Link.symmetric(delay_ms, None if bandwidth is None else parse_size(bandwidth) / 1e6)
+
+
+def config_of_file(
+    path: Path, written_for: FileClient, client: Client, *, silent: bool, advice: str = ""
+) -> ProducerConfig:
+    """Return the config in a producer's properties file, and print notes on how it was read unless `silent` is set.
+
+    The other arguments and the errors are those of `read_producer_file`; an error names the file.
+    """
+    with named_file(path):
+        file = read_producer_file(path, written_for, client, advice=advice)
+        config = file.config
+    for note in () if silent else file.notes:
+        say(note)
+    return config
 
 
 def producer_config(file: Path | None, pairs: list[str], client: Client, option: str = "-X") -> ProducerConfig:
