@@ -67,9 +67,7 @@ def cleanup(
     finally:
         cluster.stop()
     if as_json:
-        leftovers = [asdict(left) for left in found]
-        record = document("cleanup", leftovers=leftovers, removed=removed)
-        print_json(record)
+        print_json(document("cleanup", leftovers=[asdict(left) for left in found], removed=removed))
     elif removed:
         OUT.show(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:

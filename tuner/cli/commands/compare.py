@@ -20,7 +20,7 @@ from tuner.cli.output import (
     write_picture,
 )
 from tuner.present.comparisons.comparison_view import comparison_csv, print_comparison
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn, warn_of_each
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.comparisons.comparison import compare as comparison
 from tuner.results.study_results import SIMULATED, StudyResults
@@ -69,8 +69,7 @@ def compare(
         print_comparison(found, OUT)
     if found.simulated:
         warn(SIMULATED)
-    for difference in found.differences:
-        warn(difference)
+    warn_of_each(found.differences)
     _draw(studies, found, html, png, force=force)
 
 

@@ -16,7 +16,7 @@ from tuner.cli.output import print_json
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn, warn_of_each
 from tuner.present.recommendations.recommendation_words import not_advice
 from tuner.results.comparisons.client_comparison import ClientsToCompare, Side, comparison_of
 from tuner.results.recommendations.recommend import recommend
@@ -132,8 +132,7 @@ def compare_clients(
         OUT.show(*client_comparison_lines(found))
         if not quiet:
             say(f"`tuner trials {found.study} --json` shows all measurements")
-    for warning in comparison_warnings(found):
-        warn(warning)
+    warn_of_each(comparison_warnings(found))
     if found.simulated:
         warn(SIMULATED)
 

@@ -23,7 +23,7 @@ from tuner.cli.options import workload_options
 from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn_of_each
 from tuner.present.tables import csv_of
 
 
@@ -80,8 +80,7 @@ def compare_tools(
         print_json(_json(ours, theirs, ratio, warnings))
     else:
         _print_ratio(ours, theirs, ratio)
-    for warning in warnings:
-        warn(warning)
+    warn_of_each(warnings)
 
 
 Ours = Callable[[], Measurement]

@@ -319,8 +319,7 @@ def doctor(
             OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<24} ", end="")
             OUT.show(finding.detail)
     if as_json:
-        record = document("checkup", findings=[asdict(one) for one in found])
-        print_json(record)
+        print_json(document("checkup", findings=[asdict(one) for one in found]))
     bad = {finding.name for finding in found if finding.state is CheckState.BAD}
     if bad:
         raise typer.Exit(ExitCode.TARGET if bad <= OF_THE_CLUSTER else ExitCode.FAILED)

@@ -42,9 +42,7 @@ def export(
     written = [optuna_study(loaded, size.record_bytes, storage=to) for size in sizes]
     if as_json:
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]
-        to_shown = masked_url(to)
-        record = document("export", study=loaded.name, to=to_shown)
-        print_json({**record, "studies": studies})
+        print_json(document("export", study=loaded.name, to=masked_url(to), studies=studies))
         return
     for each in written:
         count = len(each.get_trials(deepcopy=False))

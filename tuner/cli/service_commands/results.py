@@ -33,7 +33,7 @@ from tuner.model.errors import NotPredictable
 from tuner.model.progress import StudyState
 from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
-from tuner.present.console import say, warn
+from tuner.present.console import say, warn, warn_of_each
 from tuner.present.studies.status import not_begun
 from tuner.present.studies.study_list import ListedStudy, listed_study, newest_first
 from tuner.results.study_results import SIMULATED
@@ -344,8 +344,7 @@ def compare(
             print_text(client.comparison_text(first, second))
         if found.get("simulated"):  # an earlier service does not say it
             warn(SIMULATED)
-        for difference in found["differences"]:
-            warn(difference)
+        warn_of_each(found["differences"])
         if html is not None:
             write_output(html, client.comparison_text(first, second, "html"), force=force)
             say(f"page written to {html}")

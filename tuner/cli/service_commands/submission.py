@@ -31,7 +31,7 @@ from tuner.cli.service_commands.at_service import (
 )
 from tuner.client import Client, ServiceRefused
 from tuner.model.problem_kinds import ProblemKind
-from tuner.present.console import say, warn
+from tuner.present.console import say, warn_of_each
 from tuner.present.studies.plan_view import plan_csv
 from tuner.service.submission import ORIGIN
 from tuner.study_file import changed_text
@@ -130,8 +130,7 @@ def plan(
             print_text(plan_csv(record))
         else:
             print_text(client.plan_text(text, mb_per_s, kind))
-        for warning in () if as_json else warnings:
-            warn(warning)
+        warn_of_each(() if as_json else warnings)
 
 
 def pause(study: Study, as_json: options.Json = False) -> None:

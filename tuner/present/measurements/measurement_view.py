@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from rich.table import Column, Table
-from rich.text import Text
 
 from objectives.bottlenecks import Verdict
 from objectives.producer_verdict import Evidence, judge
@@ -17,7 +16,7 @@ from runners.measurements.measurement import Measurement, Window
 from runners.reporting import counted, percent
 from search_spaces.client import ClientKind
 from search_spaces.properties.catalogue import shown_values
-from tuner.present.console import OUT, warn
+from tuner.present.console import OUT, print_pairs, warn_of_each
 from tuner.present.measurements.resource_words import broker_lines, cluster_text, cost_text
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
@@ -36,17 +35,12 @@ def print_measurement(measurement: Measurement, bootstrap: str, command_config: 
         plot: Whether to print the latency distribution as a bar chart, too.
     """
     verdict = judge(Evidence.of(measurement))
-    columns = (Column(style="bold"), Column(overflow="fold"))
-    table = Table(*columns, show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in _rows(measurement, verdict):
-        table.add_row(name, Text(value))
-    OUT.print(table)
+    print_pairs(_rows(measurement, verdict))
     if plot:
         OUT.print()
         OUT.show(*_hdr_plot(measurement.latency))
     _print_command(measurement, bootstrap, command_config)
-    for sentence in weaknesses(measurement, verdict):
-        warn(sentence)
+    warn_of_each(weaknesses(measurement, verdict))
 
 
 def _rows(measurement: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
