@@ -26,7 +26,7 @@ from runners.consumer_runs.own_topic import KEPT, fill
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading
-from runners.measurement_limits import DEFAULT_LIMITS
+from runners.runner import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.configs.producer_config import ProducerConfig

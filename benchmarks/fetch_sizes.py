@@ -20,7 +20,7 @@ from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.own_topic import KEPT, fill
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.reading import Reading
-from runners.measurement_limits import DEFAULT_LIMITS
+from runners.runner import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target

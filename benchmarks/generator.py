@@ -21,7 +21,7 @@ from objectives.producer_verdict import Evidence, judge
 from runners.clock import US_PER_S
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import java_throughput
-from runners.measurement_limits import Limits
+from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target

@@ -25,8 +25,8 @@ from typing import Final
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from benchmarks.problems.table import Row, thesis_tables
 from objectives.ratios import Ratio, ratio_of
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
+from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig

@@ -1,4 +1,4 @@
-"""The protocol of everything that can measure a config, and how a run is divided into windows.
+"""The protocol of everything that can measure a config, how a run is divided into windows, and the limits of a run.
 
 A window is a part of a run, at most a second long. A run first has the windows of its warm-up, and then the windows of
 its measured phase.
@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final, Protocol, Self, runtime_checkable
 
 from runners.clock import NS_PER_S
+from runners.errors import ByteBudgetExceeded
 from runners.measurements.measurement import Measurement, Window, WindowKind
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
@@ -109,3 +110,41 @@ class WindowSchedule:
 def _cut(start_ns: int, seconds: float) -> list[int]:
     count = math.ceil(round(seconds / WINDOW_S, 9))
     return [start_ns + int(seconds * NS_PER_S) * (number + 1) // count for number in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits that a measurement must respect.
+
+    Attributes:
+        max_bytes: Largest number of bytes of values and keys that the measurement may send; None for no limit.
+        min_free_disk_bytes: Free space that must remain on the disks of local brokers.
+        outage_s: How many seconds may pass without a delivery while brokers are down, before the measurement ends.
+    """
+
+    max_bytes: int | None = None
+    min_free_disk_bytes: int = 1 << 30
+    outage_s: float = 3.0  # just long enough for a client to reconnect: `reconnect.backoff.ms` of librdkafka is 100
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+def budget_exceeded(max_bytes: int, sent_bytes: int, next_bytes: int | None = None) -> ByteBudgetExceeded:
+    """Return the error of a run that may not send its next records.
+
+    Args:
+        max_bytes: Largest number of bytes of values and keys that the run may send.
+        sent_bytes: Number of these bytes that the run has sent.
+        next_bytes: Number of these bytes that the run would send next, all at once; None if that is not known.
+    """
+    if sent_bytes:
+        rule = f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}"
+        if next_bytes is not None:
+            rule += f" and would send {next_bytes:,} at once"
+    else:
+        rule = f"a run must be allowed to send at least one record, but only {max_bytes:,} bytes are left for it"
+    return ByteBudgetExceeded(
+        f"{rule}; allow more (--max-bytes, or in a study file safety.max_bytes_per_trial and search.max_bytes), or "
+        "measure for fewer seconds"
+    )

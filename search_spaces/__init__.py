@@ -6,8 +6,7 @@ This package opens no connection to Kafka and does not depend on any search meth
 from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.client_facts.domains import Chooser, ParamValue
 from search_spaces.configs.guarantee import DURABILITY, Guarantee
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record
 from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import (
     ConfigError,

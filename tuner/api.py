@@ -269,7 +269,7 @@ def run_searches(
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
         RayUnfit: A row names zones of a Ray cluster, but the experiment names no Ray cluster.
     """
-    from tuner.execution.experiments.stored_rows import check_rows_unchanged
+    from tuner.execution.experiments.work_left import check_rows_unchanged
     from tuner.results.experiments.experiment_results import searched_configs
     from tuner.results.recommendations.recommend import recommend
     from tuner.storage.locations import study_folder

@@ -113,6 +113,17 @@ class AdminConnection:
         """
         return self.admin.list_topics(timeout=timeout_s)
 
+    def listed(self) -> Any:
+        """Return what `metadata` returns, of a cluster that has answered before.
+
+        Raises:
+            BrokerLost: The cluster did not answer.
+        """
+        try:
+            return self.metadata(REQUEST_TIMEOUT_S)
+        except KafkaException as error:
+            raise self.refusal(error, AdminRequest("list topics")) from None
+
     def describe(self, names: Sequence[str]) -> Mapping[str, "Future[Any]"]:
         """Ask for the descriptions of topics, with our permissions on them, and return the answers by name."""
         futures: Mapping[str, Future[Any]] = self.admin.describe_topics(

@@ -18,9 +18,8 @@ from runners.librdkafka.tally import Tally
 from runners.load.payload import payload_of
 from runners.load.producer_run import check_records
 from runners.load.watchdog import Watchdog
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
-from runners.runner import Runner, WatchDecision
+from runners.runner import Limits, Runner, WatchDecision
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

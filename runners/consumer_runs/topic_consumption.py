@@ -12,8 +12,8 @@ from runners.consumers.reader import Reader
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.consumers.reading_load import ReadWatch, read_on
 from runners.errors import WorkloadRefused
-from runners.java_client.reader import JavaReader
-from runners.librdkafka.reader import LibrdkafkaReader
+from runners.java_client.source import JavaReader
+from runners.librdkafka.source import LibrdkafkaReader
 from search_spaces.client import Client, ClientKind, librdkafka
 
 _NOTHING: Final = "nobody wrote to the topic while it was read at its tail, so there was nothing to read"

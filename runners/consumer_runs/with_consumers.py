@@ -15,9 +15,8 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
 from runners.errors import GeneratorError, RunnerError, WorkloadRefused
-from runners.measurement_limits import DEFAULT_LIMITS
 from runners.measurements.measurement import Measurement, Window, sent_bytes_of
-from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.runner import DEFAULT_LIMITS, Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import Final
 
 from runners.errors import WorkloadRefused
-from runners.measurement_limits import DEFAULT_LIMITS
 from runners.number_range import NumberRange
 from runners.reporting import counted
+from runners.runner import DEFAULT_LIMITS
 
 MAX_CONSUMERS: Final = 64
 _DAY_S: Final = 86_400

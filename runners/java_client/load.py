@@ -22,10 +22,9 @@ from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
-from runners.measurement_limits import budget_exceeded
 from runners.measurements.end_to_end import SampledDeliveries
 from runners.measurements.histogram import Histogram
-from runners.runner import Watch, WindowSchedule
+from runners.runner import Watch, WindowSchedule, budget_exceeded
 from runners.workload import Workload
 
 _CHECK_S: Final = 0.2

@@ -1,7 +1,8 @@
-"""A Java consumer as the source of the records of a load; it reads in a Java process."""
+"""Consumers of a load with Kafka's Java client, which read in a Java process."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -9,16 +10,22 @@ from typing_extensions import override
 
 from runners.clock import SystemClock
 from runners.clusters.cluster import CLIENT_ID
-from runners.consumers.consumption import Arrivals, ReadCounts
+from runners.consumers.consumption import Arrivals, Consumption, ReadCounts
 from runners.consumers.fetch_account import FetchReport
+from runners.consumers.reader import Reader
 from runners.consumers.reading import OffsetRange, Reading
+from runners.consumers.reading_load import ReadWatch
 from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
+from runners.host.probe import ClientProcess
 from runners.java_client.compiled import CompiledProgram
+from runners.java_client.java_runner import COLLECTOR_THREADS
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ONE_SAMPLE, long_table
+from runners.load.interpreter import quiet_interpreter
 from runners.load.sums import Sum
 from runners.runner import WindowSchedule
+from search_spaces.connection.java_connection import connection_for_java
 
 HEAP_BYTES: Final = 1 << 30
 """A consumer holds at most what it has fetched: 50 MiB by default (`fetch.max.bytes`), once more while it is parsed."""
@@ -240,3 +247,30 @@ def _refusal(message: Message) -> RunnerError:
     if "Authentication" in kind or "Authorization" in kind:
         return TargetRefused(f"the cluster must let us read the topic, but the Java client reports: {because}")
     return BrokerLost(f"the Java client stopped reading the topic: {because}")
+
+
+_READING_THREAD: Final = "tuner-read"
+
+
+@dataclass(frozen=True, slots=True)
+class JavaReader(Reader):
+    """One consumer of a load, with Kafka's Java client. It can be pickled and used in another process.
+
+    The client's code runs in the thread that takes the records. So `ReadWindow.waiting_ratio` is the share of the time
+    in which that thread was inside the client, and the verdict uses the thread's demand of CPU.
+
+    Attributes:
+        version: The release of kafka-clients.
+    """
+
+    version: str
+
+    @override
+    def read(self, ready: Callable[[], int], watch: ReadWatch) -> Consumption:
+        program = CompiledProgram.prepare(self.version)
+        program.check_login(self.cluster.connection.get("security.protocol", "plaintext"))
+        connection = connection_for_java(self.cluster.connection, self.version)
+        with quiet_interpreter(), Jvm(program, HEAP_BYTES) as jvm:
+            source = JavaSource(jvm, connection, self.topic, self.ranges, self.reading)
+            process = ClientProcess(jvm.pid, (_READING_THREAD,), collector=COLLECTOR_THREADS)
+            return self.read_from(source, f"kafka-clients {jvm.version}", ready, watch, process)

@@ -17,9 +17,8 @@ from runners.java_client.jvm import Jvm
 from runners.java_client.load import JavaLoad
 from runners.load.payload import payload_of
 from runners.load.watchdog import Watchdog
-from runners.measurement_limits import DEFAULT_LIMITS
 from runners.measurements.measurement import Window
-from runners.runner import WatchDecision
+from runners.runner import DEFAULT_LIMITS, WatchDecision
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

@@ -32,9 +32,8 @@ from runners.load.producer_run import (
     sent_bytes_in_errors,
 )
 from runners.load.watchdog import Watchdog
-from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
-from runners.runner import Watch, go_on
+from runners.runner import DEFAULT_LIMITS, Limits, Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 

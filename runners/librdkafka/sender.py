@@ -13,8 +13,8 @@ from runners.clock import NS_PER_US, Clock
 from runners.librdkafka.load_client import CALL_RECORDS, LoadClient
 from runners.load.pacing import Schedule
 from runners.load.payload import PayloadPool
-from runners.measurement_limits import budget_exceeded
 from runners.measurements.histogram import Histogram, Recorder
+from runners.runner import budget_exceeded
 
 CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000

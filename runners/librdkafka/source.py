@@ -1,21 +1,28 @@
-"""The `RecordSource` of a load that reads with a librdkafka consumer."""
+"""Consumers of a load with librdkafka as the client: taking the records, and the statistics of their fetches."""
 
 import contextlib
+import json
 import queue
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from typing_extensions import override
 
 from runners.clock import SystemClock
-from runners.consumers.consumption import Arrivals, ReadCounts
+from runners.consumers.consumption import Arrivals, Consumption, ReadCounts
 from runners.consumers.counting import ReadCounter
 from runners.consumers.fetch_account import FetchReport
+from runners.consumers.reader import Reader
 from runners.consumers.reading import OffsetRange, Reading, Start
+from runners.consumers.reading_load import ReadWatch
 from runners.consumers.source import ReadSnapshot, RecordSource
+from runners.librdkafka import capi
 from runners.librdkafka.consumer import ConsumerClient
-from runners.librdkafka.fetch_statistics import fetch_report
 from runners.librdkafka.taker import REST_NS, Taker
+from runners.load.interpreter import quiet_interpreter
+from runners.load.sums import Sum
 from runners.runner import WindowSchedule
 
 
@@ -116,3 +123,40 @@ class LibrdkafkaSource(RecordSource):
     @override
     def arrivals(self) -> Arrivals | None:
         return self._counter.arrivals()
+
+
+@dataclass(frozen=True, slots=True)
+class LibrdkafkaReader(Reader):
+    """One consumer of a load, with librdkafka as the client. It can be pickled and used in another process."""
+
+    @override
+    def read(self, ready: Callable[[], int], watch: ReadWatch) -> Consumption:
+        properties = {**self.cluster.connection, **self.reading.properties}
+        with quiet_interpreter():
+            source = LibrdkafkaSource(properties, self.topic, self.ranges, self.reading)
+            return self.read_from(source, f"librdkafka {capi.version()}", ready, watch)
+
+
+def fetch_report(at_ns: int, text: str) -> FetchReport:
+    """Return the report in one JSON text of librdkafka's statistics, received at the time `at_ns`."""
+    data = json.loads(text)
+    brokers = list(data["brokers"].values())
+    partitions = [each for topic in data["topics"].values() for each in topic["partitions"].values()]
+    return FetchReport(
+        at_ns=at_ns,
+        fetches=sum(int(broker.get("req", {}).get("Fetch", 0)) for broker in brokers),
+        responses=sum(int(broker["rx"]) for broker in brokers),
+        wire_bytes=sum(int(broker["rxbytes"]) for broker in brokers),
+        records=sum(int(each["rxmsgs"]) for each in partitions),
+        # All partitions share one queue, and each of them reports the length of the whole queue.
+        queued_records=max((int(each["fetchq_cnt"]) for each in partitions), default=0),
+        in_flight=sum(max(0, int(broker["waitresp_cnt"])) for broker in brokers),
+        lag_records=sum(_lag(each) for each in partitions),
+        rtt_us=sum((Sum.read(broker.get("rtt")) for broker in brokers), Sum()),
+        throttle_ms=sum((Sum.read(broker.get("throttle")) for broker in brokers), Sum()),
+    )
+
+
+def _lag(partition: dict[str, Any]) -> int:
+    end, place = int(partition["hi_offset"]), int(partition["app_offset"])
+    return max(0, end - place) if min(end, place) >= 0 else 0  # negative: not known yet

@@ -20,8 +20,7 @@ from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint
 from runners.measurements.resources import Resources
 from runners.workload import Workload
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record
 
 
 class Sending(Protocol):

@@ -13,8 +13,8 @@ from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError,
 from runners.host.probe import free_disk_bytes
 from runners.host_processes.processes import runs
 from runners.load.pause_detector import PauseDetector
-from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.reporting import counted
+from runners.runner import DEFAULT_LIMITS, Limits
 from search_spaces.configs.producer_config import ProducerConfig
 
 STALL_PATIENCE_S: Final = 15.0

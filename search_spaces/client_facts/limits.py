@@ -28,7 +28,8 @@ class ClientLimits:
         memory: Returns in one sentence how much memory a config's full queue takes; the size of the records in bytes
             may be None.
         when_full: What the client does while its queue is full.
-        check: Checks that a config can write records of one size, see `search_spaces.configs.record_size.check_record`.
+        check: Checks that a config can write records of one size, see `check_record` in
+            `search_spaces.configs.producer_config`.
     """
 
     largest_message: str

@@ -10,11 +10,9 @@ from search_spaces.client import Client, ClientKind, client_in_version, tunes_pr
 from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
 from search_spaces.files.producer_file import client_shown_by
 from search_spaces.files.properties_file import read_properties
-from search_spaces.lint.contradictions import contradictions
-from search_spaces.lint.defaults import defaults
+from search_spaces.lint.checks import contradictions, defaults, guarantees
 from search_spaces.lint.entries import Entries, read_entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
-from search_spaces.lint.guarantees import guarantees
 from search_spaces.lint.load_findings import LintLoad, meanings
 
 _ORDER: Final = list(LintLevel)

@@ -11,8 +11,7 @@ from search_spaces.client_facts.bounds import UNBOUNDED
 from search_spaces.client_facts.domains import Chooser, NumberList, ParamValue, Range, WordList
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 from search_spaces.configs.guarantee import Guarantee
-from search_spaces.configs.producer_config import ProducerConfig, same_effect, spelt_out
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect, spelt_out
 from search_spaces.errors import ConfigError, InvalidKnob, RuleBroken
 from search_spaces.properties.catalogue import Value
 from search_spaces.space.choosers import GridChooser, RangeEnds

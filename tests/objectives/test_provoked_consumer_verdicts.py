@@ -20,7 +20,7 @@ from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated
-from runners.measurement_limits import DEFAULT_LIMITS
+from runners.runner import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker

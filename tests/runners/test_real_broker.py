@@ -22,9 +22,8 @@ from runners.java_client.kept_jvm import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated
 from runners.load.pacing import Bursts, Schedule
-from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.measurements.measurement import Measurement, Window
-from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.runner import DEFAULT_LIMITS, Limits, Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig

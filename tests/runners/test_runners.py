@@ -21,10 +21,9 @@ from runners.java_client.java_runner import JavaRunner
 from runners.java_client.kept_jvm import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated, end_reused_processes
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Window
 from runners.pools.producer_process import StartingAt
-from runners.runner import Runner, WatchDecision
+from runners.runner import Limits, Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java

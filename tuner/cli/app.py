@@ -44,47 +44,37 @@ def _commands() -> Mapping[str, tuple[str, str]]:
     return {**COMMANDS, **SERVICE_COMMANDS} if os.environ.get(_SERVER) else COMMANDS
 
 
-class _Command(TyperCommand):
-    """A command that refuses an option that is given twice but takes one value."""
+class _OptionsGivenOnce:
+    """A command, or the group of all commands, that refuses an option that is given twice but takes one value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of the command line."""
+        """Read the words of the command line.
+
+        Somebody who repeats an option whose last value alone would count takes it for a list, and would measure only a
+        part of what they want.
+
+        Raises:
+            typer.BadParameter: An option is given twice.
+        """
         given = list(args)  # reading them empties the list
-        rest = super().parse_args(ctx, args)
-        _check_given_once(self, ctx, given)
+        command: Any = super()
+        rest: list[str] = command.parse_args(ctx, args)
+        if ctx.resilient_parsing:  # a shell completes an unfinished line
+            return rest
+        counts = Counter(command.make_parser(ctx).parse_args(args=given)[2])
+        for option, count in counts.items():
+            takes_one = isinstance(option, TyperOption) and not (option.multiple or option.is_flag or option.count)
+            if takes_one and count > 1:
+                raise typer.BadParameter(f"it takes one value, but was given {count} times; give it once", ctx, option)
         return rest
 
 
-def _check_given_once(command: Any, ctx: Any, words: list[str]) -> None:
-    """Check that no option is given twice whose last value alone would count.
-
-    Somebody who repeats such an option takes it for a list, and would measure only a part of what they want.
-
-    Args:
-        command: The command.
-        ctx: Its context.
-        words: The words after the command's name.
-
-    Raises:
-        typer.BadParameter: An option is given twice.
-    """
-    if ctx.resilient_parsing:  # a shell completes an unfinished line
-        return
-    given = Counter(command.make_parser(ctx).parse_args(args=list(words))[2])
-    for option, count in given.items():
-        if isinstance(option, TyperOption) and count > 1 and not (option.multiple or option.is_flag or option.count):
-            raise typer.BadParameter(f"it takes one value, but was given {count} times; give it once", ctx, option)
+class _Command(_OptionsGivenOnce, TyperCommand):
+    """A command."""
 
 
-class _Commands(TyperGroup):
+class _Commands(_OptionsGivenOnce, TyperGroup):
     """The group of all commands. It imports the module of a command only when it is called, to keep `--help` quick."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of the command line."""
-        given = list(args)
-        rest = super().parse_args(ctx, args)
-        _check_given_once(self, ctx, given)
-        return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Replace the placeholder of the called command with the function that implements the command."""

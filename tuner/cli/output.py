@@ -1,10 +1,11 @@
-"""Files that users name as output: which existing files are replaced, and how the files are written.
+"""How a result is put out: as JSON or text on standard output, or in a file that the user names.
 
 A new file is written beside its place and then renamed, so that nobody finds half a file. A link is followed. A device
 or a pipe, such as /dev/stdout, is written to directly. An existing file is replaced only if the tuner wrote it or the
 user gives `--force`.
 """
 
+import json
 import os
 import stat
 import tempfile
@@ -15,6 +16,8 @@ from typing import Annotated, Final
 import typer
 
 from runners.host_processes import folders
+from runners.reporting import printable
+from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.present.marks import MARKS
 
@@ -139,3 +142,35 @@ def _is_ours(file: Path, size: int) -> bool:
         content.seek(max(0, size - _SEARCHED_BYTES))
         searched += content.read(_SEARCHED_BYTES)
     return not size or any(mark in searched for mark in MARKS)
+
+
+def check_one_form(**asked: bool) -> None:
+    """Check that the user asked for at most one format of output.
+
+    Args:
+        **asked: By the name of each option, whether the user gave it.
+
+    Raises:
+        typer.BadParameter: The user asked for two formats.
+    """
+    given = [f"--{name}" for name, value in asked.items() if value]
+    if len(given) > 1:
+        raise typer.BadParameter(f"a result has one format, but {' and '.join(given)} were given; leave one out")
+
+
+def print_json(record: object, indent: int | None = 2) -> None:
+    """Print a result as one JSON document."""
+    typer.echo(json.dumps(record, indent=indent))
+
+
+def print_text(text: str) -> None:
+    """Print a result as text or CSV, without control characters that could change a terminal."""
+    typer.echo(printable(text), nl=False)
+
+
+def print_written(path: Path, *, as_json: bool) -> None:
+    """Print the path of a file that the command has written."""
+    if as_json:
+        print_json(document("written", path=str(path)))
+    else:
+        typer.echo(path)

@@ -29,9 +29,8 @@ from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated, end_reused_processes
-from runners.measurement_limits import DEFAULT_LIMITS, Limits
 from runners.reporting import Say, counted, silent
-from runners.runner import Runner
+from runners.runner import DEFAULT_LIMITS, Limits, Runner
 from search_spaces.client import Client, ClientKind, librdkafka
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.target import Target

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
 from runners.reporting import counted
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.properties.roles import Role
 from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of, selection_problem

@@ -23,8 +23,7 @@ from runners.performance_model.performance import perform_all, performance
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client
-from search_spaces.configs.producer_config import ProducerConfig, same_effect
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect
 from search_spaces.errors import RuleBroken
 from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target

@@ -7,8 +7,7 @@ from typing import Any, Final, Self
 from runners.errors import WorkloadRefused
 from runners.number_range import NumberRange
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record
 from search_spaces.errors import UnknownProperty
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings, canonical_setting

@@ -10,7 +10,8 @@ from typing import Final
 
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 from typing_extensions import override
 
 from runners.reporting import printable
@@ -78,6 +79,14 @@ class _SafeConsole(Unwrapped):
 
 OUT = _SafeConsole(highlight=False)
 ERR = _SafeConsole(stderr=True, highlight=False)
+
+
+def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
+    """Print rows that each have a name and a text; long texts are folded below themselves."""
+    table = Table(Column(style="bold"), Column(overflow="fold"), show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, text in rows:
+        table.add_row(name, Text(text))
+    OUT.print(table)
 
 
 def say(sentence: str) -> None:

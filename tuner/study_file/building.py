@@ -11,8 +11,7 @@ from runners.reporting import counted
 from search_spaces.client import Client
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.configs.guarantee import DURABILITY
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.properties.catalogue import Value
 from tuner.model.errors import RequestRefused

@@ -147,10 +147,7 @@ class StoredTopics:
         Raises:
             BrokerLost: The cluster did not answer.
         """
-        try:
-            names = sorted(self._admin_connection.metadata(REQUEST_TIMEOUT_S).topics)
-        except KafkaException as error:
-            raise self._admin_connection.refusal(error, AdminRequest("list topics")) from None
+        names = sorted(self._admin_connection.listed().topics)
         found = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
         described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]

@@ -80,7 +80,7 @@ class TopicAdmin:
         Raises:
             BrokerLost: The cluster did not answer.
         """
-        self._metadata()
+        self._admin_connection.listed()
 
     def cluster(self) -> tuple[str, int]:
         """Return the cluster's id and the number of its brokers.
@@ -88,7 +88,7 @@ class TopicAdmin:
         Raises:
             BrokerLost: The cluster did not answer.
         """
-        found = self._metadata()
+        found = self._admin_connection.listed()
         return str(found.cluster_id), len(found.brokers)
 
     def names(self) -> list[str]:
@@ -97,7 +97,7 @@ class TopicAdmin:
         Raises:
             BrokerLost: The cluster did not answer.
         """
-        return sorted(self._metadata().topics)
+        return sorted(self._admin_connection.listed().topics)
 
     def create(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
         """Create a topic and wait until all its replicas are in sync.
@@ -261,12 +261,6 @@ class TopicAdmin:
 
         found = patiently(ask, not_yet)
         return tuple(found[partition] for partition in range(partitions))
-
-    def _metadata(self) -> Any:
-        try:
-            return self._admin_connection.metadata(REQUEST_TIMEOUT_S)
-        except KafkaException as error:
-            raise self._admin_connection.refusal(error, AdminRequest("list topics")) from None
 
     def _result(self, future: "Future[Any]", request: AdminRequest, *, tolerated: Sequence[int] = ()) -> Any:
         """Return the result of a request, or None if it failed with one of the tolerated error codes."""

@@ -25,8 +25,7 @@ from runners.consumers.reading import Reading, Start
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated
-from runners.measurement_limits import DEFAULT_LIMITS, Limits
-from runners.runner import WatchDecision
+from runners.runner import DEFAULT_LIMITS, Limits, WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig

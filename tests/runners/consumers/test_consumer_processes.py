@@ -22,7 +22,7 @@ from runners.errors import BrokerLost, GeneratorError, WorkerLost, WorkloadRefus
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.source import check_properties as check_java_properties
 from runners.librdkafka.consumer import check_properties
-from runners.librdkafka.reader import LibrdkafkaReader
+from runners.librdkafka.source import LibrdkafkaReader
 from runners.runner import WatchDecision
 from search_spaces.client import java
 from tests.helpers.children import child_of

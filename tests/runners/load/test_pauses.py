@@ -15,11 +15,10 @@ from runners.clusters.cluster import RunningCluster
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.local_pool import LocalPool
 from runners.pools.pool import FinishedJob, Job
-from runners.runner import WatchDecision
+from runners.runner import Limits, WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker

@@ -12,7 +12,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.librdkafka.tally import Tally
 from runners.load.watchdog import Watchdog
-from runners.measurement_limits import DEFAULT_LIMITS
+from runners.runner import DEFAULT_LIMITS
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.moved_clock import MovedClock
 

@@ -15,19 +15,18 @@ from runners.reporting import silent
 from runners.runner import Runner, go_on
 from runners.workload import Workload
 from search_spaces.client import ClientKind
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record
 from tuner.cli.options import common_options as options
 from tuner.cli.options.bench_options import ConfigOptions, LoadOptions, TargetOptions
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.output import Force, check_picture, write_picture
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import Force, check_one_form, check_picture, print_json, print_text, write_picture
 from tuner.execution.open_target import open_alone
 from tuner.model.document import document
 from tuner.model.measurement_json import measurement_json
 from tuner.present.console import say
-from tuner.present.csv_text import csv_of
-from tuner.present.measurements.measurement_view import live_view, print_measurement, print_spread
+from tuner.present.measurements.live_windows import live_windows
+from tuner.present.measurements.measurement_view import CELLS, print_measurement, print_spread, rest_of_line
+from tuner.present.tables import csv_of
 
 Generator = StrEnum("Generator", {name.upper(): name for name in GENERATORS})  # type: ignore[misc]
 
@@ -88,7 +87,7 @@ def bench(
     with open_alone(target, "tuner bench", say, silent if alone else say, config.client) as opened:
         runs = _measure(opened.runner(str(generator), limits), config, workload, repeat, alone=alone)
     if as_csv:
-        print_csv(csv_of(map(measurement_json, runs)))
+        print_text(csv_of(map(measurement_json, runs)))
     elif as_json:
         print_json(_json(runs))
     else:
@@ -114,7 +113,7 @@ def _measure(
     runs: list[Measurement] = []
     for number in range(repeat):
         title = f"run {number + 1} of {repeat}" if repeat > 1 else "measuring"
-        with nullcontext(go_on) if alone else live_view(title) as watch:
+        with nullcontext(go_on) if alone else live_windows(title, rest_of_line, CELLS) as watch:
             runs.append(runner.run(config, workload, watch))
     return runs
 

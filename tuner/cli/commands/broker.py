@@ -15,7 +15,7 @@ from runners.clusters.brokers.persistent import (
     wait_while_running,
 )
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
 from tuner.model.target import MOST_BROKERS
@@ -74,12 +74,11 @@ def run(
     Example:
         tuner broker run --listen 0.0.0.0:9092 --advertise kafka.example:9092
     """
-    listening = _address("--listen", listen)
-    advertised = _address("--advertise", advertise) if advertise else listening
-    try:
+    with options.as_usage_error(ValueError, option="--listen"):
+        listening = Address.parse(listen)
+    with options.as_usage_error(ValueError, option="--advertise"):
+        advertised = Address.parse(advertise) if advertise else listening
         cluster = open_broker(listening, advertised)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--advertise") from None
     try:
         running = cluster.start(say)
         OUT.show(f"the broker runs at {advertised}; Ctrl-C stops it")
@@ -116,18 +115,6 @@ def stop(as_json: options.Json = False) -> None:
         _show(None, as_json)
     else:
         OUT.show(f"stopped the broker at {stopped.bootstrap} and removed its data" if stopped else "no broker runs")
-
-
-def _address(option: str, text: str) -> Address:
-    """Return the address that the value of an option gives.
-
-    Raises:
-        typer.BadParameter: The text has another form.
-    """
-    try:
-        return Address.parse(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
 
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordS
 from search_spaces.client import client_of
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.running.experiment_run import run_experiment_shown
 from tuner.cli.running.own_study import new_study
 from tuner.experiment_file import parse_experiment

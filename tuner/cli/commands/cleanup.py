@@ -10,7 +10,7 @@ from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_l
 from runners.reporting import counted
 from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.present.console import OUT, say
 
@@ -67,9 +67,7 @@ def cleanup(
     finally:
         cluster.stop()
     if as_json:
-        leftovers = [asdict(left) for left in found]
-        record = document("cleanup", leftovers=leftovers, removed=removed)
-        print_json(record)
+        print_json(document("cleanup", leftovers=[asdict(left) for left in found], removed=removed))
     elif removed:
         OUT.show(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:

@@ -9,10 +9,18 @@ import typer
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import check_two_studies
-from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import (
+    Force,
+    check_one_form,
+    check_output,
+    check_picture,
+    print_json,
+    print_text,
+    write_output,
+    write_picture,
+)
 from tuner.present.comparisons.comparison_view import comparison_csv, print_comparison
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn, warn_of_each
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.comparisons.comparison import compare as comparison
 from tuner.results.study_results import SIMULATED, StudyResults
@@ -56,13 +64,12 @@ def compare(
     if as_json:
         print_json(found.as_json())
     elif as_csv:
-        print_csv(comparison_csv(found.as_json()))
+        print_text(comparison_csv(found.as_json()))
     else:
         print_comparison(found, OUT)
     if found.simulated:
         warn(SIMULATED)
-    for difference in found.differences:
-        warn(difference)
+    warn_of_each(found.differences)
     _draw(studies, found, html, png, force=force)
 
 

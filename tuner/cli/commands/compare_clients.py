@@ -6,17 +6,17 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.client import Client, ClientKind, java, librdkafka
-from search_spaces.configs.producer_config import ProducerConfig, same_effect
-from search_spaces.files.producer_file import FileClient, read_producer_file
-from search_spaces.files.properties_file import named_file
+from search_spaces.configs.producer_config import same_effect
+from search_spaces.errors import UnknownClient
+from search_spaces.files.producer_file import FileClient
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn, warn_of_each
 from tuner.present.recommendations.recommendation_words import not_advice
 from tuner.results.comparisons.client_comparison import ClientsToCompare, Side, comparison_of
 from tuner.results.recommendations.recommend import recommend
@@ -103,7 +103,7 @@ def compare_clients(
         )
     size = str(spec.workload.record_sizes[0])
     silent = quiet or as_json
-    with options.client_named_by("--client-version"):
+    with options.as_usage_error(UnknownClient, option="--client-version"):
         asked = None if client_version is None else java(client_version)
     sides = [
         _side(given, client, size, silent=silent)
@@ -132,8 +132,7 @@ def compare_clients(
         OUT.show(*client_comparison_lines(found))
         if not quiet:
             say(f"`tuner trials {found.study} --json` shows all measurements")
-    for warning in comparison_warnings(found):
-        warn(warning)
+    warn_of_each(comparison_warnings(found))
     if found.simulated:
         warn(SIMULATED)
 
@@ -155,7 +154,7 @@ def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Sid
     """
     path = Path(given)
     if path.is_file() and path.suffix not in _STUDY_FILES:
-        return Side(_of_file(path, client, silent=silent), path.name)
+        return Side(options.config_of_file(path, FileClient(client.kind), client, silent=silent), path.name)
     found = recommend(load_study(given).results, record_bytes)
     if found.config.client.kind is not client.kind:
         raise typer.BadParameter(
@@ -165,12 +164,3 @@ def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Sid
         if warning:
             warn(f"{given}: {warning}")
     return Side(found.config, found.study)
-
-
-def _of_file(path: Path, client: Client, *, silent: bool) -> ProducerConfig:
-    with named_file(path):
-        file = read_producer_file(path, FileClient(client.kind), client)
-        config = file.config
-    for note in () if silent else file.notes:
-        say(note)
-    return config

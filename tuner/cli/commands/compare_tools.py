@@ -12,19 +12,19 @@ from objectives.producer_verdict import Evidence, judge
 from objectives.ratios import Ratio, ratio_of
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.kafka_tools.producer_performance import PerformanceReport, java_throughput
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
+from runners.runner import Limits
 from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
-from tuner.present.console import OUT, say, warn
-from tuner.present.csv_text import csv_of
+from tuner.present.console import OUT, say, warn_of_each
+from tuner.present.tables import csv_of
 
 
 def compare_tools(
@@ -75,13 +75,12 @@ def compare_tools(
     if as_csv:
         rows = enumerate(zip(ours, theirs, strict=True), 1)
         columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
-        print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
+        print_text(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
     elif as_json:
         print_json(_json(ours, theirs, ratio, warnings))
     else:
         _print_ratio(ours, theirs, ratio)
-    for warning in warnings:
-        warn(warning)
+    warn_of_each(warnings)
 
 
 Ours = Callable[[], Measurement]

@@ -13,17 +13,16 @@ from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
 from runners.consumers.reading_load import ReadWatch, read_on
 from runners.load.isolated import Isolated
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.reporting import counted, silent
+from runners.runner import Limits
 from runners.workload import Workload
 from search_spaces.client import Client, client_of
-from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.configs.record_size import check_record
+from search_spaces.configs.producer_config import ProducerConfig, check_record
 from tuner.cli.options import common_options as options
 from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.consumption_json import consumption_json
 from tuner.present.console import say

@@ -8,7 +8,7 @@ import typer
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.recommend_options import AskedGoal, RecordBytes
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.present.console import OUT, warn, warn_of_each
 from tuner.present.predictions.cost_view import cost_json, cost_lines
 from tuner.results.cost import cost_of

@@ -26,12 +26,12 @@ from runners.errors import GeneratorError, RunnerError
 from runners.host_processes.folders import cache_root, state_root
 from runners.java_runtime.java import find_java
 from runners.librdkafka import capi
-from runners.measurement_limits import Limits
 from runners.reporting import percent, silent
+from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
@@ -319,8 +319,7 @@ def doctor(
             OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<24} ", end="")
             OUT.show(finding.detail)
     if as_json:
-        record = document("checkup", findings=[asdict(one) for one in found])
-        print_json(record)
+        print_json(document("checkup", findings=[asdict(one) for one in found]))
     bad = {finding.name for finding in found if finding.state is CheckState.BAD}
     if bad:
         raise typer.Exit(ExitCode.TARGET if bad <= OF_THE_CLUSTER else ExitCode.FAILED)

@@ -7,14 +7,13 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from runners.reporting import counted, duration
 from tuner.cli.options import common_options as options
-from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
-from tuner.cli.printing import check_one_form, print_json
+from tuner.cli.output import Force, check_one_form, check_output, check_picture, print_json, write_output, write_picture
 from tuner.cli.running.experiment_run import run_experiment_shown
 from tuner.execution.experiments.work_left import work_left
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
@@ -25,7 +24,6 @@ from tuner.model.experiment import ExperimentSpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.experiments.experiment_plan_view import planned_json, planned_lines
 from tuner.present.experiments.experiment_view import (
-    experiment_json,
     experiment_lines,
     experiment_markdown,
     experiments_csv,
@@ -160,7 +158,7 @@ def run(
         if not as_json:
             OUT.show(*experiment_lines(found[-1]))
     if as_json:
-        print_json(_json(found))
+        print_json(experiments_json(found))
     elif len(found) > 1:
         OUT.show(*overview_lines(found))
 
@@ -209,7 +207,7 @@ def report(
         case ReportFormat.CSV:
             text = experiments_csv(found)
         case ReportFormat.JSON:
-            text = json.dumps(_json(found), indent=2) + "\n"
+            text = json.dumps(experiments_json(found), indent=2) + "\n"
         case ReportFormat.HTML:
             from tuner.present.report.page import experiment_page  # it imports plotly
 
@@ -233,10 +231,6 @@ def _only(experiments: Sequence[ExperimentResults], name: str, what: str) -> Exp
     if len(experiments) > 1:
         raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(experiments)}; name one of them")
     return experiments[0]
-
-
-def _json(experiments: Sequence[ExperimentResults]) -> dict[str, Any]:
-    return experiment_json(experiments[0]) if len(experiments) == 1 else experiments_json(experiments)
 
 
 def _stored_results(name: str) -> list[ExperimentResults]:

@@ -4,7 +4,7 @@ from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.shown.warnings import warn_about_explanations
 from tuner.present.console import OUT
 from tuner.present.export.recommendation_json import explanations_json

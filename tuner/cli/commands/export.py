@@ -8,7 +8,7 @@ from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.recommend_options import RecordBytes
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.secrets_in_urls import masked_url
 from tuner.present.console import OUT
@@ -42,9 +42,7 @@ def export(
     written = [optuna_study(loaded, size.record_bytes, storage=to) for size in sizes]
     if as_json:
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]
-        to_shown = masked_url(to)
-        record = document("export", study=loaded.name, to=to_shown)
-        print_json({**record, "studies": studies})
+        print_json(document("export", study=loaded.name, to=masked_url(to), studies=studies))
         return
     for each in written:
         count = len(each.get_trials(deepcopy=False))

@@ -10,8 +10,9 @@ import typer
 from runners.reporting import counted
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.execution.studies.forking import ForkedTrials, begin_fork
+from tuner.model.errors import RequestRefused
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import STUDY_FILE
@@ -51,7 +52,7 @@ def fork(
                 f"a study file must name the new study {name}, but {study_file or 'the old study file'} names "
                 f"{spec.name}; write `study: {name}` into the file"
             )
-        with options.refused_as_usage():
+        with options.as_usage_error(RequestRefused):
             taken = ForkedTrials.of(spec, str(source.facts().get(NAME, study)), source)
         if not begin_fork(storage, folder, spec, text, source, taken.trials, say):
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")

@@ -3,7 +3,7 @@
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import ShownSize
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.cli.shown.warnings import warn_about_front
 from tuner.present.console import OUT
 from tuner.present.trial_tables.front_table import front_csv, fronts_json
@@ -36,7 +36,7 @@ def front(
         print_json(record)
         return
     if as_csv:
-        print_csv(front_csv(*sizes))
+        print_text(front_csv(*sizes))
     else:
         for size in sizes:
             print_front(results, size, OUT)

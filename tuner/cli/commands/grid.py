@@ -3,7 +3,7 @@
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import ShownSize
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.cli.shown.warnings import warn_about_grid
 from tuner.present.console import OUT
 from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
@@ -34,7 +34,7 @@ def grid(
     if as_json:
         print_json(record)
     elif as_csv:
-        print_csv(grid_csv(tables))
+        print_text(grid_csv(tables))
     else:
         for size, found in tables.items():
             print_grid(results.name, size, found, OUT)

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from tuner.cli.options import common_options as options
-from tuner.cli.output import write_output
-from tuner.cli.printing import print_written
+from tuner.cli.output import print_written, write_output
 from tuner.present.console import say
 from tuner.study_file import name_line, starter_text
 

@@ -13,7 +13,7 @@ from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.reporting import counted
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NotPredictable
 from tuner.present.console import OUT, say, warn

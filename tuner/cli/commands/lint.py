@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from search_spaces.errors import UnknownClient
 from search_spaces.lint.findings import LintLevel
 from search_spaces.lint.linting import lint_file
 from search_spaces.lint.load_findings import (
@@ -14,7 +15,7 @@ from search_spaces.lint.load_findings import (
     LintLoad,
 )
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
 from tuner.present.producer_files.lint_view import lint_json, report_foot, report_head
@@ -80,7 +81,7 @@ def lint(
     if rate is not None and record_bytes is None:
         raise typer.BadParameter("--rate needs --record-bytes: what a rate means depends on the size of the records")
     load = None if record_bytes is None else LintLoad(record_bytes, rate)
-    with options.client_named_by("--client" if client_version is None else "--client-version"):
+    with options.as_usage_error(UnknownClient, option="--client" if client_version is None else "--client-version"):
         report = lint_file(file, client, client_version, load)
     if as_json:
         print_json(lint_json(report, file, load))

@@ -4,7 +4,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.model.spec import Executor
 from tuner.present.console import OUT, warn
 from tuner.present.studies.plan_view import plan_csv, plan_json, plan_warning, print_plan
@@ -40,7 +40,7 @@ def plan(
     if as_json:
         print_json(record)
     elif as_csv:
-        print_csv(plan_csv(record))
+        print_text(plan_csv(record))
     else:
         print_plan(spec, spaces, record, OUT)
         if warning := plan_warning(spec, mb_per_s):

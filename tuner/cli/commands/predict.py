@@ -11,12 +11,11 @@ from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions, refused_by_option
-from tuner.cli.output import Force, check_picture, write_picture
-from tuner.cli.printing import print_json
+from tuner.cli.output import Force, check_picture, print_json, write_picture
 from tuner.model.errors import NotPredictable
 from tuner.prediction.prediction_request import PredictionRequest
 from tuner.prediction.prediction_source import read_source
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn_of_each
 from tuner.present.predictions.prediction_view import (
     IN_INTERVAL,
     caveats,
@@ -73,8 +72,7 @@ def predict(
     with refused_by_option():
         request = PredictionRequest.of(source, changes, begin, asked.sweep, limits)
     if as_json:  # the text output begins with these warnings
-        for caveat in caveats(source):
-            warn(caveat)
+        warn_of_each(caveats(source))
     _show(request, png, force=force, as_json=as_json)
 
 

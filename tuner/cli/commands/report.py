@@ -7,8 +7,7 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
-from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.printing import print_written
+from tuner.cli.output import Force, check_output, print_written, write_output
 from tuner.model.study_files import REPORT_FILE
 
 

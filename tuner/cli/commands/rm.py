@@ -8,7 +8,7 @@ import typer
 from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import Yes
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import EXPECTED
 from tuner.model.facts import IN_MLFLOW

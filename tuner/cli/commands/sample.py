@@ -12,8 +12,7 @@ from runners.clusters.topics.stored_topics import StoredTopics
 from runners.clusters.topics.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
 from tuner.cli.options import common_options as options
-from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.printing import print_json
+from tuner.cli.output import Force, check_output, print_json, write_output
 from tuner.present.console import say
 from tuner.present.topics.sample_view import print_sample, sample_json, sampled_study
 from tuner.study_file import name_line

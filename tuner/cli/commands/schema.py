@@ -1,6 +1,6 @@
 """`tuner schema` prints the JSON Schema of study files."""
 
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.study_file import json_schema
 
 

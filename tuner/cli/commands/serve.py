@@ -8,7 +8,7 @@ import typer
 
 from runners.reporting import one_line
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.present.console import ERR, OUT, say
 from tuner.service.config import load_config

@@ -11,7 +11,7 @@ from rich.live import Live
 
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import StudyOrAll, Watch, check_named
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.shown.studies import print_studies_here
 from tuner.present.console import OUT
 from tuner.present.studies.status import Status, status_of

@@ -1,7 +1,7 @@
 """`tuner studies` lists the studies."""
 
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import check_one_form
+from tuner.cli.output import check_one_form
 from tuner.cli.shown.studies import print_studies_here
 
 

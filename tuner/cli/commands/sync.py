@@ -9,7 +9,7 @@ from rich.progress import Progress
 
 from runners.reporting import counted
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
 from tuner.model.facts import EXPERIMENT

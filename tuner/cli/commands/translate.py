@@ -5,13 +5,12 @@ from typing import Annotated
 
 import typer
 
-from runners.reporting import printable
 from search_spaces.client import ClientKind
+from search_spaces.errors import UnknownClient
 from search_spaces.files.file_translation import translate_file
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
-from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.printing import print_json
+from tuner.cli.output import Force, check_output, print_json, print_text, write_output
 from tuner.present.console import ERR, OUT, say
 from tuner.present.producer_files.translation_view import translated_text, translation_json, translation_lines
 
@@ -62,7 +61,7 @@ def translate(
         tuner translate producer.properties --from java --json
     """
     check_output(output, force=force)
-    with options.client_named_by("--client-version"):
+    with options.as_usage_error(UnknownClient, option="--client-version"):
         translation = translate_file(file, written_for, target, client_version)
     text = translated_text(translation, file, output)
     if output is not None:
@@ -73,6 +72,6 @@ def translate(
         table = ERR if output is None else OUT
         table.show(*translation_lines(translation, file))
         if output is None:
-            typer.echo(printable(text), nl=False)
+            print_text(text)
     if output is not None:
         say(f"written to {output}")

@@ -4,13 +4,14 @@ import errno
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import TrackingSpec
@@ -55,12 +56,7 @@ def ui(
     place = _tracking_location(results, tracking_uri)
     check_uri(place.uri)
     if place.is_web:
-        if as_json:
-            _print_address(results, place, None)
-        elif results is None:
-            OUT.show(place.shown)
-        else:
-            _print_links(results, place, None)
+        _print_place(results, place, None, as_json=as_json)
         return
     if place.sqlite_file is not None and not place.sqlite_file.is_file():
         raise StudyNotFound(
@@ -70,37 +66,35 @@ def ui(
     if chosen != port:
         say(f"port {port} is taken, so MLflow listens on {chosen}")
     address = f"http://[{host}]:{chosen}" if ":" in host else f"http://{host}:{chosen}"
-    if as_json:
-        _print_address(results, place, address)
-    else:
-        OUT.show(f"MLflow at {address} shows {place.shown}; Ctrl-C stops it")
-        if results is not None:
-            _print_links(results, place, address)
+    _print_place(results, place, address, as_json=as_json)
     _serve(place, host, chosen)
 
 
-def _print_links(results: StudyResults, place: TrackingLocation, address: str | None) -> None:
-    """Print one line for each view of a study in MLflow, or why there are none."""
-    try:
-        links = links_of(results, place, address)
-    except TrackingError as error:
-        say(f"no links to the study: {error}")
-        OUT.show(address or place.shown)
-        return
-    OUT.show(*(f"{name}: {link}" for name, link in links.items()))
+def _print_place(results: StudyResults | None, place: TrackingLocation, address: str | None, *, as_json: bool) -> None:
+    """Print where MLflow is, and one line for each view of a study there, or why there are none.
 
-
-def _print_address(results: StudyResults | None, place: TrackingLocation, address: str | None) -> None:
-    """Print the address of MLflow, and the links to a study's views there, as one JSON document."""
-    links: dict[str, str] = {}
+    Args:
+        results: The results of the study; None if the user named none.
+        place: The MLflow server or the files that MLflow shows.
+        address: The address at which a server on this machine will show the files; None for an MLflow server.
+        as_json: Whether to print one JSON document.
+    """
+    links: Mapping[str, str] = {}
     if results is not None:
         try:
-            links = dict(links_of(results, place, address))
+            links = links_of(results, place, address)
         except TrackingError as error:
             say(f"no links to the study: {error}")
-    study = None if results is None else results.name
-    shown = {"study": study, "address": address or place.shown, "shows": place.shown, "links": links}
-    print_json(document("ui", **shown))
+    if as_json:
+        study = None if results is None else results.name
+        shown = {"study": study, "address": address or place.shown, "shows": place.shown, "links": dict(links)}
+        print_json(document("ui", **shown))
+        return
+    if address is not None:
+        OUT.show(f"MLflow at {address} shows {place.shown}; Ctrl-C stops it")
+    elif not links:
+        OUT.show(place.shown)
+    OUT.show(*(f"{name}: {link}" for name, link in links.items()))
 
 
 def _tracking_location(results: StudyResults | None, uri: str | None) -> TrackingLocation:

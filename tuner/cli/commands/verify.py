@@ -6,23 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from search_spaces.files.producer_file import read_producer_file
-from search_spaces.files.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options import verify_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.verify_options import VerifyOptions
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
 from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.execution.studies.verifying import judgement_before, measuring_like
-from tuner.model.errors import StudyError
+from tuner.model.errors import RequestRefused, StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_names import verification_stem
 from tuner.present.comparisons.verification_view import verification_lines
-from tuner.present.console import say, warn
+from tuner.present.console import warn
 from tuner.results.comparisons.verification import VerificationTerms
 from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import storage_at
@@ -87,13 +85,11 @@ def verify(
         if given := [f"--{option.replace('_', '-')}" for option, value in measuring.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text = _study_like(asked.study, name, asked.record_bytes)
-    with named_file(asked.file):
-        given_file = read_producer_file(asked.file, asked.file_client, spec.client, advice=verify_options.FILE_CLIENT)
-        config = given_file.config
-    for note in () if quiet or as_json else given_file.notes:
-        say(note)
+    silent = quiet or as_json
     terms = VerificationTerms(
-        config=config,
+        config=options.config_of_file(
+            asked.file, asked.file_client, spec.client, silent=silent, advice=verify_options.FILE_CLIENT
+        ),
         rounds=fewest,
         max_rounds=most,
         width_ratio=asked.width_ratio,
@@ -104,14 +100,14 @@ def verify(
         keeps_floor=asked.study is not None,
     )
     baseline = str(asked.against or ("the study's baseline" if asked.study else "the client's defaults"))
-    with options.refused_as_usage():
+    with options.as_usage_error(RequestRefused):
         judgement = judgement_before(spec, terms, str(asked.file), baseline)
     spec = terms.study(spec)
     if judgement.refused:
         if as_json:
             print_json(judgement.as_json())
         end_unless_passed(judgement.as_json())
-    results = run_own_study(spec, text, stem, storage, silent=quiet or as_json)
+    results = run_own_study(spec, text, stem, storage, silent=silent)
     judgement = judgement.after(results, replace(spec, name=results.name), terms)
     print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
     if results.simulated:
@@ -137,7 +133,7 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
     """
     results = load_study(study).results
     _, text = kept_study(study, results, searched=False)
-    with options.refused_as_usage():
+    with options.as_usage_error(RequestRefused):
         text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
     spec = study_without_search(text, name, beside, f"the study file of {study}")

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from runners.measurement_limits import Limits
 from runners.reporting import counted
+from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig

@@ -15,8 +15,7 @@ from runners.reporting import enumerated
 from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.errors import UnknownClient
-from search_spaces.files.producer_file import read_producer_file
+from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import named_file, named_source, parse_pairs
 from search_spaces.properties.roles import Role
 from search_spaces.properties.values import canonical_values
@@ -63,7 +62,7 @@ def size_of(option: str, text: str) -> int:
     Raises:
         typer.BadParameter: The text is not a size.
     """
-    with _value_of(option):
+    with as_usage_error(typer.BadParameter, option=option):
         return parse_size(text)
 
 
@@ -73,15 +72,11 @@ def parse_tracking_uri(text: str) -> str:
     Raises:
         typer.BadParameter: It does not.
     """
-    from tuner.tracking.connection import (
-        TrackingError,
-        check_uri,
-    )  # imports much, which other commands must not wait for
+    # Imported here, because it imports much, which other commands must not wait for.
+    from tuner.tracking.connection import TrackingError, check_uri
 
-    try:
+    with as_usage_error(TrackingError):
         check_uri(text)
-    except TrackingError as error:
-        raise typer.BadParameter(str(error)) from None
     return text
 
 
@@ -91,35 +86,24 @@ def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["Siz
     Raises:
         typer.BadParameter: The study has no such record size.
     """
-    try:
+    with as_usage_error(ValueError, option="--record-bytes"):
         return results.selected_sizes(record_bytes)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--record-bytes") from None
 
 
 @contextmanager
-def refused_as_usage() -> Iterator[None]:
-    """Run the block, and raise its `RequestRefused` as an error about the command line.
+def as_usage_error(*kinds: type[Exception], option: str | None = None) -> Iterator[None]:
+    """Run the block, and raise its errors of these kinds as errors about the command line.
+
+    Args:
+        kinds: The kinds of errors.
+        option: The option that the message names; None if the error's own text says enough.
 
     Raises:
-        typer.BadParameter: The block raised a `RequestRefused`.
+        typer.BadParameter: The block raised an error of one of the kinds.
     """
     try:
         yield
-    except RequestRefused as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-@contextmanager
-def client_named_by(option: str) -> Iterator[None]:
-    """Run the block, and raise its error about a client as one about the option that names the client or its version.
-
-    Raises:
-        typer.BadParameter: There is no such client, or no such version of it.
-    """
-    try:
-        yield
-    except UnknownClient as error:
+    except kinds as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
@@ -262,7 +246,7 @@ def check_round_options(rounds: int | None, max_rounds: int | None) -> None:
     Raises:
         typer.BadParameter: The maximum is too low.
     """
-    with refused_as_usage():
+    with as_usage_error(RequestRefused):
         spec.check_rounds(rounds, max_rounds, ROUNDS)
 
 
@@ -367,26 +351,26 @@ def link_of(delay: str | None, bandwidth: str | None) -> Link | None:
     """
     if delay is None and bandwidth is None:
         return None
-    with _value_of("--zone-delay"):
+    with as_usage_error(typer.BadParameter, ValueError, option="--zone-delay"):
         delay_ms = 0.0 if delay is None else 1e3 * parse_duration(delay)
         Link.symmetric(delay_ms)
-    with _value_of("--zone-bandwidth"):
+    with as_usage_error(typer.BadParameter, ValueError, option="--zone-bandwidth"):
         return Link.symmetric(delay_ms, None if bandwidth is None else parse_size(bandwidth) / 1e6)
 
 
-@contextmanager
-def _value_of(option: str) -> Iterator[None]:
-    """Run the block, which reads the value of an option, and name the option in an error message.
+def config_of_file(
+    path: Path, written_for: FileClient, client: Client, *, silent: bool, advice: str = ""
+) -> ProducerConfig:
+    """Return the config in a producer's properties file, and print notes on how it was read unless `silent` is set.
 
-    Raises:
-        typer.BadParameter: The error from the block.
+    The other arguments and the errors are those of `read_producer_file`; an error names the file.
     """
-    try:
-        yield
-    except typer.BadParameter as error:
-        raise typer.BadParameter(error.message, param_hint=option) from None
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
+    with named_file(path):
+        file = read_producer_file(path, written_for, client, advice=advice)
+        config = file.config
+    for note in () if silent else file.notes:
+        say(note)
+    return config
 
 
 def producer_config(file: Path | None, pairs: list[str], client: Client, option: str = "-X") -> ProducerConfig:

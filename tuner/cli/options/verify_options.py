@@ -9,6 +9,7 @@ import typer
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options as options
 from tuner.cli.options import confirm_options, workload_options
+from tuner.model.errors import RequestRefused
 from tuner.results.comparisons.verification import check_required_gain, verification_rounds
 
 FILE_CLIENT: Final = "give --file-client java"
@@ -96,7 +97,7 @@ def fewest_and_most_rounds(rounds: int | None, max_rounds: int | None) -> tuple[
     Raises:
         typer.BadParameter: The maximum is below the number of rounds.
     """
-    with options.refused_as_usage():
+    with options.as_usage_error(RequestRefused):
         return verification_rounds(rounds, max_rounds, options.ROUNDS)
 
 
@@ -106,5 +107,5 @@ def check_gain(asked: VerifyOptions) -> None:
     Raises:
         typer.BadParameter: A number is out of its range, or both options were given.
     """
-    with options.refused_as_usage():
+    with options.as_usage_error(RequestRefused):
         check_required_gain(asked.min_gain, asked.tolerance_ratio, ("--min-gain", "--tolerance-ratio"))

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.errors import WorkloadRefused
-from runners.measurement_limits import Limits
+from runners.runner import Limits
 from runners.workload import RecordSizes
 from search_spaces.client import client_of
 from search_spaces.errors import UnknownClient
-from tuner.cli.options.common_options import size_of
+from tuner.cli.options.common_options import as_usage_error, size_of
 
 Panel = str | None
 """The panel of the help in which an option is shown; None for the panel of all other options."""
@@ -41,10 +41,8 @@ def parse_client(text: str) -> str:
     Raises:
         typer.BadParameter: There is no such client, or no such version of it.
     """
-    try:
+    with as_usage_error(UnknownClient):
         client_of(text)
-    except UnknownClient as error:
-        raise typer.BadParameter(str(error)) from None
     return text
 
 
@@ -54,10 +52,8 @@ def parse_record_sizes(text: str) -> str:
     Raises:
         typer.BadParameter: The text is no size and no mix, or a size or weight is out of range.
     """
-    try:
+    with as_usage_error(WorkloadRefused):
         RecordSizes.parse(text)
-    except WorkloadRefused as error:
-        raise typer.BadParameter(str(error)) from None
     return text
 
 

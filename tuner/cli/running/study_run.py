@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tuner import api
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.model.spec import StudySpec
 from tuner.present.console import OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, study_json

@@ -14,7 +14,7 @@ import typer
 from tuner.cli.interruption import Interrupted
 from tuner.cli.options.common_options import TARGET_PANEL
 from tuner.cli.options.predict_options import option_of_parameter
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
 from tuner.model.goals import Goal

@@ -1,7 +1,6 @@
 """Commands that have a service work on its studies: `tuner --server URL confirm`, `verify`, `fork`, `rm`, `sync`."""
 
 import json
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -9,8 +8,7 @@ import typer
 from runners.reporting import printable
 from search_spaces.client import Client as ProducerClient
 from search_spaces.client import client_of
-from search_spaces.files.producer_file import FileClient, read_producer_file
-from search_spaces.files.properties_file import named_file
+from search_spaces.files.producer_file import FileClient
 from tuner.cli.asking import user_agrees
 from tuner.cli.options import common_options as options
 from tuner.cli.options import verify_options
@@ -19,7 +17,7 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile, Yes
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.options.verify_options import VerifyOptions
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.cli.service_commands.at_service import (
     Detach,
     Study,
@@ -102,11 +100,15 @@ def verify(
     verify_options.check_gain(asked)
     silent = quiet or as_json
     measured = _measured(asked.client, asked.study)
+    config = options.config_of_file(
+        asked.file, asked.file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT
+    )
+    baseline = asked.against and options.config_of_file(asked.against, FileClient.AUTO, measured, silent=silent)
     request = {
         "file": str(asked.file),
         "client": asked.client,
-        "config": _values(asked.file, asked.file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT),
-        "baseline": None if asked.against is None else _values(asked.against, FileClient.AUTO, measured, silent=silent),
+        "config": config.values,
+        "baseline": baseline and baseline.values,
         "study": asked.study,
         "target": target,
         "record_bytes": asked.record_bytes,
@@ -232,14 +234,3 @@ def _measured(client: str | None, study: str | None) -> ProducerClient:
         with service() as at:
             of_study = next((trial["client"] for trial in at.trials(study)), None)
     return client_of(client or of_study or "librdkafka")
-
-
-def _values(
-    file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool, advice: str = ""
-) -> dict[str, str]:
-    """Return the producer properties in a file of the user, and print notes on how the file was read."""
-    with named_file(file):
-        found = read_producer_file(file, written_for, measured, advice=advice)
-    for note in () if silent else found.notes:
-        say(note)
-    return dict(found.config.values)

@@ -21,8 +21,7 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
-from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
+from tuner.cli.output import Force, check_one_form, check_output, print_json, print_text, print_written, write_output
 from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
 from tuner.cli.shown.recommendations import show_found
 from tuner.cli.shown.studies import print_studies
@@ -34,7 +33,7 @@ from tuner.model.errors import NotPredictable
 from tuner.model.progress import StudyState
 from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
-from tuner.present.console import say, warn
+from tuner.present.console import say, warn, warn_of_each
 from tuner.present.studies.status import not_begun
 from tuner.present.studies.study_list import ListedStudy, listed_study, newest_first
 from tuner.results.study_results import SIMULATED
@@ -108,14 +107,14 @@ def front(
     with service() as client:
         fronts = []
         if as_csv:
-            print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
+            print_text(client.text(study, "front", form="csv", record_bytes=record_bytes))
         else:
             record = client.front(study, record_bytes)
             if as_json:
                 print_json(record)
                 return
             fronts = record["fronts"]
-            typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
+            print_text(client.text(study, "front", record_bytes=record_bytes))
         now = client.status(study)
     warn_about_front(fronts, simulated=now["simulated"], finished=now["state"] in _FINISHED)
 
@@ -138,10 +137,8 @@ def grid(
         found = client.grid(study, record_bytes)
         if as_json:
             print_json(found)
-        elif as_csv:
-            print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
         else:
-            typer.echo(printable(client.text(study, "grid", record_bytes=record_bytes)), nl=False)
+            print_text(client.text(study, "grid", form="csv" if as_csv else "text", record_bytes=record_bytes))
     warn_about_grid(found)
 
 
@@ -277,7 +274,7 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
         replies = [json.loads(text) for text in texts]
         print_json({**replies[0], "explanations": [each for reply in replies for each in reply["explanations"]]})
     else:
-        typer.echo(printable("".join(texts)), nl=False)
+        print_text("".join(texts))
     warn_about_explanations(found, finished=finished)
     if missing:
         raise missing
@@ -315,7 +312,7 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
                 warn(record["assumed"])
             print_json(record)
         else:
-            typer.echo(printable(client.text(study, "prediction", **request)), nl=False)
+            print_text(client.text(study, "prediction", **request))
 
 
 def compare(
@@ -342,13 +339,12 @@ def compare(
         if as_json:
             print_json(found)
         elif as_csv:
-            print_csv(comparison_csv(found))
+            print_text(comparison_csv(found))
         else:
-            typer.echo(printable(client.comparison_text(first, second)), nl=False)
+            print_text(client.comparison_text(first, second))
         if found.get("simulated"):  # an earlier service does not say it
             warn(SIMULATED)
-        for difference in found["differences"]:
-            warn(difference)
+        warn_of_each(found["differences"])
         if html is not None:
             write_output(html, client.comparison_text(first, second, "html"), force=force)
             say(f"page written to {html}")

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import typer
 
-from runners.reporting import printable
 from tuner.cli.interruption import Interrupted
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions, option_of
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.cli.service_commands.at_service import (
     Detach,
     Study,
@@ -32,7 +31,7 @@ from tuner.cli.service_commands.at_service import (
 )
 from tuner.client import Client, ServiceRefused
 from tuner.model.problem_kinds import ProblemKind
-from tuner.present.console import say, warn
+from tuner.present.console import say, warn_of_each
 from tuner.present.studies.plan_view import plan_csv
 from tuner.service.submission import ORIGIN
 from tuner.study_file import changed_text
@@ -128,11 +127,10 @@ def plan(
         if as_json:
             print_json(record)
         elif as_csv:
-            print_csv(plan_csv(record))
+            print_text(plan_csv(record))
         else:
-            typer.echo(printable(client.plan_text(text, mb_per_s, kind)), nl=False)
-        for warning in () if as_json else warnings:
-            warn(warning)
+            print_text(client.plan_text(text, mb_per_s, kind))
+        warn_of_each(() if as_json else warnings)
 
 
 def pause(study: Study, as_json: options.Json = False) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import typer
 
-from tuner.cli.printing import print_json
+from tuner.cli.output import print_json
 from tuner.present.comparisons.verification_view import shortcomings, verification_warnings
-from tuner.present.console import ERR, OUT, say, warn
+from tuner.present.console import ERR, OUT, say, warn_of_each
 
 
 def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quiet: bool) -> None:
@@ -25,8 +25,7 @@ def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quie
         OUT.show(text)
         if not quiet:
             say(f"`tuner report {record['study']}` shows all measurements")
-    for warning in verification_warnings(record):
-        warn(warning)
+    warn_of_each(verification_warnings(record))
 
 
 def end_unless_passed(record: Mapping[str, Any]) -> None:

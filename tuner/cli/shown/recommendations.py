@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import typer
-
-from runners.reporting import printable
 from search_spaces.translation.to_java import LABEL, for_java
-from tuner.cli.output import check_output, is_stream, write_output
+from tuner.cli.output import check_output, is_stream, print_text, write_output
 from tuner.present.console import say, warn, warn_of_each
 from tuner.present.export import Format, export, export_all, is_translated
 from tuner.present.recommendations.recommendation_words import (
@@ -26,7 +23,7 @@ def show_found(
 ) -> None:
     """Print recommendations or write them to a file, and print the warnings to read before using a config."""
     if output is None:
-        typer.echo(printable(export_all(recommendations, form, everything=everything)), nl=False)
+        print_text(export_all(recommendations, form, everything=everything))
     else:
         _write(recommendations, form, output, force=force, everything=everything)
     warn_of_each(warning for each in recommendations for warning in each.warnings)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 
-from tuner.cli.printing import print_csv, print_json
+from tuner.cli.output import print_json, print_text
 from tuner.model.document import document
 from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT
@@ -37,7 +37,7 @@ def print_studies(studies: list[ListedStudy], where: str, *, as_json: bool, as_c
     if as_json:
         print_json(document("studies", studies=[each.as_json() for each in studies]))
     elif as_csv:
-        print_csv(study_csv(studies))
+        print_text(study_csv(studies))
     elif studies:
         OUT.show(*study_lines(studies))
 

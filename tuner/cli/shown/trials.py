@@ -10,8 +10,7 @@ import typer
 from objectives.metrics import ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
-from tuner.cli.output import check_output, write_output
-from tuner.cli.printing import check_one_form, print_csv, print_json
+from tuner.cli.output import check_one_form, check_output, print_json, print_text, write_output
 from tuner.present.console import OUT, say, warn
 from tuner.present.number_text import aligned, number, title
 from tuner.present.trial_tables.grid_view import NO_LATENCY, rate_share_text
@@ -60,7 +59,7 @@ def show_trials(
     elif as_json:
         print_json(trials_json(study, frame, objectives, simulated=simulated))
     elif as_csv:
-        print_csv(trials_csv(frame))
+        print_text(trials_csv(frame))
     else:
         metrics = [name for name in objectives or shown_in(ShownIn.FRONT) if name in frame]
         OUT.show(*_trial_lines(frame, metrics))

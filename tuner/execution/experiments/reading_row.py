@@ -12,7 +12,7 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading
 from runners.errors import RunnerError
-from runners.measurement_limits import Limits
+from runners.runner import Limits
 from search_spaces.client import ClientKind
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.trials.trial_job import StartedTrial

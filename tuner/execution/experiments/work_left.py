@@ -1,12 +1,13 @@
-"""Estimates what an experiment still has to measure, with its time and bytes, before its cluster is opened."""
+"""Checks what is stored of an experiment against its rows, and estimates what it still has to measure."""
 
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from tuner.execution.experiments.experiment_steps import burn_ins_before, steps_left, with_stored_rounds
-from tuner.execution.experiments.stored_rows import check_rows_unchanged
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
+from tuner.model.experiment_identity import check_same_rows
 from tuner.storage.locations import storage_at, study_folder
 
 
@@ -45,3 +46,17 @@ def work_left(spec: ExperimentSpec) -> WorkLeft:
     left = steps_left(spec, stored)
     rows = [*burn_ins_before(spec, left), *(step.row for step in left)]
     return WorkLeft(False, len(left), sum(row.planned_s for row in rows), sum(map(spec.most_bytes_of, rows)))
+
+
+def check_rows_unchanged(spec: ExperimentSpec, folder: Path) -> None:
+    """Check that the stored measurements belong to this experiment's rows.
+
+    Rows may still lack the config that their search has found.
+
+    Raises:
+        StudyChanged: The measurements belong to other rows, or to a study.
+    """
+    searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
+    with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:
+        if store.trials():
+            check_same_rows(spec, store.facts(), searched)

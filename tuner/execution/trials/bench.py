@@ -17,10 +17,9 @@ from typing import Final
 from runners.clock import SystemClock
 from runners.clusters.topics.stored_records import once_replicated
 from runners.errors import BrokerLost, TargetError, TargetUnreachable
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import FinishedJob, Job, Pool
-from runners.runner import Runner, Watch, WatchDecision
+from runners.runner import Limits, Runner, Watch, WatchDecision
 from runners.workload import Workload
 from tuner.execution.trials.stopping import PhaseProgress, Stopping, StopRule
 from tuner.execution.trials.trial_job import TrialDone, TrialJob

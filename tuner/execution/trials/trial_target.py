@@ -12,10 +12,9 @@ from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, WorkloadRefused
 from runners.load.isolated import Isolated
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say
-from runners.runner import Runner, Watch, go_on
+from runners.runner import Limits, Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from runners.reporting import percent
 from tuner.present.console import Unwrapped
-from tuner.present.csv_text import csv_of
 from tuner.present.number_text import number
+from tuner.present.tables import csv_of
 from tuner.results.comparisons.comparison import NOISE_RATIO, GoalComparison, SizeComparison, StudyComparison
 from tuner.results.recommendations.recommendation import Recommendation
 
@@ -48,17 +48,13 @@ def comparison_csv(record: Mapping[str, Any]) -> str:
             "study": study,
             "winner": found["winner"],
             "second_times_better": found["second_times_better"],
-            **(_without_gains(recommended) if recommended else {}),
+            # Without the gains, because the two studies have different baselines.
+            **{name: value for name, value in (recommended or {}).items() if name != "gains_over_own_baseline"},
         }
         for size in record["sizes"]
         for goal, found in size["goals"].items()
         for study, recommended in zip(record["studies"], found["recommended"], strict=True)
     )
-
-
-def _without_gains(recommended: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recommended config without its gains, because the two studies have different baselines."""
-    return {name: value for name, value in recommended.items() if name != "gains_over_own_baseline"}
 
 
 def comparison_headings(comparison: StudyComparison) -> tuple[str, str, str, str]:

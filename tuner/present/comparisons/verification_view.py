@@ -26,7 +26,7 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
 
 def verification_warnings(record: Mapping[str, Any]) -> list[str]:
     """Return what makes a judgement less reliable, from its JSON."""
-    warnings = list(dict.fromkeys(warning for size in record["sizes"] for warning in size["warnings"]))
+    warnings = [warning for size in record["sizes"] for warning in size["warnings"]]
     if record["weaker"]:
         guarantee, baseline = record["guarantee"], record["baseline_guarantee"]
         warnings.append(f"the guarantee is weaker: {guarantee}; the baseline's is stronger: {baseline}")

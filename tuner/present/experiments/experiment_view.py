@@ -11,8 +11,8 @@ from runners.reporting import counted
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.model.row import RowValue, setting_text
-from tuner.present.csv_text import csv_of
 from tuner.present.number_text import aligned, number
+from tuner.present.tables import csv_of, markdown_table
 from tuner.results.experiments.checked_findings import CheckedComparison, CheckedFinding, FindingOutcome
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.experiments.latency_parts import latency_parts
@@ -199,21 +199,12 @@ def experiment_markdown(results: ExperimentResults) -> str:
 
 
 def _section(results: ExperimentResults, notes: Iterable[str]) -> str:
-    parts = [f"{results.spec.about}", "", *_markdown(row_cells(results)), ""]
+    parts = [f"{results.spec.about}", "", *markdown_table(row_cells(results)), ""]
     if of_latency := part_cells(results):
-        parts += [*_markdown(of_latency), ""]
+        parts += [*markdown_table(of_latency), ""]
     if results.spec.findings:
-        parts += [*([_ONE_ROUND] if results.spec.rounds == 1 else _markdown(_finding_cells(results))), ""]
+        parts += [*([_ONE_ROUND] if results.spec.rounds == 1 else markdown_table(_finding_cells(results))), ""]
     return "\n".join([*parts, *(f"- {note}" for note in notes), ""])
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    yield line(rows[0])
-    yield line("---" for _ in rows[0])
-    yield from map(line, rows[1:])
 
 
 def experiment_json(results: ExperimentResults) -> dict[str, Any]:
@@ -303,7 +294,7 @@ def overview_lines(experiments: Sequence[ExperimentResults]) -> list[str]:
 
 def experiments_markdown(experiments: Sequence[ExperimentResults]) -> str:
     """Return the report of several experiments as Markdown: how many findings hold in each, then each experiment."""
-    outcomes = _markdown(_outcome_cells(experiments))
+    outcomes = markdown_table(_outcome_cells(experiments))
     parts = [_counted_outcomes(experiments), "", *outcomes, "", _how_to_read(experiments), ""]
     for results in experiments:
         parts += [f"## {results.spec.name}", "", _section(results, _own_notes(results))]
@@ -311,8 +302,9 @@ def experiments_markdown(experiments: Sequence[ExperimentResults]) -> str:
 
 
 def experiments_json(experiments: Sequence[ExperimentResults]) -> dict[str, Any]:
-    """Return the results of several experiments as JSON types; unknown values are null."""
-    return document("experiments", experiments=[experiment_json(each) for each in experiments])
+    """Return the results of one experiment, or a list of those of several, as JSON types; unknown values are null."""
+    found = [experiment_json(each) for each in experiments]
+    return found[0] if len(found) == 1 else document("experiments", experiments=found)
 
 
 def experiments_csv(experiments: Sequence[ExperimentResults]) -> str:

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rich.table import Column, Table
-from rich.text import Text
-
 from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
 from runners.measurements.measurement import Measurement
 from runners.reporting import counted, percent
-from tuner.present.console import OUT, warn
+from tuner.present.console import print_pairs, warn_of_each
 from tuner.present.measurements.resource_words import broker_lines, cluster_text, cost_text
 
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
@@ -29,12 +26,8 @@ def rest_of_line(window: ReadWindow) -> str:
 def print_consumption(consumption: Consumption, written: Measurement | None) -> None:
     """Print the result with its verdict and its checks; the arguments are those of `consumption_json`."""
     verdict = judge_reading(ReadEvidence.of(consumption))
-    table = Table(Column(style="bold"), Column(overflow="fold"), show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in _rows(consumption, verdict, written):
-        table.add_row(name, Text(value))
-    OUT.print(table)
-    for sentence in weaknesses(consumption, verdict):
-        warn(sentence)
+    print_pairs(_rows(consumption, verdict, written))
+    warn_of_each(weaknesses(consumption, verdict))
 
 
 def _rows(consumption: Consumption, verdict: Verdict, written: Measurement | None) -> list[tuple[str, str]]:

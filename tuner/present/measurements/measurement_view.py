@@ -3,12 +3,10 @@
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
 from rich.table import Column, Table
-from rich.text import Text
 
 from objectives.bottlenecks import Verdict
 from objectives.producer_verdict import Evidence, judge
@@ -16,11 +14,9 @@ from runners.kafka_tools.perf_test_command import perf_test_command
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement, Window
 from runners.reporting import counted, percent
-from runners.runner import Watch
 from search_spaces.client import ClientKind
 from search_spaces.properties.catalogue import shown_values
-from tuner.present.console import OUT, warn
-from tuner.present.measurements.live_windows import live_windows
+from tuner.present.console import OUT, print_pairs, warn_of_each
 from tuner.present.measurements.resource_words import broker_lines, cluster_text, cost_text
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
@@ -39,17 +35,12 @@ def print_measurement(measurement: Measurement, bootstrap: str, command_config: 
         plot: Whether to print the latency distribution as a bar chart, too.
     """
     verdict = judge(Evidence.of(measurement))
-    columns = (Column(style="bold"), Column(overflow="fold"))
-    table = Table(*columns, show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in _rows(measurement, verdict):
-        table.add_row(name, Text(value))
-    OUT.print(table)
+    print_pairs(_rows(measurement, verdict))
     if plot:
         OUT.print()
         OUT.show(*_hdr_plot(measurement.latency))
     _print_command(measurement, bootstrap, command_config)
-    for sentence in weaknesses(measurement, verdict):
-        warn(sentence)
+    warn_of_each(weaknesses(measurement, verdict))
 
 
 def _rows(measurement: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
@@ -213,16 +204,8 @@ def print_spread(runs: Sequence[Measurement]) -> None:
     OUT.print(table)
 
 
-def live_view(title: str) -> AbstractContextManager[Watch]:
-    """Return a context manager that yields a `Watch`, which shows the progress of a measurement; see `live_windows`.
-
-    Args:
-        title: Title of the table.
-    """
-    return live_windows(title, _window_line, _CELLS)
-
-
-def _window_line(window: Window) -> str:
+def rest_of_line(window: Window) -> str:
+    """Return the text of a window's line that follows its records and bytes."""
     latency = window.latency
     return f"p50 {_ms(latency, 0.5):>8} ms  p99 {_ms(latency, 0.99):>8} ms  queue full {window.queue_full_ratio:>4.0%}"
 
@@ -232,7 +215,7 @@ def _ms(latency: Histogram, ratio: float) -> str:
     return f"{latency.percentile_us(ratio) / 1e3:.2f}" if latency.count else "-"
 
 
-_CELLS: Final[Mapping[str, Callable[[Window], str]]] = {
+CELLS: Final[Mapping[str, Callable[[Window], str]]] = {
     "p50 ms": lambda window: _ms(window.latency, 0.5),
     "p99 ms": lambda window: _ms(window.latency, 0.99),
     "queue full": lambda window: percent(window.queue_full_ratio),

@@ -6,8 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from objectives.row_metrics import ROW_METRICS
-from tuner.present.report.axes import FROM_ZERO_RATIO, is_wide
-from tuner.present.report.colours import GREY
+from tuner.present.report.chart_style import FROM_ZERO_RATIO, GREY, is_wide
 from tuner.present.report.experiment_series import (
     COLOURS,
     OVER_TIME,

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from objectives.row_metrics import ROW_METRICS
-from tuner.present.report.axes import FROM_ZERO_RATIO, is_wide
 from tuner.present.report.canvas import canvas, log_ticks, plain_ticks, save, style
-from tuner.present.report.colours import GREY
+from tuner.present.report.chart_style import FROM_ZERO_RATIO, GREY, is_wide
 from tuner.present.report.experiment_series import (
     COLOURS,
     OVER_TIME,

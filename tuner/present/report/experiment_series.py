@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tuner.model.row import setting_text
-from tuner.present.report.colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+from tuner.present.report.chart_style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.results.experiments.row_results import Mean, OutageWindow, RowResults
 
 COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)

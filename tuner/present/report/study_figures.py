@@ -11,8 +11,7 @@ from objectives.metrics import COMPARED_WITH_BASELINE
 from tuner.model.trial import State, TrialKind
 from tuner.present.changed_properties import changes
 from tuner.present.number_text import metric_name, number, shown_metrics, title
-from tuner.present.report.axes import is_wide
-from tuner.present.report.colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+from tuner.present.report.chart_style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, is_wide
 from tuner.present.report.interactive import LOG_AXIS, figure_of
 from tuner.present.report.study_points import (
     BASELINE_ALONE,

@@ -9,7 +9,7 @@ from objectives.metrics import OUTCOME_METRICS, Direction
 from tuner.model.trial import State, Trial, TrialKind
 from tuner.present.number_text import title
 from tuner.present.recommendations.explanation_words import REACHING_FRONT
-from tuner.present.report.axes import is_wide
+from tuner.present.report.chart_style import is_wide
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.recommendations.explanation import FRONT
 from tuner.results.study_results import SizeResults, StudyResults

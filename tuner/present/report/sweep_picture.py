@@ -12,9 +12,8 @@ from tuner.prediction.intervals import Interval
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import Prediction
 from tuner.present.number_text import title
-from tuner.present.report.axes import FROM_ZERO_RATIO
 from tuner.present.report.canvas import canvas, log_ticks, save, style
-from tuner.present.report.colours import BLUE, ORANGE
+from tuner.present.report.chart_style import BLUE, FROM_ZERO_RATIO, ORANGE
 
 _MOST_MARKS: Final = 12
 """How many values of a sweep are marked, each at its place."""

@@ -17,8 +17,8 @@ from tuner.model.spec import Executor, Method, StudySpec
 from tuner.model.study_time import OVERHEAD_S, burn_in_trials, rounds_on_new_brokers, spreads_rounds, trial_s
 from tuner.present.changed_properties import changed_values
 from tuner.present.console import Unwrapped
-from tuner.present.csv_text import csv_of
 from tuner.present.number_text import shown_value
+from tuner.present.tables import csv_of
 from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, trials_in_all
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 from objectives.ratios import Ratio
 from tuner.model.facts import CLIENT_VERSION, FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
 from tuner.model.progress import Progress, StudyState, is_alive
-from tuner.present.csv_text import csv_of
 from tuner.present.number_text import aligned, gain, metric_name
+from tuner.present.tables import csv_of
 
 UNREADABLE: Final = "unreadable"
 """The state of a study whose results can't be read."""

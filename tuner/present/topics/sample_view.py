@@ -86,16 +86,6 @@ def peak_ratio(sample: TopicSample) -> float:
     return min(MOST_PEAK_RATIO, max(1.0, sample.busiest_records_per_s / sample.rate_records_per_s))
 
 
-def _in_bursts(sample: TopicSample) -> str:
-    ratio = peak_ratio(sample)
-    return f", and {ratio:.1f} times as many in the busiest second" if ratio >= _BURSTS_RATIO else ""
-
-
-def _peak(sample: TopicSample) -> str:
-    ratio = peak_ratio(sample)
-    return f", peak_ratio: {ratio:.1f}" if ratio >= _BURSTS_RATIO else ""
-
-
 def sampled_study(topic: str, sample: TopicSample, bootstrap: str, command_config: str | None) -> str:
     """Return a study file for records like those of the sample, on topics like theirs.
 
@@ -127,9 +117,13 @@ def sampled_study(topic: str, sample: TopicSample, bootstrap: str, command_confi
     text = "".join(f"# {line}\n" for line in head)
     text += yaml.safe_dump({"target": target, "workload": dict(workload)}, sort_keys=False, width=200)
     if sample.rate_records_per_s >= 1:
+        ratio = peak_ratio(sample)
+        bursts, peak = "", ""
+        if ratio >= _BURSTS_RATIO:
+            bursts, peak = f", and {ratio:.1f} times as many in the busiest second", f", peak_ratio: {ratio:.1f}"
         text += (
-            f"  # The topic got {sample.rate_records_per_s:,.0f} records/s on average{_in_bursts(sample)}. To measure "
-            "latency at this rate, remove the # below.\n"
-            f"  #paced: {{rate_records_per_s: {sample.rate_records_per_s:.0f}{_peak(sample)}}}\n"
+            f"  # The topic got {sample.rate_records_per_s:,.0f} records/s on average{bursts}. To measure latency at "
+            "this rate, remove the # below.\n"
+            f"  #paced: {{rate_records_per_s: {sample.rate_records_per_s:.0f}{peak}}}\n"
         )
     return text

@@ -13,9 +13,9 @@ from runners.simulated import WARNING
 from tuner.model.document import document
 from tuner.model.trial import Trial
 from tuner.present.changed_properties import Change, changes
-from tuner.present.csv_text import csv_of
 from tuner.present.export.recommendation_json import gains_json
 from tuner.present.number_text import gain, gain_headings, levels_differ, number, shown_metrics, title
+from tuner.present.tables import csv_of, markdown_table
 from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
 
@@ -210,17 +210,16 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     """Return the front as a Markdown table."""
     rows = front_rows(size)
     metrics = front_metrics(size, rows)
-    headings = [*front_headings(metrics), "guarantee", "bound by", "changed properties"]
-    lines = [_markdown(headings), "|" + " --- |" * len(headings)]
+    cells = [[*front_headings(metrics), "guarantee", "bound by", "changed properties"]]
     for row in rows:
         bound = row.trial.verdict + ("" if not row.remarks else f" ({'; '.join(row.remarks)})")
-        lines.append(_markdown([*row.cells(metrics), row.trial.guarantee, bound, row.changed]))
+        cells.append([*row.cells(metrics), row.trial.guarantee, bound, row.changed])
+    lines = markdown_table(cells)
     head = f"# {study.name}, {size.record_bytes} B records: the front after {counted(len(size.trials), 'measurement')}"
     missed = [f"- {line}" for line in missed_lines(size)]
     again = in_turn_rows(size, metrics)
     if again:
-        again_lines = [_markdown(again[0]), "|" + " --- |" * len(again[0]), *map(_markdown, again[1:])]
-        lines += ["", f"{IN_TURN.capitalize()}:", "", *again_lines]
+        lines += ["", f"{IN_TURN.capitalize()}:", "", *markdown_table(again)]
     why = [f"{NONE_KEEPS_ALL.capitalize()}:", "", *missed, ""] if missed else []
     simulated = [f"{SIMULATED.capitalize()}.", ""] if study.simulated else []
     return "\n".join([head, "", *simulated, *lines, "", *why, *front_notes(size), ""])
@@ -291,7 +290,3 @@ def _json(row: FrontRow, size: SizeResults) -> dict[str, Any]:
         "values": dict(trial.values),
         "changes": [asdict(change) for change in row.changes],
     }
-
-
-def _markdown(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

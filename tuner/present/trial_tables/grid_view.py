@@ -8,8 +8,8 @@ from rich.text import Text
 from runners.reporting import percent
 from tuner.model.document import document
 from tuner.present.console import Unwrapped
-from tuner.present.csv_text import csv_of
 from tuner.present.number_text import aligned, number, shown_value, title
+from tuner.present.tables import csv_of
 from tuner.results.grid_tables import Cell, GridTable
 
 NO_GRID: Final = "the study did not search a grid, so it has no tables; `tuner trials` shows what it measured"

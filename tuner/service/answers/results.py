@@ -50,8 +50,7 @@ def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
     for row in rows:
         row.pop("sampler_state", None)
     following = found[-1][0] if len(found) == limit and found else None
-    page = document("trials", study=study, trials=rows, next_after=following)
-    return Answer.of(page)
+    return Answer.of(document("trials", study=study, trials=rows, next_after=following))
 
 
 def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:

@@ -123,9 +123,7 @@ class Supervisor:
             try:
                 self._begin(job)
             except OSError as error:  # one study must not stop the others
-                note = f"the files of the study must be readable and writable, but: {error}; it is tried again"
-                self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
-                self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
+                self._try_again(job, f"the files of the study must be readable and writable, but: {error}")
 
     def _begin(self, job: QueuedJob) -> None:
         """Start the process of a study that was just claimed, unless it is running already."""
@@ -188,13 +186,17 @@ class Supervisor:
             process = StudyProcess.start(self._config.root, job.name, study_file, self._config_file, job.task)
         except OSError as error:
             # This host lacks file descriptors, memory, processes or disk space, which is no fault of the study.
-            note = f"this host could not start the study's process ({error.strerror}); it is tried again"
-            self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
-            self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
+            self._try_again(job, f"this host could not start the study's process ({error.strerror})")
             return
         self.started += 1
         self._processes[job.name] = process
         self._log(f"{job.name}: started, process {process.identity.pid}")
+
+    def _try_again(self, job: QueuedJob, why: str) -> None:
+        """Put a study that could not be started on this host back into the queue."""
+        note = f"{why}; it is tried again"
+        self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
+        self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
 
     def _after_end(self, job: QueuedJob, process: StudyProcess, outcome: ProcessOutcome | None) -> None:
         """Record in the queue how a study ended, after its process has ended."""

@@ -5,7 +5,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.consumer_runs.own_topic import KEPT, fill
-from runners.measurement_limits import DEFAULT_LIMITS
+from runners.runner import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -108,15 +107,8 @@ def test_recommend_labels_the_translated_formats(run: Run, tmp_path: Path) -> No
 def test_recommend_reads_from_mlflow(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_study(tmp_path / "overnight")
     record = json.loads(run("recommend", "overnight", "--format", "json").stdout)
-    tracking = type(
-        "Tracking",
-        (),
-        {
-            "recommend_from_tracking": staticmethod(lambda *_: record),
-            "recommendations_from_tracking": staticmethod(lambda *_: [record]),
-        },
-    )
-    monkeypatch.setitem(sys.modules, "tuner.tracking", tracking)
+    monkeypatch.setattr("tuner.tracking.recommend_from_tracking", lambda *_: record)
+    monkeypatch.setattr("tuner.tracking.recommendations_from_tracking", lambda *_: [record])
     words = ("recommend", "overnight", "--record-bytes", "1000", "--tracking-uri", "http://x")
     assert parse_properties(run(*words, "--format", "properties").stdout) == WINNER
     assert isinstance(run(*words, "--max-p99-ms", "0.01").exception, NoFeasibleConfig)

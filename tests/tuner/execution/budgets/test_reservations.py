@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.errors import ByteBudgetExceeded
-from runners.measurement_limits import budget_exceeded
 from runners.measurements.measurement import Measurement, Window
-from runners.runner import Watch, go_on
+from runners.runner import Watch, budget_exceeded, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig

@@ -15,8 +15,8 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost, TargetUnreachable
-from runners.measurement_limits import Limits
 from runners.reporting import silent
+from runners.runner import Limits
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import librdkafka

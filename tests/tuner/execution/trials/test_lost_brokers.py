@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from runners.errors import BrokerLost
-from runners.measurement_limits import Limits
 from runners.measurements.measurement import Measurement
 from runners.pools.local_pool import LocalPool
-from runners.runner import Watch, go_on
+from runners.runner import Limits, Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

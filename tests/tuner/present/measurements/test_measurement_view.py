@@ -4,12 +4,13 @@ import pytest
 
 from runners.measurements.histogram import Histogram
 from tests.helpers.measurements import measurement, window
-from tuner.present.measurements.measurement_view import live_view, print_spread
+from tuner.present.measurements.live_windows import live_windows
+from tuner.present.measurements.measurement_view import CELLS, print_spread, rest_of_line
 from tuner.present.measurements.resource_words import cluster_text
 
 
 def test_an_unmeasured_latency_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
-    with live_view("load") as watch:
+    with live_windows("load", rest_of_line, CELLS) as watch:
         watch(window(latency=Histogram.of([])))
         watch(window())
     empty, measured = capsys.readouterr().err.splitlines()

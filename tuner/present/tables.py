@@ -1,4 +1,4 @@
-"""Rows as CSV."""
+"""Tables as CSV and as Markdown."""
 
 import csv
 import io
@@ -28,3 +28,9 @@ def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]
             yield from _flat(value, f"{before}{name}.")
         elif not isinstance(value, list | tuple):
             yield f"{before}{name}", value
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table, of which the first row holds the headings, as lines of Markdown."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
+    return [lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]

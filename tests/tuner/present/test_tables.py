@@ -5,7 +5,7 @@ import io
 
 from tests.helpers.command import tuner
 from tuner.present.comparisons.comparison_view import comparison_csv
-from tuner.present.csv_text import csv_of
+from tuner.present.tables import csv_of
 
 
 def read(text: str) -> list[dict[str, str]]:

@@ -1,7 +1,16 @@
-"""Decides which axes of a chart are logarithmic, for any drawing library."""
+"""The colours and the logarithmic axes of charts, for any drawing library."""
 
 from collections.abc import Iterable
 from typing import Final
+
+# People with any colour vision can tell these colours apart. Source: Okabe and Ito (2008).
+BLUE: Final = "#0072B2"
+ORANGE: Final = "#D55E00"
+GREEN: Final = "#009E73"
+PURPLE: Final = "#CC79A7"
+GREY: Final = "#8A8F98"
+BLACK: Final = "#1B1F24"
+
 
 _USUAL_RATIO: Final = 8.0
 FROM_ZERO_RATIO: Final = 20.0
