@@ -108,12 +108,15 @@ class SurrogateModel:
         constraints = [self._constraint(name, measured) for name in seen.missed_constraints()]
 
         def acquisition(wanted: Array) -> Array:
-            points = self._points(wanted)
+            # Many candidates are equal, above all if most parameters have few values.
+            keys = np.ascontiguousarray(wanted).view(f"V{wanted.shape[1] * wanted.itemsize}").ravel()
+            _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+            points = self._points(wanted[first])
             expected = sum(weight * improvement.of(points) for weight, improvement in improvements)
             for process in constraints:
                 mean, sd = process.posterior(points)
                 expected = expected * normal_cdf(-mean / sd)
-            return np.asarray(expected)
+            return np.asarray(expected)[which]
 
         return acquisition
 
