@@ -191,7 +191,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         return np.column_stack([(there - here) / STEP for there in beside])
 
     # mypy takes the function for the module of the same name.
-    # Imported here, because it takes a quarter of a second, and every search imports this module.
+    # Imported here, because it takes a sixth of a second, and every search imports this module.
     from scipy.optimize import least_squares
 
     found = least_squares(  # type: ignore[operator,unused-ignore]
