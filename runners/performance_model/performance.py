@@ -162,10 +162,23 @@ def perform_all(
     """
     if not (clusters and loads):
         return [[] for _ in clusters]
+    columns = perform_in_columns(clusters, loads)
+    values = [columns[name].tolist() for name in _ATTRIBUTES]
+    return [[Performance(*row) for row in zip(*cluster, strict=True)] for cluster in zip(*values, strict=True)]
+
+
+def perform_in_columns(
+    clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
+) -> dict[str, Array]:
+    """Compute the same as `perform_all` for at least one cluster and one load, without an object for each of them.
+
+    Returns:
+        By attribute of `Performance`, an array of shape (clusters, loads).
+    """
     # Without pauses, or without a sticky partition, the formulas divide by 0. The infinite quotient is the right value.
     with np.errstate(divide="ignore"):
         stages = Stages.of(clusters, loads)
-        return _performances(stages, _SaturatedStages.of(stages))
+        return _columns(stages, _SaturatedStages.of(stages))
 
 
 @dataclass(slots=True)
@@ -295,7 +308,7 @@ def _queue_s(used: Array, batch_s: Array, standing_s: Array) -> Array:
     return 1.0 / (1.0 / waits_s + 1.0 / standing_s)
 
 
-def _performances(stages: Stages, full: _SaturatedStages) -> list[list[Performance]]:
+def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
     load, producers = stages.load, stages.settings.producers
     saturating = np.isinf(load.rate_records_per_s)
     rate = np.minimum(load.rate_records_per_s, full.rate)
@@ -312,7 +325,7 @@ def _performances(stages: Stages, full: _SaturatedStages) -> list[list[Performan
     usual_s, long_s = (np.where(saturating, filled_s, each) for each in after_pauses_s)
     p50_s, p99_s = p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
     in_flight = np.minimum(stages.allowed_in_flight(batch) * producers, rate / batch * costs.batch_latency_s)
-    columns = {
+    return {
         "records_per_s": rate,
         "capacity_records_per_s": full.rate,
         "mb_per_s": rate * load.value_bytes / 1e6,
@@ -331,5 +344,3 @@ def _performances(stages: Stages, full: _SaturatedStages) -> list[list[Performan
         "broker_cpu_cores": rate * costs.broker_s,
         "bound_by": slowest_stages(stages, full.batch, full.costs),
     }
-    values = [columns[name].tolist() for name in _ATTRIBUTES]
-    return [[Performance(*row) for row in zip(*cluster, strict=True)] for cluster in zip(*values, strict=True)]

@@ -118,7 +118,7 @@ class Range:
         if self.special is not None and not self.low - slack <= answer <= self.high + slack:
             return _number(self.special)
         inside = min(max(answer, self.low), self.high)
-        return _number(round(inside) if self.whole else inside)
+        return str(round(inside)) if self.whole else _number(inside)
 
     def answer(self, text: str) -> ParamValue | None:
         """Return the chooser's answer that leads to the value `text`; None if the range does not contain it."""

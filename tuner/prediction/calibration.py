@@ -29,7 +29,7 @@ from runners.performance_model.constants import (
     REMOTE_JAVA,
     ClusterConstants,
 )
-from runners.performance_model.performance import Performance, perform_all
+from runners.performance_model.performance import Performance, perform_all, perform_in_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client, ClientKind
@@ -191,7 +191,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         return np.column_stack([(raised - base) / STEP for raised in beside])
 
     # mypy takes the function for the module of the same name.
-    # Imported here, because it takes a quarter of a second, and every search imports this module.
+    # Imported here, because it takes a sixth of a second, and every search imports this module.
     from scipy.optimize import least_squares
 
     fit = least_squares(  # type: ignore[operator,unused-ignore]
@@ -262,9 +262,10 @@ class _Data:
         Returns:
             How far the model is above each value, in expected standard deviations, shape (constants, values).
         """
-        modelled = perform_all(constants, self.loads)
-        values = list(zip(self.observation_indices, self.metrics, strict=True))
-        model = [[log(value_of(each[index], name)) for index, name in values] for each in modelled]
+        modelled = perform_in_columns(constants, self.loads)
+        values = zip(self.observation_indices, self.metrics, strict=True)
+        columns = np.array([modelled[name][:, index] for index, name in values]).T.tolist()
+        model = [[log(each) for each in row] for row in columns]
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
         return found

@@ -58,7 +58,7 @@ FITTED: Final[Mapping[str, FittedMetric]] = MappingProxyType(
     {
         "records_per_s": FittedMetric(0.06, 0.08, 0.12),
         WIRE: FittedMetric(0.02, 0.005, 0.015, stalls=False, averages_out=False),
-        BATCHES: FittedMetric(0.10, 0.06, 0.1, averages_out=False),
+        BATCHES: FittedMetric(0.10, 0.06, 0.05, averages_out=False),
         "latency_p50_ms": FittedMetric(0.3, 0.2, 0.15),
         "latency_p99_ms": FittedMetric(0.8, 0.5, 0.3),
     }

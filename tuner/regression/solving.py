@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri  # type: ignore[attr-defined,unused-ignore]
-from scipy.optimize import minimize
 from scipy.special import ndtr
 
 Array = NDArray[np.float64]
@@ -54,6 +53,9 @@ def argmin(
         bounds: The least and the greatest value of each coordinate.
         steps: The maximum number of steps.
     """
+    # Imported here, because it takes a sixth of a second, and every search imports this module.
+    from scipy.optimize import minimize
+
     found = minimize(  # type: ignore[no-untyped-call,unused-ignore]
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}
     )

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from runners.performance_model.constants import ClusterConstants
-from runners.performance_model.performance import Performance, perform_all
+from runners.performance_model.performance import perform_in_columns
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
@@ -42,6 +42,9 @@ _THROUGHPUTS: Final = ("records_per_s", "mb_per_s")
 _QUANTILES: Final = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
 _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _QUANTILES.items()}
 """By how many standard deviations the logarithm of each percentile differs from that of the median."""
+# The last digits of numpy's own functions differ between processors, which is enough for another proposal.
+_LOG: Final = np.vectorize(log, otypes=[float])
+_EXP: Final = np.vectorize(exp, otypes=[float])
 
 
 class ModelExpectation:
@@ -136,18 +139,22 @@ class ModelExpectation:
 
     def _log_ratios(self, scenarios: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
         """Return the same as `log_ratios` for given constants and settings, shape (scenarios, settings, objectives)."""
-        predicted = perform_all(scenarios, [(each, self._load) for each in (self._baseline, *settings)])
-        logs = np.array([[[self._log(one, metric) for metric in self._metrics] for one in each] for each in predicted])
+        predicted = perform_in_columns(scenarios, [(each, self._load) for each in (self._baseline, *settings)])
+        logs = np.stack([self._logs(predicted, metric) for metric in self._metrics], axis=-1)
         return np.asarray(logs[:, 1:] - logs[:, :1])
 
-    def _log(self, predicted: Performance, metric: str) -> float:
+    def _logs(self, predicted: Mapping[str, Array], metric: str) -> Array:
+        """Return the logarithms of the predicted values of a metric, shape (scenarios, settings)."""
         if metric in _THROUGHPUTS:
-            return log(predicted.capacity_records_per_s)
+            return np.asarray(_LOG(predicted["capacity_records_per_s"]))
+        median_ms = predicted["latency_p50_ms"]
         if metric not in _DEVIATIONS or self._load.rate_records_per_s is None:
-            return np.nan
+            return np.full_like(median_ms, np.nan)
+        # The latency is assumed to be log-normal.
+        spread = _LOG(predicted["latency_p99_ms"] / median_ms) / _DEVIATIONS["latency_p99_ms"]
         # If the rate is too high, each second of the load adds to the latency.
-        behind_ms = predicted.falling_behind_ratio * (self._load.warmup_s + self._load.measured_s) * 1e3
-        return log(predicted.latency_p50_ms * exp(predicted.latency_spread * _DEVIATIONS[metric]) + behind_ms)
+        behind_ms = predicted["falling_behind_ratio"] * (self._load.warmup_s + self._load.measured_s) * 1e3
+        return np.asarray(_LOG(median_ms * _EXP(spread * _DEVIATIONS[metric]) + behind_ms))
 
 
 def begins_with_model(spec: StudySpec) -> bool:

@@ -31,7 +31,7 @@ def report(
     """
     check_output(output, force=force)
     results = load_study(study).results
-    # Imported here, because they import matplotlib, plotly and Optuna.
+    # Imported here, because they import plotly and Optuna.
     from tuner.present.report.bundle import write_report
     from tuner.present.report.page import report_page
 

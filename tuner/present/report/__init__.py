@@ -12,7 +12,7 @@ def write_all_artifacts(folder: Path, out: Path) -> None:
         folder: The study's folder.
         out: The folder in which the folders of the record sizes are made; created if it does not exist.
     """
-    # Imported here because the pictures need matplotlib, which takes seconds to import.
+    # Imported here, because it imports plotly, which takes a fifth of a second.
     from tuner.present.report.bundle import write_artifacts
     from tuner.results.study_results import load_results
 

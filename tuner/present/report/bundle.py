@@ -21,7 +21,6 @@ from tuner.model.study_files import RECOMMENDED, REPORT_FILE
 from tuner.present.export import SUFFIXES, export, offered
 from tuner.present.recommendations.explanation_words import explanation_markdown
 from tuner.present.report.page import experiment_page, front_html, report_page
-from tuner.present.report.study_pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
 from tuner.present.trial_tables.front_table import front_csv, front_json, front_markdown
 from tuner.present.trial_tables.grid_view import grid_csv
 from tuner.results.experiments.experiment_results import ExperimentResults
@@ -46,6 +45,9 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
         size: The results of the record size.
         out: The folder to write to; made if it does not exist.
     """
+    # Imported here, because it imports matplotlib, which a report does not need.
+    from tuner.present.report.study_pictures import draw_front, draw_hypervolume, draw_importance
+
     out.mkdir(parents=True, exist_ok=True)
     by_goal = recommendations_by_goal(results, size)
     heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
@@ -117,6 +119,8 @@ def _write_grid(results: StudyResults, size: SizeResults, out: Path) -> None:
     tables = grid_tables(results, size)
     if not tables:
         return
+    from tuner.present.report.study_pictures import draw_grid  # it imports matplotlib
+
     _write(out / "grid.csv", grid_csv({size.record_bytes: tables}))
     (out / "grid").mkdir(exist_ok=True)
     for pair, of_pair in groupby(tables, lambda table: (table.row_knob, table.column_knob)):

@@ -90,16 +90,16 @@ class Improvement:
         self._weights = np.abs(rng.standard_normal((self._count, len(draws)))) + _LEAST_SD
         self._chances = rng.standard_normal((self._count, len(draws)))
 
-    def of(self, points: Sequence[Array]) -> Array:
+    def of(self, points: Array) -> Array:
         """Return the expected improvement by each config, shape (configs,).
 
         Args:
-            points: The configs as points of the process of each objective, each of shape (configs, columns).
+            points: The configs as points of the processes, shape (configs, columns).
         """
-        predicted = [each.predicted(at) for each, at in zip(self._draws, points, strict=True)]
+        predicted = [each.predicted(points) for each in self._draws]
         means = np.stack([mean for mean, _ in predicted], axis=2)
         sds = np.stack([sd for _, sd in predicted], axis=1)
-        added = np.zeros(len(points[0]))
+        added = np.zeros(len(points))
         for draw, front in enumerate(self._fronts):
             if means.shape[2] <= 2:
                 added += _by_strips(means[:, draw, :], sds, front, self._reference)

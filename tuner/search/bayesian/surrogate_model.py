@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
@@ -79,6 +79,10 @@ class SurrogateModel:
     def acquisition(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs: the higher the number, the more a measurement is expected to bring.
 
+        The number is the expected improvement of the Pareto front, times the probability that the config meets all
+        constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one number per
+        config.
+
         Expected gains may be wrong, so each objective is predicted both with and without them. The two predictions are
         weighted by how well each of them predicts the measured values in leave-one-out cross-validation. Each objective
         has its own weights, because the expected gains of one objective may be right and those of another wrong.
@@ -86,72 +90,71 @@ class SurrogateModel:
         Args:
             rng: The source of randomness.
         """
-        models = [self] if self.gains is None else [self, replace(self, gains=None)]
-        choices = [
-            _weighted([_Predictor(each._objective(index), each._points) for each in models])
-            for index in range(len(self.reference))
-        ]
-        counted = [
-            (math.prod(weight for weight, _ in chosen), self._acquisition_of([each for _, each in chosen], rng))
-            for chosen in product(*choices)
-        ]
-        return lambda wanted: np.asarray(sum(weight * acquisition(wanted) for weight, acquisition in counted))
-
-    def _acquisition_of(self, predictors: Sequence["_Predictor"], rng: np.random.Generator) -> Callable[[Array], Array]:
-        """Return a function that rates configs, from predictions of each objective.
-
-        The acquisition function is the expected improvement of the Pareto front, times the probability that the config
-        meets all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one
-        number per config.
-
-        Args:
-            predictors: The predictor of each objective.
-            rng: The source of randomness.
-        """
         seen, pending = self.observations, [*self.pending]
         rows = seen.rows()
-        support = np.concatenate([rows, np.stack(pending)]) if pending else rows
+        support = self._points(np.concatenate([rows, np.stack(pending)]) if pending else rows)
+        measured = support[: len(seen)]
+        expectations = [False] if self.gains is None else [True, False]
+        choices = [
+            _weighted([self._objective(index, measured, expects) for expects in expectations])
+            for index in range(len(self.reference))
+        ]
         usable = np.concatenate([seen.feasible(), np.full(len(pending), True)])
-        draws = [Draws.of(each.process, each.points(support), _DRAWS, rng) for each in predictors]
-        improvement = Improvement(draws, usable, self.reference * self.factors, rng)
-        constraints = [self._constraint(name) for name in seen.missed_constraints()]
+        improvements = []
+        for chosen in product(*choices):
+            draws = [Draws.of(process, support, _DRAWS, rng) for _, process in chosen]
+            weight = math.prod(weight for weight, _ in chosen)
+            improvements.append((weight, Improvement(draws, usable, self.reference * self.factors, rng)))
+        constraints = [self._constraint(name, measured) for name in seen.missed_constraints()]
 
         def acquisition(wanted: Array) -> Array:
-            expected = improvement.of([each.points(wanted) for each in predictors])
-            points = self._points(wanted) if constraints else wanted
+            # Many candidates are equal, above all if most parameters have few values.
+            keys = np.ascontiguousarray(wanted).view(f"V{wanted.shape[1] * wanted.itemsize}").ravel()
+            _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+            points = self._points(wanted[first])
+            expected = sum(weight * improvement.of(points) for weight, improvement in improvements)
             for process in constraints:
                 mean, sd = process.posterior(points)
                 expected = expected * normal_cdf(-mean / sd)
-            return expected
+            return np.asarray(expected)[which]
 
         return acquisition
 
-    def _objective(self, index: int) -> GaussianProcess:
-        """Return a Gaussian process, fitted to the observations, that predicts one objective."""
+    def _objective(self, index: int, measured: Array, expects_gains: bool) -> GaussianProcess:
+        """Return a Gaussian process, fitted to the observations, that predicts one objective.
+
+        Args:
+            index: The index of the objective.
+            measured: The points of the measured configs, shape (configs, columns).
+            expects_gains: Whether the expected gains are the trend of the process.
+        """
         factor = float(self.factors[index])
         reference = float(self.reference[index]) * factor
-        means = [(each.row, each.mean(index) * factor, len(each.values[index])) for each in self.observations]
-        means = [(row, mean, count) for row, mean, count in means if count]
-        values = np.array([mean for _, mean, _ in means])
+        counts = np.array([len(each.values[index]) for each in self.observations])
+        known = counts > 0
+        values = self.observations.means()[known, index] * factor
         softened = reference + _softened(values - reference)
-        noise_sd = self._noise_sd(index) / np.sqrt([count for _, _, count in means])
+        noise_sd = self._noise_sd(index) / np.sqrt(counts[known])
         lengths = np.full(len(self.space.axes), _LENGTH)
-        points = self._points([row for row, _, _ in means])
-        if self.gains is None:
-            prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3)
-        else:
-            trend, *errors = range(len(self._groups) + index, points.shape[1], len(self.reference))
+        if expects_gains:
+            trend, *errors = range(len(self._groups) + index, measured.shape[1], len(self.reference))
             residual = (_RESIDUAL, _RESIDUAL_SPREAD)
             prior = Prior(reference, 0.5, *residual, lengths, _LENGTH_SPREAD, 0.3, trend, _TREND_SPREAD, errors)
-        return GaussianProcess.fitted(points, self._groups, softened, noise_sd, prior)
+        else:
+            prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3)
+        return GaussianProcess.fitted(measured[known], self._groups, softened, noise_sd, prior)
 
-    def _constraint(self, name: str) -> GaussianProcess:
-        """Return a Gaussian process, fitted to the observations, that predicts how far configs miss a constraint."""
-        judged = [(each.row, each.misses[name]) for each in self.observations if name in each.misses]
-        values = np.array([float(np.mean(misses)) for _, misses in judged])
+    def _constraint(self, name: str, measured: Array) -> GaussianProcess:
+        """Return a Gaussian process, fitted to the observations, that predicts how far configs miss a constraint.
+
+        Args:
+            name: The name of the constraint.
+            measured: The points of the measured configs, shape (configs, columns).
+        """
+        judged = np.array([name in each.misses for each in self.observations])
+        values = np.array([np.mean(each.misses[name]) for each in self.observations if name in each.misses])
         prior = Prior(-0.5, 0.5, 1.0, 0.3, np.full(len(self.space.axes), _LENGTH), 0.8, 0.3)
-        points = self._points([row for row, _ in judged])
-        return GaussianProcess.fitted(points, self._groups, values, np.full(len(judged), _MISS_NOISE), prior)
+        return GaussianProcess.fitted(measured[judged], self._groups, values, np.full(len(values), _MISS_NOISE), prior)
 
     @property
     def _groups(self) -> NDArray[np.int64]:
@@ -170,39 +173,25 @@ class SurrogateModel:
             freedom += len(values) - 1
         return math.sqrt(squares / freedom)
 
-    def _points(self, rows: Array | Sequence[Array]) -> Array:
+    def _points(self, rows: Array) -> Array:
         """Return the points of the Gaussian processes for the configs whose coordinates are the `rows`.
 
         A point has first the features that the kernel takes, and then the expected gain in each objective (0 if it is
         unknown). Last, for each possible error of the expectation, it has the changes of these gains by the error.
         """
-        coordinates = np.reshape(rows, (-1, len(self.space.axes)))
-        features = features_of(self.space.axes, coordinates)
+        features = features_of(self.space.axes, rows)
         if self.gains is None:
             return features
-        likeliest, *others = _softened(np.nan_to_num(self.gains(coordinates) * self.factors))
+        likeliest, *others = _softened(np.nan_to_num(self.gains(rows) * self.factors))
         return np.concatenate([features, likeliest, *(other - likeliest for other in others)], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Predictor:
-    """Predicts one objective.
-
-    Attributes:
-        process: The Gaussian process of the objective.
-        points: Returns the points of the process for the coordinates of configs.
-    """
-
-    process: GaussianProcess
-    points: Callable[[Array], Array]
-
-
-def _weighted(predictors: Sequence[_Predictor]) -> list[tuple[float, _Predictor]]:
-    """Return predictors of the same objective with their weights, without those that hardly count."""
-    densities = np.array([each.process.leave_one_out_log_density() for each in predictors])
+def _weighted(processes: Sequence[GaussianProcess]) -> list[tuple[float, GaussianProcess]]:
+    """Return predictions of the same objective with their weights, without those that hardly count."""
+    densities = np.array([each.leave_one_out_log_density() for each in processes])
     weights = np.exp(densities - densities.max())
     weights /= weights.sum()
-    return [(float(weight), each) for weight, each in zip(weights, predictors, strict=True) if weight > _NEGLIGIBLE]
+    return [(float(weight), each) for weight, each in zip(weights, processes, strict=True) if weight > _NEGLIGIBLE]
 
 
 def _softened(gains: Array) -> Array:

@@ -37,19 +37,19 @@ def test_expected_improvement_is_the_mean_growth_of_the_volume(objectives: int) 
                 (mean,), (sd,) = (each.ravel() for each in draw.predicted(at[None, :]))
                 new.append(max(0.0, mean + sd * chance.standard_normal()))
             sampled.append(hypervolume([*values.tolist(), new]) - before)
-        assert expected.of([at[None, :]] * objectives)[0] == pytest.approx(np.mean(sampled), rel=0.15, abs=0.003)
+        assert expected.of(at[None, :])[0] == pytest.approx(np.mean(sampled), rel=0.15, abs=0.003)
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3])
 def test_a_measured_config_improves_nothing_even_with_much_noise(objectives: int) -> None:
     values = np.array([[1.0, 0.2, 0.5], [0.8, 0.7, 0.5], [0.1, 0.9, 0.5]])[:, :objectives]
     expected = improvement(POINTS, values, noise_sd=0.3, draws=16)
-    again, new = expected.of([np.array([[0.5], [1.8]])] * objectives)
+    again, new = expected.of(np.array([[0.5], [1.8]]))
     assert new > 10 * again
 
 
 def test_a_config_that_breaks_a_constraint_is_not_on_the_front() -> None:
     values = np.array([[1.0, 0.2], [0.8, 0.7], [0.1, 0.9]])
-    all_of_them = improvement(POINTS, values).of([np.array([[0.6]])] * 2)
-    without = improvement(POINTS, values, usable=np.array([1.0, 0.0, 1.0])).of([np.array([[0.6]])] * 2)
+    all_of_them = improvement(POINTS, values).of(np.array([[0.6]]))
+    without = improvement(POINTS, values, usable=np.array([1.0, 0.0, 1.0])).of(np.array([[0.6]]))
     assert without > all_of_them
