@@ -284,7 +284,7 @@ OF_CONSUMERS: Final = ("end_to_end_", "consumer_")
 """The prefixes of the names of metrics that need consumers beside the load."""
 
 
-TOLD_OF_CONSUMERS: Final = ("end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
+SIDE_EFFECTS_ON_CONSUMERS: Final = ("end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
 """What a recommendation says about the consumers, if there were any: how a config changes their latency and CPU."""
 
 

@@ -104,7 +104,8 @@ def interrupted_s(measurement: Measurement) -> float | None:
     if not points:
         return None
     rate, peak_ratio = measurement.workload.rate_records_per_s, measurement.workload.peak_ratio
-    # Half of the records leave between the bursts, which take 1 / (2 x peak_ratio) of the time (`runners.load.pacing`).
+    # Half of the records leave in bursts, which take 1 / (2 x peak_ratio) of the time. The other half leaves between
+    # the bursts (`runners.load.pacing`).
     usual = rate * peak_ratio / (2 * peak_ratio - 1) if rate else median(point.records_per_s for point in points)
     began_s = [measurement.workload.warmup_s, *(point.at_s for point in points)]
     return sum(

@@ -139,12 +139,12 @@ def budget_exceeded(max_bytes: int, sent_bytes: int, next_bytes: int | None = No
         next_bytes: Number of these bytes that the run would send next, all at once; None if that is not known.
     """
     if sent_bytes:
-        said = f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}"
+        rule = f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}"
         if next_bytes is not None:
-            said += f" and would send {next_bytes:,} at once"
+            rule += f" and would send {next_bytes:,} at once"
     else:
-        said = f"a run must be allowed to send at least one record, but only {max_bytes:,} bytes are left for it"
+        rule = f"a run must be allowed to send at least one record, but only {max_bytes:,} bytes are left for it"
     return ByteBudgetExceeded(
-        f"{said}; allow more (--max-bytes, or in a study file safety.max_bytes_per_trial and search.max_bytes), or "
+        f"{rule}; allow more (--max-bytes, or in a study file safety.max_bytes_per_trial and search.max_bytes), or "
         "measure for fewer seconds"
     )

@@ -59,7 +59,7 @@ class Client:
 
     Attributes:
         kind: Which client it is.
-        name: What sentences call the client.
+        name: The client's name in sentences.
         version: The client's version, such as "2.16.0" or "4.3.1".
         shares_configs: Whether all versions of the client are treated as one. If not, each version has configs of its
             own, because its defaults may be others.
@@ -259,18 +259,18 @@ def _kind_and_version(said: str) -> tuple[str, str | None]:
     return kind, version.strip() or None
 
 
-def client_in_version(said: str, version: str | None) -> Client:
+def client_in_version(named: str, version: str | None) -> Client:
     """Return the client that a file is written for, in a release or a minor version. Nothing is fetched.
 
     Args:
-        said: "librdkafka", "java", or one of them with its version, such as "java:3.9.1" or "java:3.9".
+        named: "librdkafka", "java", or one of them with its version, such as "java:3.9.1" or "java:3.9".
         version: The version, such as "3.9.1", or "3.9" for the newest known release of this minor version; None for the
-            newest known one, unless `said` has a version.
+            newest known one, unless `named` has a version.
 
     Raises:
         UnknownClient: There is no such client, its version is not known, or two versions are given.
     """
-    kind, of = _kind_and_version(said)
+    kind, of = _kind_and_version(named)
     if version is not None and of is not None:
         raise UnknownClient(f"a client has one version, but {of!r} and {version!r} are given; leave one of them out")
     version, client = of or version, _client_named(kind)
@@ -303,24 +303,24 @@ def may_show(name: str) -> bool:
     return librdkafka().catalogue.may_show(name) or java().catalogue.may_show(name)
 
 
-def client_of(said: object) -> Client:
+def client_of(named: object) -> Client:
     """Return the client that a study file, a record or an option names.
 
     Args:
-        said: "librdkafka", "java", "java 3.9.1" (a client's `identity`; a colon may stand for the blank), or a mapping
+        named: "librdkafka", "java", "java 3.9.1" (a client's `identity`; a colon may stand for the blank), or a mapping
             such as `{"kind": "java", "version": "3.9.1"}`.
 
     Raises:
         UnknownClient: There is no such client, or the version is not known.
     """
-    if isinstance(said, str):
-        return _client_named(*_kind_and_version(said))
-    if not isinstance(said, Mapping) or "kind" not in said:
-        raise UnknownClient(f'the client must be librdkafka, java, or {{kind: java, version: "3.9.1"}}, not {said!r}')
-    unknown = [str(key) for key in said if key not in ("kind", "version")]
+    if isinstance(named, str):
+        return _client_named(*_kind_and_version(named))
+    if not isinstance(named, Mapping) or "kind" not in named:
+        raise UnknownClient(f'the client must be librdkafka, java, or {{kind: java, version: "3.9.1"}}, not {named!r}')
+    unknown = [str(key) for key in named if key not in ("kind", "version")]
     if unknown:
         raise UnknownClient(f"a client has only kind and version, not {', '.join(unknown)}")
-    version = said.get("version")
+    version = named.get("version")
     if version is not None and not isinstance(version, str):
         raise UnknownClient(f'a version must be text, such as version: "3.9.1", not {version!r}')
-    return _client_named(str(said["kind"]), version)
+    return _client_named(str(named["kind"]), version)

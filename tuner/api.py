@@ -86,10 +86,12 @@ class Study:
         Raises:
             ValueError: The study did not measure this size, or measured several and `record_bytes` was left out.
         """
-        found = self.results.asked_sizes(None if record_bytes is None else str(record_bytes))
+        found = self.results.selected_sizes(None if record_bytes is None else str(record_bytes))
         if len(found) != 1:
             there = ", ".join(self.record_sizes) or "none yet"
-            raise ValueError(f"record_bytes may be left out if the study has one record size, but it has {there}")
+            raise ValueError(
+                f"record_bytes may be left out if the study has one record size, but it has {there}; name one of them"
+            )
         return found[0]
 
 
@@ -144,17 +146,24 @@ def run_study(
     reporter = reporter or SilentReporter()
     spec, text = _spec_of(study, text)
     drop_used_secrets(text, spec.targets, os.environ)
-    place = folder or study_folder(spec.name)
-    if searching and not storage_at().has(place):
+    study_path = folder or study_folder(spec.name)
+    if searching and not storage_at().has(study_path):
         check_limits(spec)
     mirror = None
     if spec.tracking.enabled and mlflow:
-        mirror = MlflowMirror(place, spec.tracking, warn or reporter.say, extra_artifacts=write_all_artifacts)
+        mirror = MlflowMirror(study_path, spec.tracking, warn or reporter.say, extra_artifacts=write_all_artifacts)
     if sampler is not None:
         name = getattr(sampler, "__name__", type(sampler).__name__)
         spec = replace(spec, search=replace(spec.search, sampler=f"{name} of the user's"))
     results = measure_study(
-        spec, text, place, reporter, mirror, sampler=sampler, searching=searching, mix_environments=mix_environments
+        spec,
+        text,
+        study_path,
+        reporter,
+        mirror,
+        sampler=sampler,
+        searching=searching,
+        mix_environments=mix_environments,
     )
     if savings := str(RacingSavings.of(trial for size in results.sizes for trial in size.trials)):
         reporter.say(savings)

@@ -434,4 +434,4 @@ def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
                     yield Event(name, json.loads(data), number)
                     name, data, number = "", "", None
     except (OSError, http.client.HTTPException) as error:
-        raise ServiceUnreachable(f"the connection was lost while waiting for events: {error}") from None
+        raise ServiceUnreachable(f"the connection was lost while waiting for events: {error}; try again") from None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_S
 from runners.host_processes.processes import boot_id
 
-ASKED: Final = 5
+READINGS: Final = 5
 """How many times we ask for the time of the other clock. An answer of a Ray worker takes about 2 ms."""
 
 
@@ -48,21 +48,21 @@ def clock_id() -> str:
     return f"{boot_id()} {namespace.stat().st_ino if namespace.exists() else ''}"
 
 
-def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> ClockOffset:
+def offset_of(ask: Callable[[], float], now: Callable[[], float], readings: int = READINGS) -> ClockOffset:
     """Measure the offset of another clock by asking for its time repeatedly.
 
     Args:
         ask: Returns the time of the other clock, in seconds.
         now: Returns the time of our clock, in seconds.
-        asked: How often to ask, at least once.
+        readings: How often to read the other clock, at least once.
     """
 
     def answers() -> Iterable[ClockOffset]:
-        for _ in range(asked):
+        for _ in range(readings):
             before = now()
-            there = ask()
+            other_s = ask()
             after = now()
-            yield ClockOffset(there - (before + after) / 2, (after - before) / 2, (before + after) / 2)
+            yield ClockOffset(other_s - (before + after) / 2, (after - before) / 2, (before + after) / 2)
 
     return min(answers(), key=lambda offset: offset.within_s)
 

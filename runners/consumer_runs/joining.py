@@ -37,15 +37,19 @@ def end_to_end_of(
     if offsets is not None:
         arrivals = replace(arrivals, at_ns=on_our_clock(arrivals.at_ns, *offsets))
     taken_ns = arrival_times(arrivals, deliveries.partitions, deliveries.offsets)
-    found = taken_ns >= 0
-    intended, acknowledged, taken = deliveries.intended_ns[found], deliveries.acknowledged_ns[found], taken_ns[found]
+    was_taken = taken_ns >= 0
+    intended, acknowledged, taken = (
+        deliveries.intended_ns[was_taken],
+        deliveries.acknowledged_ns[was_taken],
+        taken_ns[was_taken],
+    )
     counts = arrivals.last_offsets - arrivals.first_offsets + 1
     in_phase = (arrivals.at_ns >= deliveries.start_ns) & (arrivals.at_ns < deliveries.end_ns)
     seconds = (deliveries.end_ns - deliveries.start_ns) / NS_PER_S
-    missing, activity = int((~found).sum()), consumption.activity
+    missing, activity = int((~was_taken).sum()), consumption.activity
     warnings = list(consumption.warnings) + list(consumption.counts.differences())
     if missing:
-        warnings.append(f"no consumer took {missing:,} of {len(found):,} sampled records")
+        warnings.append(f"no consumer took {missing:,} of {len(was_taken):,} sampled records")
     latency = Histogram.of((taken - intended) // NS_PER_US)
     within_ms = None if offsets is None else max(each.within_s for each in offsets) * 1e3
     if within_ms is not None and latency.count:
@@ -54,7 +58,7 @@ def end_to_end_of(
         latency=latency,
         fetch=Histogram.of((taken - acknowledged) // NS_PER_US),
         consumers=consumption.reading.consumers,
-        sampled=len(found),
+        sampled=len(was_taken),
         missing=missing,
         records_per_s=float(counts[in_phase].sum()) / seconds,
         behind_records=_behind(deliveries, arrivals),
@@ -88,7 +92,7 @@ def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: ND
     Returns:
         The times, shape (n,).
     """
-    found = np.full(len(offsets), -1, dtype=np.int64)
+    at_ns = np.full(len(offsets), -1, dtype=np.int64)
     for partition in np.unique(partitions).tolist():
         runs = np.flatnonzero(arrivals.partitions == partition)
         wanted = np.flatnonzero(partitions == partition)
@@ -97,11 +101,11 @@ def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: ND
         # If records came twice, runs of offsets overlap. We need the earliest run that has an offset, so runs are
         # sorted by their first offset and then by their time.
         order = runs[np.lexsort((-arrivals.at_ns[runs], arrivals.first_offsets[runs]))]
-        place = np.searchsorted(arrivals.first_offsets[order], offsets[wanted], side="right") - 1
-        inside = place >= 0
-        inside[inside] = arrivals.last_offsets[order][place[inside]] >= offsets[wanted][inside]
-        found[wanted[inside]] = arrivals.at_ns[order][place[inside]]
-    return found
+        run = np.searchsorted(arrivals.first_offsets[order], offsets[wanted], side="right") - 1
+        inside = run >= 0
+        inside[inside] = arrivals.last_offsets[order][run[inside]] >= offsets[wanted][inside]
+        at_ns[wanted[inside]] = arrivals.at_ns[order][run[inside]]
+    return at_ns
 
 
 def _behind(deliveries: SampledDeliveries, arrivals: Arrivals) -> int:

@@ -129,14 +129,16 @@ def read_while_writing(
         def watched(window: ReadWindow) -> WatchDecision:
             return WatchDecision.STOP if writer.failed else watch(window)
 
-        seen = None if writer.failed else consumption.run(watched)
+        consumed = None if writer.failed else consumption.run(watched)
     finally:
         writer.over.set()
         writer.join()
     written = writer.result()
-    if seen is None:
-        raise GeneratorError("the load of the producer ended before that of the consumers")
-    return seen, written
+    if consumed is None:
+        raise GeneratorError(
+            "the producer must write until the consumers have ended, but it ended before them; run again"
+        )
+    return consumed, written
 
 
 class _Writer(threading.Thread):

@@ -95,12 +95,12 @@ class TopicConsumption:
 
 
 def _warnings(consumption: Consumption) -> list[str]:
-    found = []
+    sentences = []
     if consumption.in_warm_up and consumption.ended_s is not None:
-        found.append(
+        sentences.append(
             f"everything was read within the warm-up, after {consumption.ended_s:.2f} s, so the values are those of "
             "the warm-up; shorten it, or read a larger topic"
         )
     if consumption.reading.start is Start.TAIL and not consumption.counts.taken:
-        found.append(_NOTHING)
-    return found
+        sentences.append(_NOTHING)
+    return sentences

@@ -1,4 +1,4 @@
-"""A runner beside which consumers read, at the tail of the topic, the records that its producer writes."""
+"""Runs consumers at the tail of a topic while another runner measures the producer that writes to it."""
 
 import threading
 import time
@@ -43,7 +43,7 @@ class TailConsumers:
     outage_s: float = DEFAULT_LIMITS.outage_s
 
     def load(self, config: ProducerConfig, workload: Workload) -> TopicConsumption:
-        """Return the load of the consumers beside a producer, whose client they have."""
+        """Return the load of the consumers that read beside a producer, with the same client as the producer."""
         reading = Reading(
             start=Start.TAIL,
             consumers=workload.consumers,
@@ -57,14 +57,14 @@ class TailConsumers:
 
 @dataclass(frozen=True, slots=True)
 class WithConsumers:
-    """A runner that measures a producer, by another runner, while consumers read its records.
+    """A runner that runs another runner while consumers read the records of its producer.
 
-    A workload without consumers is measured as by the other runner alone.
+    A workload without consumers is measured by the other runner alone.
 
     Attributes:
         runner: Measures the producer.
-        consumers: Read what the producer writes.
-        host: Where they run.
+        consumers: The consumers, which read what the producer writes.
+        host: The host on which the consumers run.
     """
 
     runner: Runner
@@ -92,15 +92,15 @@ class WithConsumers:
                 consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
             after = self.host.clock_offset()
         except RunnerError as error:
-            # An error of the runner already has the bytes that were sent. An error of the consumers has not.
+            # An error of the runner already states how many bytes were sent. An error of the consumers does not.
             if not began or measured is not None:
                 error.sent_bytes = 0 if measured is None else sent_bytes_of(measured)
             raise
-        assert measured.deliveries is not None, "the load generators tell the offsets of their records"
+        assert measured.deliveries is not None, "the load generators return the offsets of their records"
         offsets = None if before is None or after is None else (before, after)
-        seen = end_to_end_of(measured.deliveries, consumption, offsets)
-        warnings = (*measured.warnings, *(f"consumers: {each}" for each in seen.warnings))
-        return replace(measured, deliveries=None, end_to_end=seen, warnings=warnings)
+        end_to_end = end_to_end_of(measured.deliveries, consumption, offsets)
+        warnings = (*measured.warnings, *(f"consumers: {warning}" for warning in end_to_end.warnings))
+        return replace(measured, deliveries=None, end_to_end=end_to_end, warnings=warnings)
 
     @contextmanager
     def _consuming(self, config: ProducerConfig, workload: Workload) -> Iterator["_Consuming"]:
@@ -134,7 +134,10 @@ class _Consuming:
         self._thread.start()
         if not self._started.wait(_START_PATIENCE_S):
             self.stop()
-            raise GeneratorError(f"the consumers were not ready within {_START_PATIENCE_S:.0f} s")
+            raise GeneratorError(
+                f"the consumers must begin to read within {_START_PATIENCE_S:.0f} s, but did not; check whether this "
+                "host or the brokers have too much to do"
+            )
         self._raise_error()
 
     def watching_too(self, watch: Watch) -> Watch:

@@ -97,21 +97,23 @@ class ReadCounts:
 
     def differences(self) -> tuple[str, ...]:
         """Return one sentence for each disagreement between the counts; the result is empty if all counts agree."""
-        found = [f"{count:,} errors came in place of records: {error}" for error, count in sorted(self.failed.items())]
+        sentences = [
+            f"{count:,} errors came in place of records: {error}" for error, count in sorted(self.failed.items())
+        ]
         if self.repeated:
-            found.append(f"{self.repeated:,} records came twice, or out of order within their partition")
+            sentences.append(f"{self.repeated:,} records came twice, or out of order within their partition")
         if self.sole_writer and (late := min(self.skipped, self.deleted)):
-            found.append(
+            sentences.append(
                 f"{late:,} records were deleted before a consumer read them: it was further behind than the topic's "
                 "retention.bytes; use more consumers, or a lower rate"
             )
         if self.sole_writer and (lost := self.skipped - self.deleted) > 0:
-            found.append(f"LOSS: {lost:,} offsets of a topic that only we write to hold no record")
+            sentences.append(f"LOSS: {lost:,} offsets of a topic that only we write to hold no record")
         if self.stored is not None and (more := self.taken - self.repeated + self.skipped + self.unread - self.stored):
-            found.append(f"the offsets of the topic differ from the records taken by {more:+,}")
+            sentences.append(f"the offsets of the topic differ from the records taken by {more:+,}")
         if self.received is not None and self._received_differ(self.received):
-            found.append(f"the client's statistics count {self.received:,} records, but {self.taken:,} were taken")
-        return tuple(found)
+            sentences.append(f"the client's statistics count {self.received:,} records, but {self.taken:,} were taken")
+        return tuple(sentences)
 
     def _received_differ(self, received: int) -> bool:
         # The client also counts records of a fetched batch that were deleted, or whose transaction was aborted.

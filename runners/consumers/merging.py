@@ -87,26 +87,26 @@ def _counts(counts: Sequence[ReadCounts]) -> ReadCounts:
 
 def _activity(activities: Sequence[FetchActivity | None]) -> FetchActivity | None:
     """Merge what the clients report: rates and numbers of records are added up, values of a fetch are averaged."""
-    known = [each for each in activities if each is not None]
-    fetches = sum(each.fetches_per_s for each in known)
-    if not known:
+    reported = [each for each in activities if each is not None]
+    fetches = sum(each.fetches_per_s for each in reported)
+    if not reported:
         return None
 
     def of_a_fetch(values: Iterable[float]) -> float:
-        weighted = sum(value * each.fetches_per_s for value, each in zip(values, known, strict=True))
+        weighted = sum(value * each.fetches_per_s for value, each in zip(values, reported, strict=True))
         return weighted / fetches if fetches else 0.0
 
-    receiving = [each.receiving_ratio for each in known if each.receiving_ratio is not None]
+    receiving = [each.receiving_ratio for each in reported if each.receiving_ratio is not None]
     return FetchActivity(
         fetches_per_s=fetches,
-        fetch_records=of_a_fetch(each.fetch_records for each in known),
-        fetch_bytes=of_a_fetch(each.fetch_bytes for each in known),
-        fetch_ms=of_a_fetch(each.fetch_ms for each in known),
-        in_flight_requests=sum(each.in_flight_requests for each in known) / len(known),
-        throttle_ms=of_a_fetch(each.throttle_ms for each in known),
-        wire_bytes=sum(each.wire_bytes for each in known),
-        queued_records=sum(each.queued_records for each in known),
-        lag_records=sum(each.lag_records for each in known),
+        fetch_records=of_a_fetch(each.fetch_records for each in reported),
+        fetch_bytes=of_a_fetch(each.fetch_bytes for each in reported),
+        fetch_ms=of_a_fetch(each.fetch_ms for each in reported),
+        in_flight_requests=sum(each.in_flight_requests for each in reported) / len(reported),
+        throttle_ms=of_a_fetch(each.throttle_ms for each in reported),
+        wire_bytes=sum(each.wire_bytes for each in reported),
+        queued_records=sum(each.queued_records for each in reported),
+        lag_records=sum(each.lag_records for each in reported),
         receiving_ratio=max(receiving, default=None),
     )
 

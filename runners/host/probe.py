@@ -228,7 +228,7 @@ def usage(before: HostReading, after: HostReading) -> Resources:
 
 def _broker_uses(before: HostReading, after: HostReading, elapsed: float) -> tuple[BrokerUse, ...]:
     """Return what each local broker used between two readings, in the order of their ports."""
-    earlier, found = before.brokers or {}, []
+    earlier, uses = before.brokers or {}, []
     for pid, now in (after.brokers or {}).items():
         was = earlier.get(pid)
         if was is None:
@@ -241,8 +241,8 @@ def _broker_uses(before: HostReading, after: HostReading, elapsed: float) -> tup
             sent, received = (
                 sum(max(0, count[way] - counted[way]) for count, counted in moved) / elapsed / 1e6 for way in (0, 1)
             )
-        found.append(BrokerUse(now.port, (now.cpu_s - was.cpu_s) / elapsed, written, received, sent))
-    return tuple(sorted(found, key=lambda each: each.port))
+        uses.append(BrokerUse(now.port, (now.cpu_s - was.cpu_s) / elapsed, written, received, sent))
+    return tuple(sorted(uses, key=lambda each: each.port))
 
 
 def _written_bytes(process: psutil.Process) -> int | None:

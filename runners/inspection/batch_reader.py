@@ -190,12 +190,12 @@ def _fetched(message: Message) -> FetchedBatches:
         return FetchedBatches(error=str(message["error"]))
     batches: list[Mapping[str, Any]] = message["batches"]
     usable, set_aside = [], Counter[str]()
-    for each in batches:
-        if reason := _unusable(each):
+    for batch in batches:
+        if reason := _unusable(batch):
             set_aside[reason] += 1
         else:
-            usable.append(_batch(each))
-    merged = sum((_merged(each) for each in message["merged"]), MergedBatches())
+            usable.append(_batch(batch))
+    merged = sum((_merged(batch) for batch in message["merged"]), MergedBatches())
     return FetchedBatches(
         BatchSequence(tuple(usable), merged, dict(set_aside)),
         next_offset=batches[-1]["last_offset"] + 1 if batches else None,

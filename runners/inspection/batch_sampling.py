@@ -197,16 +197,16 @@ def _chosen(topic: StoredTopic, most: int) -> list[StoredPartition]:
 def _requests(cursors: Iterable[_Cursor], room_bytes: int) -> Iterator[tuple[BrokerAddress, list[_Cursor]]]:
     """Yield a broker and some of its partitions for each request, so that the response has room for all of them."""
     by_leader: dict[BrokerAddress, list[_Cursor]] = defaultdict(list)
-    for each in cursors:
-        by_leader[each.partition.leader].append(each)
+    for cursor in cursors:
+        by_leader[cursor.partition.leader].append(cursor)
     for leader, own in by_leader.items():
         several, used = list[_Cursor](), 0
-        for each in own:
-            needed = min(each.most_bytes, room_bytes) + _OVERHEAD_BYTES + len(each.topic)
+        for cursor in own:
+            needed = min(cursor.most_bytes, room_bytes) + _OVERHEAD_BYTES + len(cursor.topic)
             if several and used + needed > room_bytes:
                 yield leader, several
                 several, used = [], 0
-            several.append(each)
+            several.append(cursor)
             used += needed
         yield leader, several
 
@@ -228,7 +228,7 @@ def _alone(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cu
 def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor], room_bytes: int) -> None:
     ranges = [each.range_to_fetch(max(1, min(each.most_bytes, room_bytes))) for each in cursors]
     try:
-        found = reader.fetch(leader, ranges, room_bytes)
+        responses = reader.fetch(leader, ranges, room_bytes)
     except ResponseNotRead:
         if len(cursors) == 1:
             cursors[0].done = True
@@ -236,8 +236,8 @@ def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor
         for each in cursors:
             each.alone = True
         return
-    for cursor, part in zip(cursors, found, strict=True):
-        cursor.take(part)
+    for cursor, response in zip(cursors, responses, strict=True):
+        cursor.take(response)
 
 
 def _sample(topic: StoredTopic, cursors: Iterable[_Cursor]) -> BatchSample:

@@ -51,13 +51,13 @@ def _taken(version: str, heap_bytes: int) -> Jvm | None:
     """Return the kept Java process if it has this release and heap; otherwise end it, so that at most one runs."""
     with _lock:
         waiting, _kept[:] = list(_kept), []
-    found = None
+    reusable = None
     for jvm in waiting:
-        if found is None and jvm.runs and (jvm.version, jvm.heap_bytes) == (version, heap_bytes):
-            found = jvm
+        if reusable is None and jvm.runs and (jvm.version, jvm.heap_bytes) == (version, heap_bytes):
+            reusable = jvm
         else:
             jvm.end()
-    return found
+    return reusable
 
 
 atexit.register(end_kept_jvms)

@@ -76,22 +76,22 @@ def with_java_stores_read(properties: Mapping[str, Value]) -> dict[str, Value]:
         JarsUnavailable: The load generator for the Java client could not be fetched.
         GeneratorError: The Java process that reads the stores did not start or answer.
     """
-    found = dict(properties)
-    wanted = [prefix for prefix in (_TRUST, _KEY) if _is_java_store(found, prefix)]
+    converted = dict(properties)
+    wanted = [prefix for prefix in (_TRUST, _KEY) if _is_java_store(converted, prefix)]
     if not wanted:
-        return found
+        return converted
     with Jvm(CompiledProgram.prepare(java().version), _HEAP_BYTES) as jvm:
         for prefix in wanted:
-            content = _read(jvm, found, prefix)
+            content = _read(jvm, converted, prefix)
             for name in ("location", "password"):
-                found.pop(f"{prefix}.{name}", None)
-            found[f"{prefix}.type"] = _PEM
+                converted.pop(f"{prefix}.{name}", None)
+            converted[f"{prefix}.type"] = _PEM
             if prefix == _TRUST:
-                found[f"{_TRUST}.certificates"] = content["trusted"]
+                converted[f"{_TRUST}.certificates"] = content["trusted"]
             else:
-                found.pop("ssl.key.password", None)  # the key as PEM text is not encrypted
-                found[f"{_KEY}.key"], found[f"{_KEY}.certificate.chain"] = content["key"], content["chain"]
-    return found
+                converted.pop("ssl.key.password", None)  # the key as PEM text is not encrypted
+                converted[f"{_KEY}.key"], converted[f"{_KEY}.certificate.chain"] = content["key"], content["chain"]
+    return converted
 
 
 def _is_java_store(properties: Mapping[str, Value], prefix: str) -> bool:

@@ -44,11 +44,11 @@ def pinned_once(
     with locked(root / "pins-lock", _LOCK_TIMEOUT_S, progress):
         if not pins.exists():
             progress(f"looking for {what}")
-            write_atomically(pins, json.dumps(_found(root, find, what, advice)))
+            write_atomically(pins, json.dumps(_resolved(root, find, what, advice)))
         return [PinnedJar(*each) for each in json.loads(pins.read_text(encoding="utf-8"))]
 
 
-def _found(
+def _resolved(
     root: Path, find: Callable[["MavenContext"], Iterable["Artifact"]], what: str, advice: str
 ) -> list[PinnedJar]:
     with tempfile.TemporaryDirectory(dir=root, prefix="resolve-") as download, jgo_kept_quiet():

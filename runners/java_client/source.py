@@ -202,7 +202,7 @@ class JavaSource(RecordSource):
 
 
 def _report(message: Message, before: Message) -> FetchReport:
-    """Return the client's metrics in a message. Times cover the time since the message before."""
+    """Return the client's metrics in a message. Durations are those of the fetches since the message before."""
     now, then = _metrics(message), _metrics(before)
     responses = int(now("response-total"))
     # The last message is an answer to `stop`, so it covers all records: it counts from its arrival.
@@ -227,10 +227,17 @@ def _metrics(message: Message) -> Callable[[str], float]:
 
 
 def _since(now: Callable[[str], float], then: Callable[[str], float], average: str, factor: float) -> Sum:
-    """Return the sum of the values of an average over the fetches since the message before, and their number."""
-    fetches, earlier = now("fetch-total"), then("fetch-total")
-    total = now(average) * fetches - then(average) * earlier
-    return Sum(max(0.0, total) * factor, int(fetches - earlier))
+    """Return the sum and the number of an average's values since the message before, one value for each fetch.
+
+    Args:
+        now: Returns a metric of the newest message.
+        then: Returns a metric of the message before.
+        average: The metric that is an average over all fetches.
+        factor: Factor that converts the unit of the metric.
+    """
+    fetches, earlier_fetches = now("fetch-total"), then("fetch-total")
+    total = now(average) * fetches - then(average) * earlier_fetches
+    return Sum(max(0.0, total) * factor, int(fetches - earlier_fetches))
 
 
 def _refusal(message: Message) -> RunnerError:

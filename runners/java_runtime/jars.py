@@ -80,7 +80,7 @@ class JarFolder:
 
     def _damaged(self) -> list[PinnedJar]:
         """Return the jars that are missing, or whose size or SHA-256 is not the pinned one."""
-        known = self._read_manifest()
+        manifest = self._read_manifest()
         damaged, checked = [], {}
         for jar in self._pinned:
             try:
@@ -89,11 +89,11 @@ class JarFolder:
                 damaged.append(jar)
                 continue
             stamp = [status.st_size, status.st_mtime_ns]
-            if stamp == known.get(jar.file_name) or _is_whole(self._jars / jar.file_name, jar):
+            if stamp == manifest.get(jar.file_name) or _is_whole(self._jars / jar.file_name, jar):
                 checked[jar.file_name] = stamp
             else:
                 damaged.append(jar)
-        if checked != known:
+        if checked != manifest:
             with contextlib.suppress(OSError):  # if we may not write to the cache, the jars are checked at each use
                 write_atomically(self._manifest, json.dumps(checked, indent=1))
         return damaged

@@ -100,11 +100,13 @@ class ConsumerClient:
         Raises:
             GeneratorError: The client refuses a partition.
         """
-        for each in ranges:
-            if self._lib.rd_kafka_consume_start_queue(self._rkt, each.partition, each.first, self._records):
+        for offset_range in ranges:
+            if self._lib.rd_kafka_consume_start_queue(
+                self._rkt, offset_range.partition, offset_range.first, self._records
+            ):
                 error = capi.error_text(self._lib.rd_kafka_last_error())
-                raise GeneratorError(f"librdkafka refuses to fetch partition {each.partition}: {error}")
-            self._started.append(each.partition)
+                raise GeneratorError(f"librdkafka refuses to fetch partition {offset_range.partition}: {error}")
+            self._started.append(offset_range.partition)
 
     def take(self, timeout_ms: int, counter: ReadCounter) -> int:
         """Take the records that the client has fetched, at most `BATCH_RECORDS`, and count them.
@@ -135,19 +137,19 @@ class ConsumerClient:
         return taken
 
     def _count(self, addresses: NDArray[np.int64], at_ns: int, counter: ReadCounter) -> None:
-        seen = capi.read_fetched(addresses)
-        if not seen.errors.any():
-            counter.add(seen.partitions, seen.offsets, int(seen.value_bytes.sum()), at_ns)
+        fetched = capi.read_fetched(addresses)
+        if not fetched.errors.any():
+            counter.add(fetched.partitions, fetched.offsets, int(fetched.value_bytes.sum()), at_ns)
             return
-        fine = seen.errors == capi.ERR_NONE
+        fine = fetched.errors == capi.ERR_NONE
         if fine.any():
-            counter.add(seen.partitions[fine], seen.offsets[fine], int(seen.value_bytes[fine].sum()), at_ns)
-        for place in np.flatnonzero(~fine).tolist():
-            code = int(seen.errors[place])
+            counter.add(fetched.partitions[fine], fetched.offsets[fine], int(fetched.value_bytes[fine].sum()), at_ns)
+        for index in np.flatnonzero(~fine).tolist():
+            code = int(fetched.errors[index])
             if code == capi.ERR_PARTITION_EOF:
-                counter.reach_end(int(seen.partitions[place]), int(seen.offsets[place]))
+                counter.reach_end(int(fetched.partitions[index]), int(fetched.offsets[index]))
                 continue
-            text = self._lib.rd_kafka_message_errstr(int(addresses[place])) or b""
+            text = self._lib.rd_kafka_message_errstr(int(addresses[index])) or b""
             self.complaints.append(f"{capi.error_name(code)}: {text.decode(errors='replace')}")
             counter.fail(capi.error_name(code))
 

@@ -142,13 +142,13 @@ def measured_on(
     pool, zlib_ratio = payload_of(workload)
     started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     before = stored_records(cluster.connection, topic.name, topic.partitions)
-    found = load(pool)
+    outcome = load(pool)
     stored = None
     if before is not None:
-        due = before + found.counts.acknowledged
+        due = before + outcome.counts.acknowledged
         after = stored_records(cluster.connection, topic.name, topic.partitions, acknowledged=due)
         stored = None if after is None else after - before
-    result = found.result
+    result = outcome.result
     return Measurement(
         config=config,
         workload=workload,
@@ -166,15 +166,15 @@ def measured_on(
         value_bytes=result.records * pool.mean_bytes,
         latency=result.latency,
         send_delay=result.send_delay,
-        sample_ratio=found.sample_ratio,
-        counts=replace(found.counts, stored=stored, sole_writer=topic.owned),
-        latency_check=found.latency_check,
-        resources=found.resources,
-        activity=found.activity,
+        sample_ratio=outcome.sample_ratio,
+        counts=replace(outcome.counts, stored=stored, sole_writer=topic.owned),
+        latency_check=outcome.latency_check,
+        resources=outcome.resources,
+        activity=outcome.activity,
         series=result.series,
         stopped_early=result.stopped_early,
-        warnings=found.warnings,
+        warnings=outcome.warnings,
         flush_s=result.flush_s,
-        sent_bytes=found.sent_bytes,
-        deliveries=found.deliveries,
+        sent_bytes=outcome.sent_bytes,
+        deliveries=outcome.deliveries,
     )

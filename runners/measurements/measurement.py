@@ -154,20 +154,22 @@ class Counts:
 
     def differences(self) -> tuple[str, ...]:
         """Return one sentence for each disagreement between the counts; the result is empty if all counts agree."""
-        found = [f"{count:,} records failed: {error}" for error, count in sorted(self.failed.items())]
+        sentences = [f"{count:,} records failed: {error}" for error, count in sorted(self.failed.items())]
         if self.purged:
-            found.append(
+            sentences.append(
                 f"{self.purged:,} of them were still in the client's queue a minute after the load, and were given up; "
                 "they do not count as lost"
             )
         missing = self.handed_over - self.acknowledged - self.failed_records
         if missing:
-            found.append(f"{missing:,} accepted records were neither acknowledged nor given up before the run ended")
+            sentences.append(
+                f"{missing:,} accepted records were neither acknowledged nor given up before the run ended"
+            )
         if self.transmitted is not None and self.transmitted != self.acknowledged:
-            found.append(self._transmitted(self.transmitted - self.acknowledged))
+            sentences.append(self._transmitted(self.transmitted - self.acknowledged))
         if self.stored is not None and self.stored != self.acknowledged:
-            found.append(self._stored(self.stored - self.acknowledged))
-        return tuple(found)
+            sentences.append(self._stored(self.stored - self.acknowledged))
+        return tuple(sentences)
 
     def _transmitted(self, more: int) -> str:
         if more < 0:

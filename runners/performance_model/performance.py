@@ -46,8 +46,8 @@ _RARE_RATIO: Final = 0.016
 _RARE_POWER: Final = 2.0
 # The share of the records that wait longer than the median and than the 99th percentile.
 _HALF, _HUNDREDTH = 0.5, 0.01
-# Source: latencies of six configs at 5 to 80 % of their throughput (`benchmarks.problems.table.rates_table`). If it is
-# smaller, pauses already show in the 99th percentile at 20 %.
+# Source: latencies of six configs at 5 to 80 % of their throughput (`benchmarks.problems.table.rates_table`). With a
+# smaller power, pauses already show in the 99th percentile at 20 % of the throughput.
 _PAUSE_POWER: Final = 6.0
 
 
@@ -175,7 +175,7 @@ def perform_in_columns(
     Returns:
         By attribute of `Performance`, an array of shape (clusters, loads).
     """
-    # Without pauses, or without a sticky partition, the formulas divide by 0. The infinite quotient is what they mean.
+    # Without pauses, or without a sticky partition, the formulas divide by 0. The infinite quotient is the right value.
     with np.errstate(divide="ignore"):
         stages = Stages.of(clusters, loads)
         return _columns(stages, _SaturatedStages.of(stages))

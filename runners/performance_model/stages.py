@@ -101,10 +101,10 @@ class Costs:
     batch_latency_s: Array
     wire_bytes: Array
 
-    def where(self, these: NDArray[np.bool_], others: "Costs") -> "Costs":
-        """Return these costs where `these` is true, and the others elsewhere."""
-        names = [each.name for each in fields(self)]
-        return Costs(*(np.where(these, getattr(self, name), getattr(others, name)) for name in names))
+    def where(self, condition: NDArray[np.bool_], otherwise: "Costs") -> "Costs":
+        """Return these costs where the condition is true, and the costs of `otherwise` elsewhere."""
+        names = [field.name for field in fields(self)]
+        return Costs(*(np.where(condition, getattr(self, name), getattr(otherwise, name)) for name in names))
 
 
 @dataclass(slots=True)

@@ -131,17 +131,17 @@ def _counts(counts: Sequence[Counts]) -> Counts:
 
 
 def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]) -> LatencyCheck | None:
-    known = [(check, weight) for check, weight in zip(checks, records, strict=True) if check is not None]
-    if not known:
+    weighted_checks = [(check, weight) for check, weight in zip(checks, records, strict=True) if check is not None]
+    if not weighted_checks:
         return None
-    weights = [weight for _, weight in known]
+    weights = [weight for _, weight in weighted_checks]
 
     def of(part: Callable[[LatencyCheck], float]) -> float:
-        return _mean([part(check) for check, _ in known], weights)
+        return _mean([part(check) for check, _ in weighted_checks], weights)
 
     def of_known(part: Callable[[LatencyCheck], float | None]) -> float | None:
-        values = [value for check, _ in known if (value := part(check)) is not None]
-        return _mean(values, weights) if len(values) == len(known) else None
+        values = [value for check, _ in weighted_checks if (value := part(check)) is not None]
+        return _mean(values, weights) if len(values) == len(weighted_checks) else None
 
     return LatencyCheck(
         seen_us=of(lambda check: check.seen_us),

@@ -1,7 +1,7 @@
 """Settings of an existing Ray cluster, and the check that its nodes have the same software as this host.
 
-The function `facts_here` also runs on nodes that may not have our packages. Ray sends its code along, so it relies on
-the standard library only.
+The function `facts_of_this_host` also runs on nodes that may not have our packages. Ray sends its code along, so it
+relies on the standard library only.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ def resource_of(zone: str) -> str:
     return f"{_ZONE}{zone}"
 
 
-def facts_here(job_modules: Sequence[str]) -> dict[str, str]:
+def facts_of_this_host(job_modules: Sequence[str]) -> dict[str, str]:
     """Return this host's name, an id of its network, and the versions of software that affects a measurement.
 
     Args:
@@ -145,7 +145,7 @@ def check_alike(ours: Facts, theirs: Facts, code: Code) -> None:
         )
 
 
-def check_here(ours: Facts, theirs: Facts) -> None:
+def check_same_host(ours: Facts, theirs: Facts) -> None:
     """Check that a node is this host. The check is for a Kafka cluster that only this host can reach.
 
     Raises:

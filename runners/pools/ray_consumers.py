@@ -65,9 +65,9 @@ class RayConsumerHost(ConsumerHost):
 
     @override
     def clock_offset(self) -> ClockOffset | None:
-        if self._asked(self.actor.clock_id) == clock_id():
+        if self._answer_to(self.actor.clock_id) == clock_id():
             return None
-        return offset_of(lambda: float(self._asked(self.actor.monotonic)), time.monotonic, _CLOCK_READINGS)
+        return offset_of(lambda: float(self._answer_to(self.actor.monotonic)), time.monotonic, _CLOCK_READINGS)
 
     def _messages(self, load: TopicConsumption) -> Iterator[Any]:
         import ray
@@ -83,7 +83,7 @@ class RayConsumerHost(ConsumerHost):
                 return
             yield message
 
-    def _asked(self, method: Any) -> Any:
+    def _answer_to(self, method: Any) -> Any:
         """Call a method of the worker that can be called while the consumers run."""
         return self._got(method.options(concurrency_group="control").remote())
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runners.errors import RayUnfit
-from runners.pools.ray_cluster import RayCluster, check_alike, check_here, facts_here, resource_of
+from runners.pools.ray_cluster import RayCluster, check_alike, check_same_host, facts_of_this_host, resource_of
 from runners.reporting import Say, counted
 
 _CHECK_S: Final = 0.2
@@ -154,13 +154,13 @@ class CoreReservations:
         new = {node.id: node for node in wanted if node.id not in self._checked}
         if not new:
             return None
-        ours, answers = facts_here(self.job_modules), self._ask_for_facts(list(new.values()))
+        ours, answers = facts_of_this_host(self.job_modules), self._ask_for_facts(list(new.values()))
         if answers is None:
             return "one of its nodes has just left"
         for facts in answers:
             check_alike(ours, facts, self.cluster.code)
             if self.cluster.this_host_only:
-                check_here(ours, facts)
+                check_same_host(ours, facts)
         self._checked |= new.keys()
         return None
 
@@ -171,7 +171,7 @@ class CoreReservations:
         by_value = self.ray.cloudpickle
         by_value.register_pickle_by_value(ray_cluster)
         try:
-            asked = self.ray.remote(num_cpus=0, max_retries=0)(facts_here)
+            asked = self.ray.remote(num_cpus=0, max_retries=0)(facts_of_this_host)
             pinned = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
             on_nodes = [asked.options(scheduling_strategy=pinned(node.id, soft=False)) for node in nodes]
             asking = [each.remote(self.job_modules) for each in on_nodes]
@@ -180,7 +180,9 @@ class CoreReservations:
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)
         if silent:
             hosts = ", ".join(node.host for node, each in zip(nodes, asking, strict=True) if each in silent)
-            raise RayUnfit(f"each Ray node must report its versions within {_ANSWER_S:g} s, but {hosts} did not answer")
+            raise RayUnfit(
+                f"each Ray node must report its versions within {_ANSWER_S:g} s, but {hosts} did not; check these nodes"
+            )
         try:
             answers: list[dict[str, str]] = self.ray.get(asking)
         except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):

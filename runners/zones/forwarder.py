@@ -204,25 +204,25 @@ class Forwarder:
             broker = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             if self._to_clients.queue_bytes is not None:
                 broker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._to_clients.queue_bytes)
-            for each in (client, broker):
-                each.setblocking(False)
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                note_arrivals(each)
-            there = Stream(client, broker, self._to_brokers)
-            back = Stream(broker, client, self._to_clients)
-            there.opposite, back.opposite = back, there
+            for connection in (client, broker):
+                connection.setblocking(False)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                note_arrivals(connection)
+            to_broker = Stream(client, broker, self._to_brokers)
+            to_client = Stream(broker, client, self._to_clients)
+            to_broker.opposite, to_client.opposite = to_client, to_broker
             broker.connect_ex((self._host, port))  # a refusal shows as an error when the connection is read
-            for stream in (there, back):
+            for stream in (to_broker, to_client):
                 self._incoming[stream.source.fileno()] = stream
                 self._epoll.register(stream.source, _EVENTS)
 
     def _close(self, stream: Stream) -> None:
         """Close a connection on both sides, and drop what is on its way."""
-        for each in (stream, stream.opposite):
-            if each.closed:
+        for side in (stream, stream.opposite):
+            if side.closed:
                 continue
-            each.closed = True
-            each.line.held_bytes -= sum(len(data) for data in each.blocked if data is not None)
-            each.blocked.clear()
-            del self._incoming[each.source.fileno()]
-            each.source.close()
+            side.closed = True
+            side.line.held_bytes -= sum(len(data) for data in side.blocked if data is not None)
+            side.blocked.clear()
+            del self._incoming[side.source.fileno()]
+            side.source.close()

@@ -38,7 +38,7 @@ def main() -> int:
     _answer([listener.getsockname()[1] for listener in listeners])
     forwarder = Forwarder(listeners, host, Link.parse(settings["link"]))
     os.set_blocking(sys.stdin.fileno(), False)
-    gc.freeze()  # what was loaded until here stays, so that no collection has to look at it
+    gc.freeze()  # the garbage collector need not look at the modules, which stay until the end
 
     def obey() -> bool:
         # The owner may have ended although the pipe is still open: a child that it forked may hold the writing end.

@@ -42,7 +42,7 @@ class Timer:
         try:
             create, self._settime = libc.timerfd_create, libc.timerfd_settime
         except AttributeError:
-            raise OSError("A timer needs Linux.") from None
+            raise OSError("a timer needs Linux") from None
         self._fd: int = create(_CLOCK_MONOTONIC, _TFD_NONBLOCK_CLOEXEC)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -100,15 +100,15 @@ def translate_file(
     java = client_in_version(ClientKind.JAVA, version)
     with named_file(path):
         client = java if kind is ClientKind.JAVA else librdkafka()
-        found = read_producer_file(path, FileClient(kind), client)
-        source = found.config
+        producer_file = read_producer_file(path, FileClient(kind), client)
+        source = producer_file.config
     if kind is ClientKind.JAVA:
-        translated, notes = translate_from_java(source, found.transaction_timeout_ms)
+        translated, notes = translate_from_java(source, producer_file.transaction_timeout_ms)
     else:
-        translation = translate_to_java(source, java, found.transaction_timeout_ms)
+        translation = translate_to_java(source, java, producer_file.transaction_timeout_ms)
         translated, notes = ProducerConfig.parse(translation.properties, java), translation.notes
-    rows = _rows(source, effective_values_within(source, found.transaction_timeout_ms), translated)
-    return FileTranslation(source, translated, rows, (*found.notes, *notes))
+    rows = _rows(source, effective_values_within(source, producer_file.transaction_timeout_ms), translated)
+    return FileTranslation(source, translated, rows, (*producer_file.notes, *notes))
 
 
 def _other(kind: ClientKind) -> ClientKind:

@@ -44,7 +44,7 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
 
 
 def _ignored(client: Client, values: Mapping[str, str]) -> set[str]:
-    """Return the properties that have no effect beside these values, or would have none if they were set."""
+    """Return the properties that have no effect together with these values, whether they are set or not."""
     rules = [rule for rule in client.rules if rule.outcome is RuleOutcome.IGNORED and rule.idle]
     defaults = client.effective_values(values)
     return {

@@ -146,41 +146,41 @@ def _java(file: JavaFile, name: str) -> ProducerFile:
 
 
 def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
-    found = read_java(entries)
-    config, differences = translate_from_java(found.config, found.transaction_timeout_ms)
-    version = found.client.version
+    java_file = read_java(entries)
+    config, differences = translate_from_java(java_file.config, java_file.transaction_timeout_ms)
+    version = java_file.client.version
     notes = [
         f"{file} is for the Java producer: its values, and the defaults of kafka-clients {version} for all others, "
         "were translated to librdkafka; the translation is measured, not the Java producer (guarantee: "
-        f"{Guarantee.of(found.config)}). Set `client: java` to measure the Java producer",
+        f"{Guarantee.of(java_file.config)}). Set `client: java` to measure the Java producer",
         *differences,
-        *found.notes,
+        *java_file.notes,
     ]
     if "linger.ms" not in entries:
-        used = found.config.effective("linger.ms")
+        used = java_file.config.effective("linger.ms")
         rule = "whose Java default is 5 since 4.0 and 0 before 4.0"
         notes.append(f"{file} does not set linger.ms, {rule}; {used} is used")
-    notes += _aside(found.set_aside, file)
-    return ProducerFile(config.values, tuple(notes), config.client, found.transaction_timeout_ms)
+    notes += _aside(java_file.set_aside, file)
+    return ProducerFile(config.values, tuple(notes), config.client, java_file.transaction_timeout_ms)
 
 
-def _librdkafka_translated(found: ProducerFile, file: str, client: Client) -> ProducerFile:
-    translation = translate_to_java(found.config, client, found.transaction_timeout_ms)
+def _librdkafka_translated(source: ProducerFile, file: str, client: Client) -> ProducerFile:
+    translation = translate_to_java(source.config, client, source.transaction_timeout_ms)
     notes = [
         f"{file} is for librdkafka: its values, and librdkafka's defaults for all others, were translated to "
         f"{client.label}; the translation is measured, not librdkafka",
         *translation.notes,
-        *found.notes,
+        *source.notes,
     ]
     if translation.without_twin:
         notes.append(f"{client.label} has no counterpart of {', '.join(translation.without_twin)} in {file}")
     values = ProducerConfig.parse(translation.properties, client).values
-    return ProducerFile(values, tuple(notes), client, found.transaction_timeout_ms)
+    return ProducerFile(values, tuple(notes), client, source.transaction_timeout_ms)
 
 
 def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guessed: bool, advice: str) -> ProducerFile:
     problems: list[ConfigError] = []
-    given = CanonicalValues()
+    canonical = CanonicalValues()
     aside: list[str] = []
     for name, value in entries.items():
         try:
@@ -188,10 +188,10 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
             if entry is None:
                 aside.append(name)
             else:
-                given.add(entry, name, value)
+                canonical.add(entry, name, value)
         except ConfigError as error:
             problems.append(error)
-    values = given.values
+    values = canonical.values
     within: dict[str, str] = {}
     try:
         within = transactions(librdkafka(), entries)

@@ -42,19 +42,19 @@ def filled_in(text: str, environ: Mapping[str, str], longest: int) -> tuple[str,
             raise VariableError("a variable must read ${NAME} or ${NAME:-default}; write $${ for the characters ${")
         name, default = inside["name"], inside["default"]
         try:
-            found = environ[name]
+            value = environ[name]
         except KeyError:
-            found = ""
+            value = ""
             if default is None:
                 rule = f"the environment variable {name} is not set; export it, or write ${{{name}:-default}}"
                 raise VariableError(rule, name) from None
-        if default is not None and not found:
+        if default is not None and not value:
             return str(default)
         used = True
-        length += len(found)
+        length += len(value)
         if length > longest:
             raise VariableError(f"a text must have at most {longest} characters with its variables filled in")
-        return found
+        return value
 
     return _REFERENCE.sub(replacement, text), used
 

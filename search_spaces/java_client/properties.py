@@ -24,26 +24,26 @@ _MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CatalogueFile:
     rows: tuple[Mapping[str, Any], ...]
     releases: tuple[str, ...]
 
 
 @lru_cache
-def _known() -> _Known:
+def _catalogue_file() -> _CatalogueFile:
     text = resources.files("search_spaces.java_client").joinpath("properties.json").read_text(encoding="utf-8")
     data = json.loads(text)
-    return _Known(tuple(data["properties"]), tuple(data["releases"]))
+    return _CatalogueFile(tuple(data["properties"]), tuple(data["releases"]))
 
 
 def newest_release() -> str:
     """Return the newest release of kafka-clients that is known."""
-    return _known().releases[-1]
+    return _catalogue_file().releases[-1]
 
 
 def release_of(version: str) -> str:
     """Return the newest known release of a minor version such as "3.6"; any other text is returned as it is."""
-    releases = (release for release in reversed(_known().releases) if release.rpartition(".")[0] == version)
+    releases = (release for release in reversed(_catalogue_file().releases) if release.rpartition(".")[0] == version)
     # There is no known release of an unknown minor version. The first one then stands for it in error messages.
     return next(releases, f"{version}.0" if _MINOR.fullmatch(version) else version)
 
@@ -52,7 +52,7 @@ def release_of(version: str) -> str:
 def default_changes() -> tuple[DefaultChange, ...]:
     """Return the properties of the measured config whose defaults differ between releases, sorted by name."""
     changes = []
-    for older, newer in pairwise(_known().rows):
+    for older, newer in pairwise(_catalogue_file().rows):
         before, after = _property(older), _property(newer)
         if before.name != after.name or after.role is not Role.PRODUCER:
             continue
@@ -71,7 +71,7 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
     """
     found = {
         row["name"]: _property(row)
-        for row in _known().rows
+        for row in _catalogue_file().rows
         if major_and_minor(row["since"]) <= minor <= major_and_minor(row["until"])
     }
     hints = {**LIBRDKAFKA_HINTS, **_of_other_releases(found, minor)}
@@ -81,7 +81,7 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
 def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str, str]:
     """Return hints for names that other releases have."""
     hints: dict[str, str] = {}
-    for row in _known().rows:
+    for row in _catalogue_file().rows:
         if row["name"] in found:
             continue
         if major_and_minor(row["since"]) > minor:

@@ -78,7 +78,7 @@ def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[LintFinding
 def defaults(entries: Entries) -> Iterator[LintFinding]:
     """Yield the findings about defaults: those that the file writes out, and those that another version changes."""
     client = entries.client
-    changes = {change.name: change.seen_from(client.version) for change in client.default_changes}
+    changes = {change.name: change.differing_default(client.version) for change in client.default_changes}
     for name in entries.spellings:
         if name not in entries.values or not same_effect(
             entries.effective_values, entries.without(name).effective_values

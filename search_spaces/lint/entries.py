@@ -63,24 +63,24 @@ def read_entries(entries: Mapping[str, str], client: Client) -> Entries:
         entries: Property names and values, as `read_properties` returns them.
         client: The client that the file is for.
     """
-    found = Entries(client)
+    checked_entries = Entries(client)
     for name, value in entries.items():
-        entry = _known(found, name)
+        entry = _readable_property(checked_entries, name)
         if entry is None:
             continue
         if entry.role is Role.PRODUCER:
-            _keep(found, entry, name, value)
+            _keep(checked_entries, entry, name, value)
             continue
-        found.set_aside.append(name)
+        checked_entries.set_aside.append(name)
         checked = entry.kind in _CHECKED_KINDS or entry.name == TRANSACTIONAL_ID
         if entry.role is Role.RESERVED and checked and not entry.secret:
-            _canonical(found, entry, name, value)
-    valid = {name: value for name, value in entries.items() if name not in found.invalid}
-    found.transactions.update(transactions(client, valid))
-    return found
+            _canonical(checked_entries, entry, name, value)
+    valid = {name: value for name, value in entries.items() if name not in checked_entries.invalid}
+    checked_entries.transactions.update(transactions(client, valid))
+    return checked_entries
 
 
-def _known(entries: Entries, name: str) -> Property | None:
+def _readable_property(entries: Entries, name: str) -> Property | None:
     """Return a property that the producer reads; None after keeping a finding about all others."""
     client = entries.client
     if name in client.catalogue:

@@ -49,21 +49,21 @@ def lint(entries: Mapping[str, str], client: Client, load: LintLoad | None = Non
         client: The client that they are for.
         load: The records that the producer sends; None if that is not known.
     """
-    found = read_entries(entries, client)
-    found, contradicting = contradictions(found)
-    findings = [*found.findings, *contradicting]
-    wrong = found.invalid | {each.key for each in findings if each.level is LintLevel.ERROR}
-    spelt = {found.spellings.get(name, name) for name in GUARANTEE_NAMES}
+    file_entries = read_entries(entries, client)
+    file_entries, contradicting = contradictions(file_entries)
+    findings = [*file_entries.findings, *contradicting]
+    wrong = file_entries.invalid | {each.key for each in findings if each.level is LintLevel.ERROR}
+    spelt = {file_entries.spellings.get(name, name) for name in GUARANTEE_NAMES}
     if not wrong & (spelt | set(GUARANTEE_NAMES)):
-        findings += guarantees(found)
-    findings += defaults(found)
+        findings += guarantees(file_entries)
+    findings += defaults(file_entries)
     if not any(each.level is LintLevel.ERROR and each.about is not About.NAME for each in findings):
-        findings.append(_memory(found, load))
-        findings += meanings(found, load) if load else ()
+        findings.append(_memory(file_entries, load))
+        findings += meanings(file_entries, load) if load else ()
     ordered = sorted(findings, key=lambda finding: _ORDER.index(finding.level))
     refused = any(each.level is LintLevel.ERROR for each in findings)
-    guarantee = None if refused else Guarantee.read(found.effective_values)
-    return LintReport(client, False, guarantee, tuple(ordered), tuple(found.set_aside))
+    guarantee = None if refused else Guarantee.read(file_entries.effective_values)
+    return LintReport(client, False, guarantee, tuple(ordered), tuple(file_entries.set_aside))
 
 
 def _memory(entries: Entries, load: LintLoad | None) -> LintFinding:

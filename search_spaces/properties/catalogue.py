@@ -149,8 +149,8 @@ class DefaultChange:
     before: str
     after: str
 
-    def seen_from(self, version: str) -> str:
-        """Return in words which default the other versions have, as seen from this version."""
+    def differing_default(self, version: str) -> str:
+        """Return in words which default the versions on the other side of `since` have, for a user of this version."""
         if major_and_minor(version) < major_and_minor(self.since):
             return f"it is {shown_value(self.name, self.after)} from {self.since} on"
         return f"it was {shown_value(self.name, self.before)} before {self.since}"

@@ -171,7 +171,7 @@ class CanonicalValues:
     """
 
     def __init__(self) -> None:
-        """Hold no values."""
+        """Begin without values."""
         self.values: dict[str, str] = {}
         self._spellings: dict[str, str] = {}
 

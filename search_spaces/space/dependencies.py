@@ -105,7 +105,8 @@ def narrow(parameters: Parameters, fixed: Values, client: Client, sizes: Sizes, 
     """
     space = _Narrowing(parameters, fixed, client, sizes, floor)
     space.keep_guarantee()
-    # A chain of orderings has two links at most, so a cut at one end has reached the other end after three rounds.
+    # At most two orderings form a chain. So after three rounds, a range that became smaller at one end of a chain has
+    # changed the ranges up to the other end.
     for _ in range(3):
         for ordering in client.bounds.orderings(sizes):
             space.keep_ordering(ordering)

@@ -56,7 +56,9 @@ def translate_from_java(
         "retries": effective.text("retries"),
         "socket.send.buffer.bytes": _socket_bytes(effective.integer("send.buffer.bytes")),
         "socket.receive.buffer.bytes": _socket_bytes(effective.integer("receive.buffer.bytes")),
-        "partitioner": "random" if _known(effective, "partitioner.ignore.keys") == "true" else "murmur2_random",
+        "partitioner": "random"
+        if _value_if_known(effective, "partitioner.ignore.keys") == "true"
+        else "murmur2_random",
         **_sizes(effective, notes),
         **_compression(effective, notes),
         **_timing(effective, notes, transaction_timeout_ms),
@@ -75,7 +77,7 @@ def translate_from_java(
     return ProducerConfig.parse(values), tuple(notes)
 
 
-def _known(effective: EffectiveValues, name: str) -> str | None:
+def _value_if_known(effective: EffectiveValues, name: str) -> str | None:
     """Return the effective value; None if the release has no such property."""
     return effective.text(name) if name in effective.catalogue else None
 
@@ -109,7 +111,7 @@ def _compression(effective: EffectiveValues, notes: list[str]) -> dict[str, str]
     codec = effective.text("compression.type")
     name = f"compression.{codec}.level"
     properties = {"compression.type": codec}
-    if _known(effective, name) is None or not effective.is_given(name):
+    if _value_if_known(effective, name) is None or not effective.is_given(name):
         return properties
     level = effective.integer(name)
     nearest = librdkafka_level(codec, level)
@@ -149,7 +151,7 @@ def _backoff(effective: EffectiveValues) -> dict[str, str]:
     retry_ms = min(300_000, max(1, effective.integer("retry.backoff.ms")))
     reconnect_ms = min(3_600_000, effective.integer("reconnect.backoff.ms"))
     # Before 3.7, the backoff did not grow.
-    longest_ms = int(_known(effective, "retry.backoff.max.ms") or retry_ms)
+    longest_ms = int(_value_if_known(effective, "retry.backoff.max.ms") or retry_ms)
     return {
         "retry.backoff.ms": str(retry_ms),
         "retry.backoff.max.ms": str(min(300_000, max(retry_ms, longest_ms))),
@@ -162,7 +164,7 @@ def _backoff(effective: EffectiveValues) -> dict[str, str]:
 
 def _if_given(effective: EffectiveValues) -> dict[str, str]:
     def given(name: str) -> bool:
-        return _known(effective, name) is not None and effective.is_given(name)
+        return _value_if_known(effective, name) is not None and effective.is_given(name)
 
     values = {
         name: effective.text(name) for name in ("enable.metrics.push", "metadata.recovery.strategy") if given(name)

@@ -43,7 +43,7 @@ class CarryOver:
     high: float
 
     @property
-    def shows(self) -> bool:
+    def matters(self) -> bool:
         """Whether a carry-over is certain and large enough to matter."""
         return not self.low <= 1.0 <= self.high and abs(log(self.value)) > log(1 + _SMALL_RATIO)
 

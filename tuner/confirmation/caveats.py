@@ -47,7 +47,7 @@ def caveats_of(rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: S
 
 
 def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
-    """Return in which rounds some metrics could not be compared, or were losses, and why."""
+    """Return in which rounds some metrics could not be compared, or count as a loss, and why."""
     pairs = list(zip(rounds.ours, rounds.theirs, strict=True))
     behind = [ours for ours, theirs in pairs if holds_rate(theirs) and not holds_rate(ours)]
     seems_good = [metric for metric in metrics if rounds.hides_loss(metric)]
@@ -98,13 +98,13 @@ def _may_break(rounds: Rounds, constraints: Sequence[Constraint]) -> Iterable[st
             continue
         ours = [trial.metrics[metric] for trial in rounds.ours]
         reference = [trial.metrics[metric] for trial in both] or [1.0] * len(ours)
-        found = ratio_of(ours, reference, level=_LEVEL, first_rounds=rounds.first if rounds.first >= 2 else None)
-        end = found.high if constraint.at_most else found.low
+        ratio = ratio_of(ours, reference, level=_LEVEL, first_rounds=rounds.first if rounds.first >= 2 else None)
+        end = ratio.high if constraint.at_most else ratio.low
         by = constraint.violation(end, 1.0)
-        if by > 0 >= constraint.violation(found.value, 1.0):
+        if by > 0 >= constraint.violation(ratio.value, 1.0):
             times = " x baseline" if constraint.of_baseline else ""
             yield (
-                f"{constraint} is met in the mean ({found.value:.4g}{times}), but may be "
+                f"{constraint} is met in the mean ({ratio.value:.4g}{times}), but may be "
                 f"{'exceeded' if constraint.at_most else 'missed'} by {100 * by:.2g} %: the interval reaches "
                 f"{end:.4g}{times}"
             )

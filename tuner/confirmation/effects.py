@@ -44,7 +44,7 @@ class Effect:
         return bool(self.gains or self.misses)
 
     @property
-    def shows(self) -> bool:
+    def is_clear(self) -> bool:
         """Whether the change clearly makes a difference, for better or worse.
 
         The difference is clear if the interval of a gain does not contain 1, or if the config breaks a constraint
@@ -99,22 +99,22 @@ def effects_of(
     undone = [trial for trial in trials if trial.kind is TrialKind.UNDO and trial.number not in left_out]
     done = [trial for trial in undone if trial.state is State.COMPLETE]
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
-    seen = [trial for trial in done if trial.fingerprint in own]
+    own_trials = [trial for trial in done if trial.fingerprint in own]
     again = rounds_of(plan, trials, config.fingerprint) if plan else None
     gains: dict[int, dict[str, Ratio]] = {index: {} for index in range(len(planned))}
     product = {}
     for metric in dict.fromkeys(metrics):
-        by_config = _values_by_round(seen, metric)
+        by_config = _values_by_round(own_trials, metric)
         noise = _scatter(again, metric) if again else None
         ours = by_config.pop(config.fingerprint, {})
-        found = [by_config.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
-        for index, theirs in enumerate(found):
+        variants = [by_config.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
+        for index, theirs in enumerate(variants):
             if gain := variant_ratio(ours, theirs, noise=noise):
                 gains[index][metric] = gain
-        if _once_each(planned) and (whole := variant_ratio(ours, *found, noise=noise)):
-            product[metric] = whole
-    each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
-    rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})
+        if _once_each(planned) and (all_undone := variant_ratio(ours, *variants, noise=noise)):
+            product[metric] = all_undone
+    each_effect = tuple(Effect(each, gains[index], _misses(each, own_trials)) for index, each in enumerate(planned))
+    rounds = len({trial.round for trial in own_trials if trial.fingerprint == config.fingerprint})
     return Effects(each_effect, product, rounds if any(each.measured for each in each_effect) else 0)
 
 

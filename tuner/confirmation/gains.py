@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS, TOLD_OF_CONSUMERS
+from objectives.metrics import COMPARED_WITH_BASELINE, OUTCOME_METRICS, SIDE_EFFECTS_ON_CONSUMERS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
@@ -114,29 +114,29 @@ def confirmations_of(
         The comparisons, the newest first. A config that was confirmed several times may appear several times, each time
         with the goals of that confirmation.
     """
-    found: list[Confirmation] = []
+    confirmations: list[Confirmation] = []
     decided: set[Goal] = set()
     # Configs and goals for which a later confirmation has decided already. The later decision holds.
-    answered: set[tuple[str, Goal]] = set()
+    decided_claims: set[tuple[str, Goal]] = set()
     for measured, tested in reversed(list(zip(confirmed, _tested(confirmed), strict=True))):
         decided |= measured.without_winner
-        answered |= {(fingerprint, goal) for fingerprint in measured.refused for goal in Goal}
-        goals_here: set[Goal] = set()
+        decided_claims |= {(fingerprint, goal) for fingerprint in measured.refused for goal in Goal}
+        newly_decided: set[Goal] = set()
         for fingerprint in tested.rounds:
             own = tested.decisions_of(fingerprint).items()
             goals = frozenset(goal for goal, winner in measured.winners.items() if winner == fingerprint)
             proven_in_mean = frozenset(
-                goal for goal, each in own if each.proven and (fingerprint, goal) not in answered
+                goal for goal, each in own if each.proven and (fingerprint, goal) not in decided_claims
             )
-            answered |= {(fingerprint, goal) for goal in goals}
+            decided_claims |= {(fingerprint, goal) for goal in goals}
             goals -= decided
-            if goals or proven_in_mean or all(each.fingerprint != fingerprint for each in found):
+            if goals or proven_in_mean or all(each.fingerprint != fingerprint for each in confirmations):
                 limits = measured.plan.constraints if constraints is None else constraints
-                found.append(_confirmation(fingerprint, goals, proven_in_mean, tested, measured, limits))
-                answered |= {(fingerprint, goal) for goal in found[-1].proven}
-                goals_here |= goals
-        decided |= goals_here
-    return tuple(found)
+                confirmations.append(_confirmation(fingerprint, goals, proven_in_mean, tested, measured, limits))
+                decided_claims |= {(fingerprint, goal) for goal in confirmations[-1].proven}
+                newly_decided |= goals
+        decided |= newly_decided
+    return tuple(confirmations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +153,18 @@ class _Tested:
 
 def _tested(confirmed: Sequence[MeasuredPlan]) -> list[_Tested]:
     """Return what each confirmation has tested, in their order."""
-    found: list[_Tested] = []
-    known: set[tuple[str, Goal]] = set()
+    tested: list[_Tested] = []
+    proven_claims: set[tuple[str, Goal]] = set()
     for measured in confirmed:
         plan = measured.plan
         enough = 2 if measured is confirmed[0] else max(2, plan.rounds)
         configs = dict.fromkeys(trial.fingerprint for trial in measured.trials if trial.kind is TrialKind.CONFIRM)
         all_rounds = {each: measured.rounds_of(each) for each in configs if each != plan.baseline}
         rounds = {each: rounds for each, rounds in all_rounds.items() if len(rounds.ours) >= enough}
-        decided = decisions(measured, rounds, known)
-        known |= {claim for claim, decision in decided.items() if decision.proven}
-        found.append(_Tested(rounds, decided))
-    return found
+        decided = decisions(measured, rounds, proven_claims)
+        proven_claims |= {claim for claim, decision in decided.items() if decision.proven}
+        tested.append(_Tested(rounds, decided))
+    return tested
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,16 +203,18 @@ def remeasured_baseline(
         constraints: The study's present constraints; None if those of each confirmation's plan hold.
     """
     for plan in reversed(plans):
-        found: dict[TrialKind, RemeasuredBaseline] = {}
+        by_kind: dict[TrialKind, RemeasuredBaseline] = {}
         for kind in (TrialKind.REPEAT, TrialKind.CONFIRM):
             again = [each for each in plan.trials_of(kind, trials) if each.fingerprint == plan.baseline]
             if again := [each for each in again if each.state is State.COMPLETE]:
                 means = means_of(again)
                 missed = broken(means, means, plan.constraints if constraints is None else constraints, objectives)
                 colder = plan.may_be_colder(again[0])
-                found[kind] = RemeasuredBaseline(means, missed, colder, found.get(TrialKind.REPEAT) if colder else None)
-        if found:
-            return found.get(TrialKind.CONFIRM, found.get(TrialKind.REPEAT))
+                by_kind[kind] = RemeasuredBaseline(
+                    means, missed, colder, by_kind.get(TrialKind.REPEAT) if colder else None
+                )
+        if by_kind:
+            return by_kind.get(TrialKind.CONFIRM, by_kind.get(TrialKind.REPEAT))
     return None
 
 
@@ -249,17 +251,18 @@ def _confirmation(
         name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven
     }
     gains_with_side_effects = {
-        metric: rounds.gain([metric], SIDE_EFFECT_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))
+        metric: rounds.gain([metric], SIDE_EFFECT_LEVEL)
+        for metric in dict.fromkeys((*metrics, *SIDE_EFFECTS_ON_CONSUMERS))
     }
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
-    # The values of a metric are from the rounds that its gain is from. A latency without a gain leaves out the rounds
-    # that the latencies with a gain leave out, so that no p50 is higher than its p95.
+    # The value of a metric is its mean over the rounds of its gain. Like a latency with a gain, a latency without one
+    # leaves out the rounds in which the baseline missed the fixed rate, so that no p50 is higher than its p95.
     counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
     held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
     in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]
     latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in in_held]
-    found = Confirmation(
+    confirmation = Confirmation(
         fingerprint=fingerprint,
         goals=goals,
         gains={
@@ -284,5 +287,5 @@ def _confirmation(
         gains_without_stall=gains_without_stall,
         ranks=measured.ranks_of(fingerprint),
     )
-    kept = (goal for goal in found.proven_in_mean if found.proves(goal, objectives, plan.allow_loss))
-    return replace(found, proven=frozenset(kept))
+    kept = (goal for goal in confirmation.proven_in_mean if confirmation.proves(goal, objectives, plan.allow_loss))
+    return replace(confirmation, proven=frozenset(kept))

@@ -132,7 +132,7 @@ class ConfirmationPlan:
         """
         trials = list(trials)
         rounds = [trial for trial in trials if trial.kind is TrialKind.CONFIRM]
-        number = 1 + sum(any(map(each.holds, rounds)) for each in earlier)
+        number = 1 + sum(any(map(each.includes, rounds)) for each in earlier)
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
             baseline=baseline,
@@ -157,7 +157,7 @@ class ConfirmationPlan:
         """Whether there is nothing to measure, because the search found no better config for any goal to confirm."""
         return bool(self.nominees) and not any(self.nominees.values())
 
-    def holds(self, trial: Trial) -> bool:
+    def includes(self, trial: Trial) -> bool:
         """Return whether a trial was measured in a round of this confirmation, or as a repeat before its rounds."""
         return (
             trial.round is not None
@@ -172,7 +172,7 @@ class ConfirmationPlan:
         they do not show drift since the search. If they meet a constraint, the config meets it. If they break it, the
         config may still meet it on warm brokers, so the values of the search decide.
         """
-        return self.new_broker and trial.kind is TrialKind.CONFIRM and self.holds(trial)
+        return self.new_broker and trial.kind is TrialKind.CONFIRM and self.includes(trial)
 
     def trials_of(self, kind: TrialKind, trials: Iterable[Trial]) -> list[Trial]:
         """Return those of the given trials that were measured for this confirmation, are of one kind, and count."""
@@ -180,7 +180,7 @@ class ConfirmationPlan:
 
     def counted(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return those of the given trials that were measured for this confirmation and count."""
-        return [trial for trial in trials if self.holds(trial) and trial.number not in self.left_out]
+        return [trial for trial in trials if self.includes(trial) and trial.number not in self.left_out]
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object that `from_json` can read."""

@@ -52,7 +52,7 @@ def confirmation_of_search(store: ResultsStore) -> str:
     return f"search {searches}" if searches else ""
 
 
-def search_again(store: ResultsStore) -> None:
+def record_continued_search(store: ResultsStore) -> None:
     """Record that the search is continued, so that its results get a confirmation with a new identifier."""
     kept = store.facts().get(CONFIRMATIONS, {})
     store.set_fact(CONFIRMATIONS, {**kept, "searches": kept.get("searches", 0) + 1})

@@ -55,20 +55,21 @@ def undone_changes(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Un
     """
     changed = changed_knobs(config, baseline)
     leaders = [name for name in changed if config.client.bounds.undone_with.get(name) not in changed]
-    found: dict[frozenset[str], UndoneChange] = {}
+    undone: dict[frozenset[str], UndoneChange] = {}
     for name in leaders:
-        each = _undoing(config, baseline, (name,), "")
-        found.setdefault(frozenset(each.knobs), each)
-    measured = [each for each in found.values() if each.variant is not None]
+        change = _undoing(config, baseline, (name,), "")
+        undone.setdefault(frozenset(change.knobs), change)
+    measured = [change for change in undone.values() if change.variant is not None]
     if len(measured) <= MOST_VARIANTS:
-        return tuple(found.values())
-    alone = sorted(
-        measured, key=lambda each: ([*config.client.influential, each.knobs[0]].index(each.knobs[0]), each.knobs)
+        return tuple(undone.values())
+    by_influence = sorted(
+        measured,
+        key=lambda change: ([*config.client.influential, change.knobs[0]].index(change.knobs[0]), change.knobs),
     )
-    rest = dict.fromkeys(knob for each in alone[MOST_VARIANTS - 1 :] for knob in each.knobs)
+    rest = dict.fromkeys(knob for change in by_influence[MOST_VARIANTS - 1 :] for knob in change.knobs)
     many = f"the config has {len(measured)} changes: {MOST_VARIANTS - 1} are undone alone, the others together"
-    kept = [each for each in found.values() if each not in alone[MOST_VARIANTS - 1 :]]
-    return (*kept, _undoing(config, baseline, tuple(rest), many))
+    undone_alone = [change for change in undone.values() if change not in by_influence[MOST_VARIANTS - 1 :]]
+    return (*undone_alone, _undoing(config, baseline, tuple(rest), many))
 
 
 def changed_knobs(config: ProducerConfig, baseline: ProducerConfig) -> tuple[str, ...]:

@@ -39,13 +39,13 @@ class MeasuredPlan:
         """
         if not self.has_all_repeats:
             return {}
-        found = {}
+        by_goal = {}
         for goal, nominees in self.plan.nominees.items():
             if nominees and not (len(nominees) > 1 and self.plan.nominee_repeats):
-                found[goal] = nominees[0]
+                by_goal[goal] = nominees[0]
             elif kept := [each for each in nominees if self._means.get(each) and each not in self.refused]:
-                found[goal] = max(kept, key=lambda each: self.ranks_of(each)[goal])
-        return found
+                by_goal[goal] = max(kept, key=lambda each: self.ranks_of(each)[goal])
+        return by_goal
 
     @cached_property
     def refused(self) -> frozenset[str]:

@@ -150,7 +150,7 @@ def _pool(spec: BenchSpec, keys: Sequence[str], say: Say) -> Pool:
         cluster=spec.ray,
         target=",".join(keys) or None,
         jobs=spec.ray_jobs,
-        job_modules=(TrialTarget.__module__, PhaseRule.__module__),  # a job holds runners and the rule of its phase
+        job_modules=(TrialTarget.__module__, PhaseRule.__module__),  # the modules of the objects in a job
         on_wait=partial(tell_waiting, say),
         tell=say,
     )

@@ -138,9 +138,11 @@ def open_target(
     """
     client = client or librdkafka()
     with ExitStack() as stack:
-        for each in (client, *others):
-            if each.kind is ClientKind.JAVA:
-                CompiledProgram.prepare(each.version, progress)  # before the load, which must not wait for a download
+        for used_client in (client, *others):
+            if used_client.kind is ClientKind.JAVA:
+                CompiledProgram.prepare(
+                    used_client.version, progress
+                )  # before the load, which must not wait for a download
                 stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves its folder behind
                 stack.callback(end_reused_processes)
         cluster = target.cluster()

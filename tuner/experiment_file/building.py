@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
+from runners.reporting import counted
 from search_spaces.configs.producer_config import ProducerConfig, check_record
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.properties.roles import Role
@@ -165,21 +166,23 @@ class ExperimentBuilder:
         left = list(rows)
         for place, values, needed in excluded:
             if needed and not any(_has_one_of_each(row, values) for row in rows):
-                self.problems.add(place, "a combination must leave out at least one row, but no row has these values")
+                self.problems.add(
+                    place, "a combination must leave out at least one row, but no row has these values; correct them"
+                )
             left = [row for row in left if not _has_one_of_each(row, values)]
         if rows and not left:
-            self.problems.add(("exclude",), "exclude must leave at least one row")
+            self.problems.add(("exclude",), "exclude must leave at least one row; name fewer combinations")
         return left
 
-    def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
+    def _row(self, row_settings: Settings, combination: Settings, place: KeyPath) -> Row | None:
         """Return a row. If settings are refused, note the problems and return None.
 
         Args:
-            given: The settings of the row in the section `rows`.
+            row_settings: The settings of the row in the section `rows`.
             combination: The settings of the row from the section `vary`.
             place: The key path of the settings in the file.
         """
-        file, settings = self.file, {**given, **combination}
+        file, settings = self.file, {**row_settings, **combination}
         settings.pop(_ROW, None)
         load = {
             **{name: getattr(file.load, name) for name in file.load.model_fields_set},
@@ -204,7 +207,7 @@ class ExperimentBuilder:
         except (ConfigError, RuleBroken, WorkloadRefused) as error:
             self.problems.add(place, str(error))
             return None
-        named = str(given.get(_ROW, ""))
+        named = str(row_settings.get(_ROW, ""))
         varied = dict(settings)
         shown = combination if named else varied
         name = ", ".join(part for part in (named, _in_words(shown)) if part) or "the only row"
@@ -227,7 +230,9 @@ class ExperimentBuilder:
         if load.stored_bytes and self.file.target.topic is not None:
             self.problems.add(place, "stored_bytes needs a topic of its own; leave target.topic out")
         if load.consumer_zone is not None and not load.consumers:
-            self.problems.add(place, "a row with consumer_zone needs consumers")
+            self.problems.add(
+                place, "a row with consumer_zone needs consumers; set consumers, or leave consumer_zone out"
+            )
         if (load.placement or load.consumer_zone is not None) and not load.producers:
             self.problems.add(place, "a row with `producers: 0` is measured on this host; leave its zones out")
         if len(load.placement) > load.producers > 0:
@@ -237,15 +242,18 @@ class ExperimentBuilder:
         if makes_topic and load.consumers > load.partitions:
             self.problems.add(
                 place,
-                f"each consumer needs a partition of its own, but {load.consumers} consumers have {load.partitions}",
+                f"each consumer needs a partition of its own, but there are {load.consumers} consumers and "
+                f"{counted(load.partitions, 'partition')}; raise partitions, or lower consumers",
             )
 
     def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
-        seen: set[str] = set()
+        names: set[str] = set()
         for row in rows:
-            if row.name in seen:
-                self.problems.add(("rows",), f"each row must have a name of its own, but two are named {row.name!r}")
-            seen.add(row.name)
+            if row.name in names:
+                self.problems.add(
+                    ("rows",), f"each row must have a name of its own, but two are named {row.name!r}; rename one"
+                )
+            names.add(row.name)
             if brokers is not None and row.workload.replication > brokers:
                 self.problems.add(
                     ("target", "brokers"),
@@ -254,16 +262,19 @@ class ExperimentBuilder:
                 )
 
     def _control(self, rows: Sequence[Row]) -> str:
-        asked = self.file.control
-        if asked is None:
+        control = self.file.control
+        if control is None:
             return rows[0].name
-        found = [row.name for row in rows if row.matches(asked)]
-        if not found and self.quick:
+        names = [row.name for row in rows if row.matches(control)]
+        if not names and self.quick:
             return rows[0].name
-        if len(found) != 1:
-            self.problems.add(("control",), f"the control must be one row, but {len(found)} rows have these settings")
+        if len(names) != 1:
+            self.problems.add(
+                ("control",),
+                f"the control must be one row, but {len(names)} rows have these settings; give the settings of one row",
+            )
             return rows[0].name
-        return found[0]
+        return names[0]
 
     def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, place: KeyPath) -> None:
         """Check that a trend has enough rows. The quick version may leave rows out."""
@@ -276,21 +287,21 @@ class ExperimentBuilder:
             )
 
     def _findings(self, rows: Sequence[Row]) -> Iterator[Finding]:
-        seen: set[str] = set()
-        for position, each in enumerate(self.file.findings):
+        ids: set[str] = set()
+        for position, section in enumerate(self.file.findings):
             place: KeyPath = ("findings", position)
-            if each.id in seen:
-                self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
-            seen.add(each.id)
-            if not is_complete(each):
+            if section.id in ids:
+                self.problems.add((*place, "id"), f"each finding needs an id of its own; {section.id} is listed twice")
+            ids.add(section.id)
+            if not is_complete(section):
                 rule = (
                     "a finding needs `of` and `over`, or `of` and `limit`, or `order`, or `along` with or without `of`"
                 )
                 self.problems.add(place, rule)
                 continue
-            finding = finding_of(each)
-            if each.along:
-                self._check_trend(rows, each.of or {}, each.along, place)
+            finding = finding_of(section)
+            if section.along:
+                self._check_trend(rows, section.of or {}, section.along, place)
                 yield finding
                 continue
             for compared in finding.comparisons:

@@ -93,5 +93,5 @@ def check_selected_rows(spec: ExperimentSpec, problems: Problems, *, quick: bool
             if over is not None and any(row.matches(each.of) and row.matches(over) for row in spec.rows):
                 problems.add(
                     ("findings", position),
-                    "a finding must compare two different rows, but `of` and `over` select the same row",
+                    "a finding must compare two different rows, but `of` and `over` select the same row; change one",
                 )

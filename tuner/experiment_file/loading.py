@@ -62,14 +62,14 @@ def read_experiment(
     Raises:
         StudyFileError: The file can't be read, or is no valid experiment; the message names every problem.
     """
-    known = named_experiments()
-    if named in known:
-        text, name, folder, origin = known[named], named, None, f"the experiment {named}"
+    shipped = named_experiments()
+    if named in shipped:
+        text, name, folder, origin = shipped[named], named, None, f"the experiment {named}"
     else:
         path = Path(named)
         if not path.is_file():
-            advice = did_you_mean(named, known)
-            rule = f"it must be a file, or one of the experiments that come with the tuner: {', '.join(known)}"
+            advice = did_you_mean(named, shipped)
+            rule = f"it must be a file, or one of the experiments that come with the tuner: {', '.join(shipped)}"
             raise StudyFileError(named, [FileProblem(0, "", f"{rule}; {advice}" if advice else rule)])
         text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
     spec = parse_experiment(text, name=name, folder=folder, origin=origin, environ=environ, quick=quick)

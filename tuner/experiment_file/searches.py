@@ -75,14 +75,17 @@ class Searches:
 
     def of(self, rows: Sequence[Row]) -> Iterator[Search]:
         """Yield the searches that these rows need. Each search has the record sizes of its rows."""
-        known = self.written.get("searches") or {}
-        for name in sorted({row.best_of.search for row in rows if row.best_of is not None} - set(known)):
-            there = ", ".join(known) or "none"
-            self.problems.add(("rows",), f"the search {name!r} must be one of the section searches: {there}")
-        for name, sections in known.items():
+        sections_by_name = self.written.get("searches") or {}
+        for name in sorted({row.best_of.search for row in rows if row.best_of is not None} - set(sections_by_name)):
+            names = ", ".join(sections_by_name) or "none"
+            self.problems.add(("rows",), f"the search {name!r} must be one of the section searches: {names}")
+        for name, sections in sections_by_name.items():
             mine = [row for row in rows if row.best_of is not None and row.best_of.search == name]
             if not mine and not self.quick:
-                self.problems.add(("searches", name), "a search needs a row that takes its config from it")
+                self.problems.add(
+                    ("searches", name),
+                    f"a search needs a row that takes its config from it; add `search: {name}` to a row, or remove it",
+                )
             if mine and (search := self._search(name, sections, mine)) is not None:
                 yield search
 

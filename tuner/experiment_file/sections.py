@@ -85,12 +85,12 @@ def _varied(value: object) -> Mapping[str, list[RowValue]]:
     """Return lists of values by setting, as a file lists them: `linger.ms: [0, 5, 20]`."""
     if not isinstance(value, Mapping):
         raise refused("must be `setting: [value, ...]` entries, such as {record_bytes: [100, 1000]}")
-    for name, each in value.items():
-        if not isinstance(each, list) or not each:
+    for name, values in value.items():
+        if not isinstance(values, list) or not values:
             raise refused("a setting that varies takes a list of at least one value", within=(str(name),))
-        for position, inner in enumerate(each):
+        for position, inner in enumerate(values):
             _check_single(inner, str(name), position)
-    return {str(name): list(each) for name, each in value.items()}
+    return {str(name): list(values) for name, values in value.items()}
 
 
 def _searches(value: object) -> Mapping[str, Mapping[str, Any]]:
@@ -110,7 +110,8 @@ def _searches(value: object) -> Mapping[str, Mapping[str, Any]]:
         NAME.read(name)
         if name == "quick":
             raise refused(
-                "a search can't be named quick, because quick versions have names that end in it", within=(name,)
+                "a search can't be named quick, because the names of quick versions end in quick; give it another name",
+                within=(name,),
             )
     return {str(name): dict(sections) for name, sections in value.items()}
 

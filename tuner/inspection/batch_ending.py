@@ -123,15 +123,15 @@ def _alike(one: BatchEnding, other: BatchEnding) -> bool:
     return lowest <= min(highest) and (one.full_bytes is None) == (other.full_bytes is None)
 
 
-def _ending(batches: _Batches, known: bool, several: bool) -> BatchEnding | None:
+def _ending(batches: _Batches, has_producer_ids: bool, several: bool) -> BatchEnding | None:
     """Return what ends batches; None if there are too few.
 
     Args:
         batches: The batches of one producer, or of several that are alike.
-        known: Whether the batches have producer ids, so that the next batch of a producer is known.
+        has_producer_ids: Whether the batches have producer ids, so that the next batch of a producer is known.
         several: Whether batches without a producer id are of several producers.
     """
-    several = several and not known
+    several = several and not has_producer_ids
     if batches.span_ms.size < _LEAST_BATCHES:
         return None
     # Some batches are sent late, or early, for example by a flush. Quartiles leave them out.
@@ -139,7 +139,7 @@ def _ending(batches: _Batches, known: bool, several: bool) -> BatchEnding | None
     high = float(np.quantile(batches.between_ms, 0.25))
     if float(np.mean(batches.records == 1)) >= _NEARLY_ALL:
         at_most = None if several else high + _CLOCK_MS
-        return BatchEnding(Ending.EACH_RECORD, 0.0, at_most, one_producer_assumed=not known and not several)
+        return BatchEnding(Ending.EACH_RECORD, 0.0, at_most, one_producer_assumed=not has_producer_ids and not several)
     waited = low <= high + _LATE_MS + _LATE_RATIO * low
     at_least = max(0.0, min(least, high) - _CLOCK_MS)
     if batches.compared.any() and float(np.mean(batches.full[batches.compared])) >= _NEARLY_ALL:
@@ -151,11 +151,11 @@ def _ending(batches: _Batches, known: bool, several: bool) -> BatchEnding | None
     if several:
         return BatchEnding(Ending.UNCLEAR, at_least, None)
     if not waited:
-        return BatchEnding(Ending.UNCLEAR, 0.0, high + _CLOCK_MS, one_producer_assumed=not known)
+        return BatchEnding(Ending.UNCLEAR, 0.0, high + _CLOCK_MS, one_producer_assumed=not has_producer_ids)
     at_most = max(low, high) + _CLOCK_MS
     if at_most <= 2 * at_least + 2 * (_LATE_MS + _CLOCK_MS):
         return BatchEnding(Ending.WAIT, at_least, at_most)
-    return BatchEnding(Ending.UNCLEAR, at_least, at_most, one_producer_assumed=not known)
+    return BatchEnding(Ending.UNCLEAR, at_least, at_most, one_producer_assumed=not has_producer_ids)
 
 
 def _only_size_explains(batches: _Batches) -> bool:

@@ -36,15 +36,15 @@ _LATENCIES: Final = ("latency", "end_to_end")
 
 def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
     """Return the goals for which a study with these objectives can recommend a config, the default goal first."""
-    known = {asked_metric(goal, objectives): goal for goal in OF_ONE_METRIC}
+    by_metric = {single_metric(goal, objectives): goal for goal in OF_ONE_METRIC}
     if len(objectives) == 1:
         metric = "mb_per_s" if objectives[0].metric == "records_per_s" else objectives[0].metric
         # There is no goal for an objective such as bytes on the wire, so the goal balanced stands for it.
-        return (known.get(metric, Goal.BALANCED),)
+        return (by_metric.get(metric, Goal.BALANCED),)
     return (Goal.BALANCED, *OF_ONE_METRIC)
 
 
-def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
+def single_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
     """Return the single metric of a goal; None for the goal balanced, which is about all objectives.
 
     The metric of the goal latency is the p99. If the study optimises latencies, but not the p99, the metric is the
@@ -62,7 +62,7 @@ def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
 
 def goal_metrics(goal: Goal, objectives: Sequence[Objective]) -> tuple[str, ...]:
     """Return the metrics that a goal is about."""
-    asked = asked_metric(goal, objectives)
+    asked = single_metric(goal, objectives)
     return (asked,) if asked else tuple(objective.metric for objective in objectives)
 
 

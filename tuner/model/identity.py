@@ -75,14 +75,14 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str, Any], *, forks: bool = True) -> None:
+def check_unchanged(name: str, wanted: Mapping[str, Any], on_record: Mapping[str, Any], *, forks: bool = True) -> None:
     """Compare the settings of the study file with those that the study's trials were measured with.
 
     Constraints may differ, because all trials can be judged again by the new constraints.
 
     Args:
         name: The study's name.
-        asked: What `study_identity` returns for the study file.
+        wanted: What `study_identity` returns for the study file.
         on_record: What `study_identity` returned when the study began, from the results store.
         forks: Whether the user can call `tuner fork`.
 
@@ -90,7 +90,7 @@ def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str,
         StudyChanged: The settings differ. The message has one line for each key of the study file that differs, with
             both values.
     """
-    changed = setting_changes(asked, on_record)
+    changed = setting_changes(wanted, on_record)
     if not changed:
         return
     lines = [f"{key}: {change}" for key, change in changed.items()]
@@ -156,31 +156,35 @@ def settings_shown(identity: Mapping[str, Any]) -> dict[str, str]:
 
 def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in an identity by their keys in a study file; constraints are left out."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for section, value in identity.items():
         if section == "target":
             for index, target in enumerate(value):
-                found |= {f"target{f's[{index}]' if index else ''}.{key}": each for key, each in target.items()}
+                settings |= {
+                    f"target{f's[{index}]' if index else ''}.{key}": setting for key, setting in target.items()
+                }
         elif section == "workload":
-            for key, each in value.items():
+            for key, setting in value.items():
                 if key in ("saturate", "paced"):
-                    found[f"workload.{key}"] = "measured" if each else "not measured"
-                    found |= {f"workload.{key}.{part}": f"{s:g}s" for part, s in zip(_PHASE, each or (), strict=False)}
+                    settings[f"workload.{key}"] = "measured" if setting else "not measured"
+                    settings |= {
+                        f"workload.{key}.{part}": f"{s:g}s" for part, s in zip(_PHASE, setting or (), strict=False)
+                    }
                 else:
-                    found[_KEYS.get(key, f"workload.{key}")] = each
+                    settings[_KEYS.get(key, f"workload.{key}")] = setting
         elif section == "space":
-            found |= {f"space.{knob}": _knob_change(change) for knob, change in value.items()}
+            settings |= {f"space.{knob}": _knob_change(change) for knob, change in value.items()}
         elif section in ("baseline", "search"):
-            found |= {f"{section}.{key}": each for key, each in value.items()}
+            settings |= {f"{section}.{key}": setting for key, setting in value.items()}
         elif section == "durability":
-            found[section] = next((word for word, each in DURABILITY.items() if str(each) == value), value)
+            settings[section] = next((word for word, setting in DURABILITY.items() if str(setting) == value), value)
         elif section == "executor":
-            found["executor.kind"] = "ray or local" if value == "real" else value
+            settings["executor.kind"] = "ray or local" if value == "real" else value
         elif section != "constraints":
-            found[_KEYS.get(section, section)] = value
-    if found.get(_PACED) == "not measured":
-        found = {key: value for key, value in found.items() if not key.startswith(f"{_PACED}.")}
-    return found
+            settings[_KEYS.get(section, section)] = value
+    if settings.get(_PACED) == "not measured":
+        settings = {key: value for key, value in settings.items() if not key.startswith(f"{_PACED}.")}
+    return settings
 
 
 def _knob_change(stored: str) -> str:

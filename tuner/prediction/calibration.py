@@ -187,23 +187,23 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         return np.asarray(residuals_of_all(logs[None, :])[0])
 
     def slopes(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        here, *beside = residuals_of_all(logs + np.vstack([np.zeros(len(names)), steps]))
-        return np.column_stack([(there - here) / STEP for there in beside])
+        base, *beside = residuals_of_all(logs + np.vstack([np.zeros(len(names)), steps]))
+        return np.column_stack([(raised - base) / STEP for raised in beside])
 
     # mypy takes the function for the module of the same name.
     # Imported here, because it takes a sixth of a second, and every search imports this module.
     from scipy.optimize import least_squares
 
-    found = least_squares(  # type: ignore[operator,unused-ignore]
+    fit = least_squares(  # type: ignore[operator,unused-ignore]
         residuals, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
-    constants = with_shifted_logs(start, names, found.x)
-    here, *beside = data.deviations([constants, *raised_in_turn(constants, names)])
-    jacobian = np.column_stack([(there - here) / STEP for there in beside])
-    known = jacobian.T @ jacobian + np.linalg.inv(prior)
-    bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
+    constants = with_shifted_logs(start, names, fit.x)
+    base, *beside = data.deviations([constants, *raised_in_turn(constants, names)])
+    jacobian = np.column_stack([(raised - base) / STEP for raised in beside])
+    information = jacobian.T @ jacobian + np.linalg.inv(prior)
+    bare: NDArray[np.float64] = np.linalg.inv(information).astype(np.float64)
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, bare, jacobian), 0.0, _FULL_LEVERAGE)
-    typical = here / np.sqrt(1.0 - leverage)
+    typical = base / np.sqrt(1.0 - leverage)
     scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
     wider = max(1.0, _typical(typical) ** 2)
     factors = {}

@@ -39,18 +39,18 @@ class ChangedSettings:
         Raises:
             ValueError: A setting of the load must be a number, and is not.
         """
-        given: dict[str, Any] = {"properties": {}}
+        changes: dict[str, Any] = {"properties": {}}
         for name, value in settings.items():
             if name not in LOAD_SETTINGS:
-                given["properties"][name] = value
+                changes["properties"][name] = value
                 continue
             kind = _TYPES[name]
             try:
-                given[name] = kind(value)
+                changes[name] = kind(value)
             except ValueError:
                 number = "a whole number" if kind is int else "a number"
                 raise ValueError(f"{name} must be {number}, but got {value!r}") from None
-        return cls(**given)
+        return cls(**changes)
 
 
 LOAD_SETTINGS: Final = tuple(each.name for each in fields(ChangedSettings) if each.name != "properties")

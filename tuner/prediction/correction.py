@@ -51,7 +51,7 @@ class Correction:
 
     def at(self, settings: Settings, workload: Workload) -> tuple[float, float]:
         """Return the logarithm of the factor, and the standard deviation of a single measurement around it."""
-        means, sds = self.process.posterior(point(settings, workload)[None, :])
+        means, sds = self.process.posterior(coordinates_of(settings, workload)[None, :])
         return float(means[0]), sqrt(float(sds[0]) ** 2 + self.noise_sd**2)
 
 
@@ -64,8 +64,8 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     """
     settings = [each.settings for each in observations]
     [modelled] = perform_all([constants], [(each.settings, each.workload) for each in observations])
-    points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
-    found = {}
+    points = [coordinates_of(one, each.workload) for one, each in zip(settings, observations, strict=True)]
+    by_metric = {}
     for metric, fitted in FITTED.items():
         noise = fitted.noise_sd_log
         indices = [index for index, each in enumerate(observations) if metric in each.values]
@@ -81,8 +81,8 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             noise / np.sqrt([observations[index].measurements if fitted.averages_out else 1 for index in indices]),
             Prior(0.0, noise, fitted.error_sd_log, _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
         )
-        found[metric] = Correction(process, noise * process.noise_ratio)
-    return found
+        by_metric[metric] = Correction(process, noise * process.noise_ratio)
+    return by_metric
 
 
 def damp_outliers(metric: str, logs: Array) -> Array:
@@ -98,7 +98,7 @@ def distances(points: Array, others: Array) -> Array:
     """Return how different settings are, shape (points, others). At a distance of 1, their factors may differ.
 
     Args:
-        points: Coordinates of settings, shape (points, coordinates), as `point` returns them.
+        points: Coordinates of settings, shape (points, coordinates), as `coordinates_of` returns them.
         others: Coordinates of other settings, shape (others, coordinates).
     """
     apart = (points[:, None, :] - others[None, :, :]) / _LENGTHS[_GROUPS]
@@ -106,7 +106,7 @@ def distances(points: Array, others: Array) -> Array:
     return found
 
 
-def point(settings: Settings, workload: Workload) -> Array:
+def coordinates_of(settings: Settings, workload: Workload) -> Array:
     """Return the settings and the load as numbers, scaled so that each is usually between 0 and 1."""
     record_bytes = workload.record_sizes.mean_bytes + workload.key_bytes
     batch_bytes = min(settings.batch_bytes, settings.batch_records * record_bytes)

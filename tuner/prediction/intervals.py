@@ -46,7 +46,7 @@ class Interval:
     low: float
     high: float
 
-    def within(self, least: float, most: float) -> "Interval":
+    def clipped(self, least: float, most: float) -> "Interval":
         """Return the interval without what lies below or above the possible values."""
         return Interval(*(min(most, max(least, each)) for each in (self.value, self.low, self.high)))
 
@@ -85,7 +85,7 @@ class ModelledLoad:
         """
         calibration = self.calibration
         deviations = self._deviations(metrics)
-        found = {}
+        by_name = {}
         for name in metrics:
             value, measured = value_of(self.performance, name), _MEASURED_AS.get(name, name)
             if measured in calibration.corrections:
@@ -96,10 +96,10 @@ class ModelledLoad:
                 scatter = calibration.scatter.get(measured, usual)
             value *= calibration.factors.get(measured, 1.0)
             down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])
-            found[name] = Interval(value, value * exp(-down), value * exp(up))
+            by_name[name] = Interval(value, value * exp(-down), value * exp(up))
             if name == BATCHES:
-                found[name] = found[name].within(1.0, self._most_records())
-        return found
+                by_name[name] = by_name[name].clipped(1.0, self._most_records())
+        return by_name
 
     @property
     def stored_bytes_per_record(self) -> float:
@@ -121,11 +121,11 @@ class ModelledLoad:
         the latency is computed again with the constants that make it low, and with those that make it high.
         """
         calibration = self.calibration
-        found, steps = {}, {}
+        deviations, steps = {}, {}
         for metric in metrics:
             slopes = self._slopes(metric)
             sd = sqrt(float(slopes @ calibration.covariance @ slopes))
-            found[metric] = QUANTILE * sd, QUANTILE * sd
+            deviations[metric] = QUANTILE * sd, QUANTILE * sd
             if metric in LATENCIES and sd:
                 steps[metric] = QUANTILE / sd * (calibration.covariance @ slopes)
         ends = [
@@ -135,9 +135,9 @@ class ModelledLoad:
         ]
         performances = [each for [each] in perform_all(ends, [(self.settings, self.workload)])]
         for metric, *extremes in zip(steps, performances[::2], performances[1::2], strict=True):
-            here, low, high = (value_of(each, metric) for each in (self.performance, *extremes))
-            found[metric] = log(here / low), log(high / here)
-        return found
+            fitted, low, high = (value_of(each, metric) for each in (self.performance, *extremes))
+            deviations[metric] = log(fitted / low), log(high / fitted)
+        return deviations
 
     def _slopes(self, metric: str) -> NDArray[np.float64]:
         """Return the slopes of a metric's logarithm over the logarithm of each constant, shape (constants,)."""

@@ -62,16 +62,16 @@ def observations_of_study(study: StudyResults) -> list[Observation]:
         NothingToFit: The study has no such trials, or they have no metric to which the model is fitted.
     """
     producers = study_producers(study)
-    found = [
+    observations = [
         each
         for size in study.sizes
         for each in observations_from_trials(
             size.trials, study_workload(study, size.record_bytes, size.rate_records_per_s), producers
         )
     ]
-    if not _has_fitted_metric(found):
+    if not _has_fitted_metric(observations):
         raise NothingToFit(f"a prediction needs measured trials, but {study.name} has none yet")
-    return found
+    return observations
 
 
 def observations_from_trials(trials: Iterable[Trial], load: Workload, producers: int = 1) -> list[Observation]:
@@ -86,15 +86,15 @@ def observations_from_trials(trials: Iterable[Trial], load: Workload, producers:
     for trial in trials:
         if is_usable_for_calibration(trial):
             by_config[trial.fingerprint].append(trial)
-    saturating, found = replace(load, rate_records_per_s=None), []
+    saturating, observations = replace(load, rate_records_per_s=None), []
     for repeats in by_config.values():
         config = repeats[0].config()
         if values := _means(repeats, (*FULL_SPEED_METRICS, BATCHES, *CPU)):
-            found.append(Observation(config, saturating, values, producers, len(repeats)))
+            observations.append(Observation(config, saturating, values, producers, len(repeats)))
         held = list(filter(_held, repeats))
         if load.rate_records_per_s and (values := _means(held, (*LATENCIES, *CONSUMERS))):
-            found.append(Observation(config, load, values, producers, len(held)))
-    return found
+            observations.append(Observation(config, load, values, producers, len(held)))
+    return observations
 
 
 def is_usable_for_calibration(trial: Trial) -> bool:
@@ -108,7 +108,7 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
     Raises:
         NothingToFit: There is no measured row that the model describes.
     """
-    found = []
+    observations = []
     for row in experiment.rows:
         saturating = row.row.workload.rate_records_per_s is None
         metrics = (*FULL_SPEED_METRICS, BATCHES, *CPU) if saturating else (*LATENCIES, BATCHES)
@@ -117,15 +117,15 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
             complete = [trial for trial in complete if _held(trial)]
         if is_described(row.row, experiment) and (values := _means(complete, metrics)):
             load = replace(row.row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
-            found.append(Observation(row.row.config, load, values, row.row.setup.producers, len(complete)))
+            observations.append(Observation(row.row.config, load, values, row.row.setup.producers, len(complete)))
     if not any(trial.state is State.COMPLETE for row in experiment.rows for trial in row.trials):
         raise NothingToFit(f"a prediction needs measured rows, but {experiment.spec.name} has none yet")
-    if not _has_fitted_metric(found):
+    if not _has_fitted_metric(observations):
         raise NothingToFit(
             "a prediction needs rows in the control's zone, without consumers, bursts, killed brokers or a single "
             f"payload, but {experiment.spec.name} has none yet"
         )
-    return found
+    return observations
 
 
 def _has_fitted_metric(observations: Iterable[Observation]) -> bool:

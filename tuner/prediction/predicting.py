@@ -90,14 +90,14 @@ def _prediction(load: tuple[ProducerConfig, Workload, int], full: ModelledLoad, 
     """
     (config, workload, producers), calibration = load, full.calibration
     rate = workload.rate_records_per_s
-    values = full.intervals(_known(calibration, AT_FULL_SPEED))
+    values = full.intervals(_calibrated(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
         capacity = values["records_per_s"].value
         falls_behind = capacity < rate
         no_latency = _no_latency(paced, falls_behind=falls_behind)
         if not no_latency:
-            values |= paced.intervals(_known(calibration, AT_RATE))
+            values |= paced.intervals(_calibrated(calibration, AT_RATE))
         bytes_per_s = min(rate, capacity) * paced.stored_bytes_per_record * workload.replication
         stored = bytes_per_s * SECONDS_PER_DAY / 1e9
     return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
@@ -134,41 +134,41 @@ def reasons_not_covered(
     """Return why some measurements do not cover a config and a load, in sentences; nothing if they do."""
     wanted = Settings.of(config, workload)
     settings = [each.settings for each in observations]
-    found = []
+    reasons = []
     clients = dict.fromkeys(each.config.client.kind.value for each in observations)
     if config.client.kind.value not in clients:
-        found.append(f"the client is {config.client.kind.value}, but {_only(clients)}")
+        reasons.append(f"the client is {config.client.kind.value}, but {_only(clients)}")
     sizes = [each.workload.record_sizes.mean_bytes for each in observations]
-    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, sizes)
-    found += _beyond(
+    reasons += _beyond("record size", "B", workload.record_sizes.mean_bytes, sizes)
+    reasons += _beyond(
         "number of partitions", "", workload.partitions, [each.workload.partitions for each in observations]
     )
-    found += _beyond("number of producers", "", producers, [each.producers for each in observations])
+    reasons += _beyond("number of producers", "", producers, [each.producers for each in observations])
     replicas = dict.fromkeys(each.workload.replication for each in observations)
     if workload.replication not in replicas:
-        found.append(f"the replication factor is {workload.replication}, but {_only(replicas)}")
+        reasons.append(f"the replication factor is {workload.replication}, but {_only(replicas)}")
     codecs = dict.fromkeys(each.codec for each in settings)
     if wanted.codec not in codecs:
-        found.append(f"compression.type is {wanted.codec}, but {_only(codecs)}")
+        reasons.append(f"compression.type is {wanted.codec}, but {_only(codecs)}")
     elif wanted.codec in CODECS:
-        found += _beyond_levels(wanted, settings)
+        reasons += _beyond_levels(wanted, settings)
     acks = dict.fromkeys(
         waits_for(each.settings.acks, workload.replication)
         for each in observations
         if each.workload.replication == workload.replication
     )
     if acks and (waits := waits_for(wanted.acks, workload.replication)) not in acks:
-        found.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
+        reasons.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
     ratios = [
         each.workload.compressibility_ratio for each in observations if each.settings.codec == wanted.codec != "none"
     ]
     if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
         measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
-        found.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
-    return tuple(found)
+        reasons.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
+    return tuple(reasons)
 
 
-def _known(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
+def _calibrated(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
     return [name for name in metrics if name not in FACTORED or name in calibration.factors]
 
 

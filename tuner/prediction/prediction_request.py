@@ -19,9 +19,9 @@ class PredictionRequest:
 
     Attributes:
         source: The study or experiment.
-        question: The config and the load that are asked about.
+        question: The config and the load to predict.
         sweep: The question for several values of one setting; None for a single prediction.
-        retention: The retention limits and the disks; None if they are not asked about.
+        retention: The retention limits and the disks; None to compute nothing about stored records.
     """
 
     source: PredictionSource
@@ -45,7 +45,7 @@ class PredictionRequest:
             changes: The changed settings of the config and the load.
             begin: The config to which `changes` apply; None for that of the source.
             sweep: A setting and its values, as for `Sweep.of`; None for a single prediction.
-            retention: The retention limits and the disks; None if they are not asked about.
+            retention: The retention limits and the disks; None to compute nothing about stored records.
 
         Raises:
             ConfigError: The client refuses or ignores a property, or refuses a record of this size.

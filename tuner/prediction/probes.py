@@ -1,10 +1,10 @@
 """Chooses the measurements that calibrate the performance model, and writes them as an experiment file.
 
 Each probe is a config that is measured twice: as fast as the client takes records, and at a fixed rate. The probes are
-chosen from a grid one after another. The first quarter shows most about the constants: each raises the determinant of the
-information matrix as much as possible (greedy D-optimal design). Such configs are extreme. So the others fill the space
-between them: each is as far as possible from all that were chosen before. Source: Fedorov (1972), Theory of Optimal
-Experiments, chapter 3; Johnson, Moore, Ylvisaker (1990), Minimax and Maximin Distance Designs.
+chosen from a grid one after another. The first quarter shows most about the constants: each raises the determinant of
+the information matrix as much as possible (greedy D-optimal design). Such configs are extreme. So the others fill the
+space between them: each is as far as possible from all that were chosen before. Source: Fedorov (1972), Theory of
+Optimal Experiments, chapter 3; Johnson, Moore, Ylvisaker (1990), Minimax and Maximin Distance Designs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from search_spaces.errors import RuleBroken
 from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
 from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn, value_of
-from tuner.prediction.correction import distances, point
+from tuner.prediction.correction import coordinates_of, distances
 from tuner.prediction.predicted_metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
 
 PHASE_S: Final = (1.0, 2.5)
@@ -40,7 +40,7 @@ _GRID: Final[Mapping[str, tuple[str, ...]]] = {
     "max.in.flight.requests.per.connection": ("1", "5"),
 }
 _TELLING_RATIO: Final = 1 / 4
-"""The share of the probes that are chosen for the constants. Source: chosen with the tables of `benchmarks.prediction`."""
+"""The share of the probes that are chosen for the constants. Source: the tables of `benchmarks.prediction`."""
 _WHOLE_MS: Final = "1"
 _DEFAULTS: Final = "defaults"
 _STEP: Final = 1e-3
@@ -70,20 +70,20 @@ def chosen_probes(
         start: The constants at which the sensitivity of the model is computed.
     """
     slopes = {config: _slopes(config, load, start) for config in configs}
-    known = np.diag([PRIOR_SD_LOG[name] ** -2.0 for name in PRIOR_SD_LOG])
+    information = np.diag([PRIOR_SD_LOG[name] ** -2.0 for name in PRIOR_SD_LOG])
     chosen: list[ProducerConfig] = []
     count = min(count, len(configs))
     for _ in range(ceil(count * _TELLING_RATIO)):
-        inverse = np.linalg.inv(known)
+        inverse = np.linalg.inv(information)
         gains = {
             config: float(np.linalg.slogdet(np.eye(len(each)) + each @ inverse @ each.T)[1])
             for config, each in slopes.items()
             if config not in chosen
         }
         best = max(gains, key=lambda config: gains[config])
-        known += slopes[best].T @ slopes[best]
+        information += slopes[best].T @ slopes[best]
         chosen.append(best)
-    points = {config: point(Settings.of(config, load), load) for config in configs}
+    points = {config: coordinates_of(Settings.of(config, load), load) for config in configs}
     while len(chosen) < count:
         rest = [config for config in configs if config not in chosen]
         apart = distances(np.stack([points[each] for each in rest]), np.stack([points[each] for each in chosen]))
@@ -97,14 +97,17 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     The shape is (values, constants). A config that does not hold the rate has no values of the paced load.
     """
     rows = []
-    for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
-        settings = Settings.of(config, each)
+    for phase_load, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
+        settings = Settings.of(config, phase_load)
         constants = [start, *raised_in_turn(start, tuple(PRIOR_SD_LOG), _STEP)]
-        here, *there = (modelled for [modelled] in perform_all(constants, [(settings, each)]))
-        if here.falling_behind_ratio:
+        base, *all_raised = (modelled for [modelled] in perform_all(constants, [(settings, phase_load)]))
+        if base.falling_behind_ratio:
             continue
         rows += [
-            [log(value_of(raised, name) / value_of(here, name)) / _STEP / FITTED[name].model_sd_log for raised in there]
+            [
+                log(value_of(raised, name) / value_of(base, name)) / _STEP / FITTED[name].model_sd_log
+                for raised in all_raised
+            ]
             for name in metrics
         ]
     return np.array(rows)

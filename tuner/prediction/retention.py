@@ -44,7 +44,7 @@ class Retention:
     brokers: int | None = None
 
     @classmethod
-    def asked(
+    def from_request(
         cls,
         retention_s: float | None,
         retention_bytes: int | None,
@@ -76,14 +76,20 @@ class Retention:
                 raise RequestRefused(f"{name} must be at least 1{unit}, but got {value:g}{unit}", setting)
         if retention_s is retention_bytes is disk_bytes is None:
             if brokers is not None:
-                raise RequestRefused("the number of brokers needs the size of a disk or a retention limit", BROKERS)
+                raise RequestRefused(
+                    "the number of brokers needs the size of a disk or a retention limit; give one of them, or leave "
+                    "the number of brokers out",
+                    BROKERS,
+                )
             return None
         if swept:
-            raise RequestRefused("a disk or a retention limit and a sweep exclude each other", "sweep")
+            raise RequestRefused(
+                "a disk or a retention limit and a sweep exclude each other; leave one of them out", "sweep"
+            )
         return cls(retention_s, retention_bytes, disk_bytes, brokers)
 
     @classmethod
-    def typed(cls, texts: Mapping[str, str]) -> Self | None:
+    def from_form(cls, texts: Mapping[str, str]) -> Self | None:
         """Return what a user has typed into a form, whose fields are `TYPED`; None if nothing was typed.
 
         Args:
@@ -108,7 +114,7 @@ class Retention:
             raise RequestRefused(f"brokers must be a whole number, but got {brokers:g}")
         if days is None and disk_gb is None and (brokers is None or brokers >= 1):
             return None
-        return cls.asked(
+        return cls.from_request(
             None if days is None else days * SECONDS_PER_DAY,
             None,
             None if disk_gb is None else round(disk_gb * 1e9),
@@ -163,11 +169,13 @@ class Retention:
             RequestRefused: The load has no rate, or more replicas than there are brokers.
         """
         if load.rate_records_per_s is None:
-            raise RequestRefused("a disk and a retention limit need a rate at which records are stored", "rate")
+            raise RequestRefused(
+                "a disk and a retention limit need the rate at which records come; give a rate", "rate"
+            )
         if self.brokers is not None and self.brokers < load.replication:
             raise RequestRefused(
                 f"each replica of a partition needs a broker of its own, but there are {load.replication} replicas, "
-                f"and the number of brokers is {self.brokers}",
+                f"and the number of brokers is {self.brokers}; raise it",
                 BROKERS,
             )
 

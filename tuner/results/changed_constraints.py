@@ -31,15 +31,17 @@ def own_constraint(name: str) -> Constraint | None:
 def _judged(trial: Trial, constraints: Mapping[str, Constraint], baselines: Sequence[Trial]) -> Trial:
     if not trial.violations:
         return trial  # burn-in runs are not judged
-    left = {name: by for name, by in trial.violations.items() if name in constraints or not own_constraint(name)}
-    new = {name: each for name, each in constraints.items() if name not in left}
-    for name, each in new.items():
-        value = trial.metrics.get(each.metric)
+    violations = {name: by for name, by in trial.violations.items() if name in constraints or not own_constraint(name)}
+    added = {name: constraint for name, constraint in constraints.items() if name not in violations}
+    for name, constraint in added.items():
+        value = trial.metrics.get(constraint.metric)
         if value is not None:
             # Later baseline trials do not count, so that the sampler gets the same values when a study is resumed.
-            before = [other for other in baselines if other.number <= trial.number and each.metric in other.metrics]
-            known = [other.metrics[each.metric] for other in before]
-            left[name] = each.violation(value, median(known) if known else None)
+            before = [
+                other for other in baselines if other.number <= trial.number and constraint.metric in other.metrics
+            ]
+            baseline_values = [other.metrics[constraint.metric] for other in before]
+            violations[name] = constraint.violation(value, median(baseline_values) if baseline_values else None)
         elif not trial.stopped_early:  # a trial that was stopped early may lack the metric for lack of time
-            left[name] = 1.0
-    return trial if left == trial.violations else replace(trial, violations=left)
+            violations[name] = 1.0
+    return trial if violations == trial.violations else replace(trial, violations=violations)

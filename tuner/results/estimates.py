@@ -79,15 +79,17 @@ class Estimates:
         others = [metric for metric in OUTCOME_METRICS if metric in measured - {*metrics, *_NOT_AVERAGED}]
         families = set(map(_family, metrics))
         for metric in (*metrics, *others):
-            known = _trials_to_estimate_from([trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric)
+            usable = _trials_to_estimate_from(
+                [trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric
+            )
             # Estimating a drift takes time, so it is done only for these metrics and percentiles of the same latency.
-            repeats = [trial for trial in known if trial.fingerprint == baseline and _family(metric) in families]
+            repeats = [trial for trial in usable if trial.fingerprint == baseline and _family(metric) in families]
             drift[metric] = Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
-            by_metric[metric] = known
+            by_metric[metric] = usable
         forgotten = _contradicted(trials, [drift[metric] for metric in decisive if metric in drift])
-        for metric, known in by_metric.items():
+        for metric, usable in by_metric.items():
             groups: dict[str, list[float]] = {}
-            for trial in known:
+            for trial in usable:
                 if trial.number in forgotten:
                     continue
                 factor = drift[metric].factor(trial.number)
@@ -115,7 +117,7 @@ class Estimates:
         """Return the number of trials in a config's means; 1 if it has no means, because one trial is shown then."""
         return max((each.repeats for each in self.by_config.get(fingerprint, {}).values()), default=1)
 
-    def of_now(self, trial: Trial) -> Trial:
+    def without_drift(self, trial: Trial) -> Trial:
         """Return the trial with its metrics corrected for the baseline's drift.
 
         The corrected metrics are the values that the trial would have shown when the baseline was last measured.

@@ -85,7 +85,7 @@ def volumes(
     front = Front(tuple(objective.direction for objective in objectives))
     found: list[tuple[int, float]] = []
     for trial in trials:
-        metrics = estimates.of_now(trial).metrics
+        metrics = estimates.without_drift(trial).metrics
         corrected = replace(trial, objectives=tuple(metrics.get(each.metric) for each in objectives))
         if trial.number not in estimates.forgotten and add_to_front(front, corrected, baseline):
             found.append((trial.number, front_volume(front.points, objectives, medians) or 0.0))

@@ -141,7 +141,7 @@ class SizeResults:
         the baseline's drift. This includes trials that are in no mean, because they are forgotten or were stopped
         early.
         """
-        return self._with_means(trial.fingerprint, self.estimates.of_now(trial).metrics)
+        return self._with_means(trial.fingerprint, self.estimates.without_drift(trial).metrics)
 
     def _with_means(self, fingerprint: str, metrics: Mapping[str, float]) -> dict[str, float]:
         """Return a config's metrics with the means of all its measurements, where it has them."""
@@ -242,7 +242,7 @@ class StudyResults:
         wanted = RecordSizes.parse(record_bytes)
         return next((found for found in self.sizes if RecordSizes.parse(found.record_bytes) == wanted), None)
 
-    def asked_sizes(self, record_bytes: str | None) -> tuple[SizeResults, ...]:
+    def selected_sizes(self, record_bytes: str | None) -> tuple[SizeResults, ...]:
         """Return the results of one record size or mix; of all record sizes if `record_bytes` is None.
 
         Raises:
@@ -381,7 +381,7 @@ def size_results(
     metrics = list(dict.fromkeys((*COMPARED_WITH_BASELINE, *asked)))
     estimates = Estimates.of([*warm, *as_warm], metrics, baseline.fingerprint if baseline else None, asked)
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
-    medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
+    medians = baseline_metrics([estimates.without_drift(trial) for trial in kept or baselines])
     again = remeasured_baseline(trials, plans, objectives, constraints)
     now = {**medians, **(again.metrics if again and not again.colder else {})}
     trials = [_judged_again(trial, limits, estimates, now) for trial in trials]
@@ -433,7 +433,7 @@ def _judged_again(
     """
     if trial.kind not in SEARCHING_KINDS:
         return trial
-    metrics = baseline if trial.kind is TrialKind.BASELINE else estimates.of_now(trial).metrics
+    metrics = baseline if trial.kind is TrialKind.BASELINE else estimates.without_drift(trial).metrics
     again = {
         name: each.violation(metrics[each.metric], baseline.get(each.metric))
         for name, each in constraints.items()

@@ -14,7 +14,7 @@ from search_spaces.space.search_space import SearchSpace
 from tuner.model.goals import Goal
 from tuner.model.spec import StudySpec
 from tuner.model.trial import TrialKind
-from tuner.results.recommendations.nominees import pick
+from tuner.results.recommendations.nominees import best_on_front
 from tuner.results.search_state import SearchState
 from tuner.search.expectation import begins_with_model
 
@@ -63,7 +63,7 @@ def _transferred(
         if other == size or not search.front:
             continue
         results = search.results(None)
-        best = [trial for goal in Goal if (trial := pick(results, goal)) is not None]
+        best = [trial for goal in Goal if (trial := best_on_front(results, goal)) is not None]
         for trial in (*best, *results.front_trials):
             if trial.kind is TrialKind.SEARCH and _within(space, trial.config()):
                 found.setdefault(trial.fingerprint, trial.config())

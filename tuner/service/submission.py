@@ -198,7 +198,7 @@ def _holds_other_files(folder: Path) -> bool:
         return False
     try:
         names = {path.name for path in folder.iterdir()}
-    except OSError:  # it was removed in the meantime, or the process that runs the study will tell
+    except OSError:  # it was removed in the meantime, or the process that runs the study will report the error
         return False
     # A process that has just begun has made only its lock, or files that are not complete yet.
     others = {name for name in names if name != "lock" and not name.startswith(".")}

@@ -87,19 +87,19 @@ def find_study(
         StorageUnreachable: The storage's server does not answer.
     """
     root, storage = root or studies_root(), storage or storage_at()
-    given = Path(name)
+    path = Path(name)
     folder = storage.find(name, root)
-    if folder is None and given.name == RESULTS_FILE:
-        folder = storage.find(str(given.absolute().parent), root)
+    if folder is None and path.name == RESULTS_FILE:
+        folder = storage.find(str(path.absolute().parent), root)
     if folder is not None:
         return folder
-    named = _named_in(given) if by_study_file else None
+    named = _named_in(path) if by_study_file else None
     if named is not None and storage.has(root / named):
         return (root / named).absolute()
     names = storage.names(root)
     more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
     hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
-    by_file = named is not None and given.is_file()
+    by_file = named is not None and path.is_file()
     near = [] if by_file else difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
     what = f"{named!r}, which {name} names," if by_file else repr(name)

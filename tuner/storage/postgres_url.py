@@ -70,8 +70,8 @@ class PostgresUrl:
 def _hosts(text: str) -> tuple[str, str]:
     """Return the hosts and the ports of an address in libpq's form, as two comma-separated lists."""
     names, ports = [], []
-    for each in text.split(","):
-        match = _HOST.fullmatch(each)
+    for host in text.split(","):
+        match = _HOST.fullmatch(host)
         if match is None:
             # The text is not shown, because it contains the password if the @ is missing.
             raise StorageMisnamed(

@@ -300,7 +300,7 @@ class FolderStorage(Storage):
                 if not stat.S_ISDIR(found.st_mode):
                     written[folder.name] = found.st_mtime
             except PermissionError:
-                if folder.name != "lost+found":  # a folder of the disk
+                if folder.name != "lost+found":  # the file system's own folder, and no study
                     written[folder.name] = 0.0
             except (FileNotFoundError, NotADirectoryError):
                 pass  # the folder is not a study, or another process has just removed it

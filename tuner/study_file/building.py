@@ -7,6 +7,7 @@ from typing import Any
 from objectives.metrics import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import WorkloadRefused
 from runners.pools.placement import Placement
+from runners.reporting import counted
 from search_spaces.client import Client
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.configs.guarantee import DURABILITY
@@ -70,7 +71,7 @@ class StudyBuilder:
         self._check_load()
         self.problems.stop_if_any()
         file = self.file
-        asked = file.objectives
+        optimised = file.objectives
         spec = StudySpec(
             name=file.study.name or self.name,
             workload=_workload(file.workload),
@@ -79,8 +80,8 @@ class StudyBuilder:
             baseline_notes=notes,
             space=file.space,
             floor=DURABILITY[file.durability],
-            objectives=asked.objectives,
-            constraints=tuple(dict.fromkeys((*asked.constraints, *file.constraints))),
+            objectives=optimised.objectives,
+            constraints=tuple(dict.fromkeys((*optimised.constraints, *file.constraints))),
             search=SearchSpec(**{**_values(file.search), "trials": self._trials()}),
             confirm=_confirm(file.confirm),
             tracking=file.tracking.spec(),
@@ -165,12 +166,12 @@ class StudyBuilder:
 
     def _check_record_sizes(self, baseline: ProducerConfig) -> None:
         workload = self.file.workload
-        seen: set[object] = set()
+        earlier_sizes: set[object] = set()
         for position, sizes in enumerate(workload.record_bytes):
             place = ("workload", "record_bytes", position)
-            if sizes.shares in seen:
+            if sizes.shares in earlier_sizes:
                 self.problems.add(place, f"this record size is listed twice: {sizes}; leave it out here")
-            seen.add(sizes.shares)
+            earlier_sizes.add(sizes.shares)
             try:
                 check_record(baseline, sizes.largest_bytes, workload.key_bytes or None)
             except RuleBroken as error:
@@ -194,18 +195,20 @@ class StudyBuilder:
 
     def _check_acknowledged(self, baseline: ProducerConfig) -> None:
         """Check that the baseline does not use acks=0 if the study optimises a latency, which acks=0 can't show."""
-        asked = [each.metric for each in self.file.objectives.objectives]
-        latencies = [metric for metric in asked if OUTCOME_METRICS[metric].needs_acknowledgement]
+        metrics = [each.metric for each in self.file.objectives.objectives]
+        latencies = [metric for metric in metrics if OUTCOME_METRICS[metric].needs_acknowledgement]
         if not self.searched or baseline.acks != 0 or not latencies:
             return
         rule = f"the objective {latencies[0]} needs a baseline that waits for acknowledgements"
         advice = "set `objectives: throughput`, or use a baseline with acks=1 or acks=all"
-        given, place = self.file.baseline, ("baseline",)
-        if isinstance(given, str):
-            self.problems.add(place, f"{rule}, but {self.problems.written.get(place, given)} has acks=0; {advice}")
+        baseline_in_file, place = self.file.baseline, ("baseline",)
+        if isinstance(baseline_in_file, str):
+            self.problems.add(
+                place, f"{rule}, but {self.problems.written.get(place, baseline_in_file)} has acks=0; {advice}"
+            )
             return
-        name = next(name for name in given if baseline.client.catalogue.find(name).name == "acks")
-        self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
+        name = next(name for name in baseline_in_file if baseline.client.catalogue.find(name).name == "acks")
+        self.problems.refuse((*place, name), Refusal(rule, advice), baseline_in_file[name])
 
     def _check_consumers(self, baseline: ProducerConfig, targets: tuple[Target, ...]) -> None:
         """Check that there are consumers for the metrics that need them, and that they can measure."""
@@ -224,7 +227,9 @@ class StudyBuilder:
         makes_topic = all(target.topic is None and target.like is None for target in targets)
         if makes_topic and workload.consumers > workload.partitions:
             self.problems.add(
-                place, f"each consumer needs a partition of its own, but there are {workload.partitions} partitions"
+                place,
+                f"each consumer needs a partition of its own, but there are {workload.consumers} consumers and "
+                f"{counted(workload.partitions, 'partition')}; raise partitions, or lower consumers",
             )
         if self.file.executor.kind is Executor.SIMULATED:
             self.problems.add(place, "a simulated cluster has no consumers; leave consumers out")
@@ -251,20 +256,20 @@ class StudyBuilder:
 
     def _baseline(self) -> tuple[ProducerConfig, tuple[str, ...]]:
         """Return the baseline, and sentences for the user about the file from which it was read."""
-        given = self.file.baseline
+        baseline = self.file.baseline
         place = ("baseline",)
         values: Mapping[str, Value] = {}
         try:
-            if isinstance(given, str):
-                file = self.files.producer(given, place, self.file.baseline_client, self.file.client)
+            if isinstance(baseline, str):
+                file = self.files.producer(baseline, place, self.file.baseline_client, self.file.client)
                 if self.searched:  # otherwise, the user names the configs
                     file.check_floor(self.file.durability, DURABILITY[self.file.durability])
                 return file.config, file.notes
-            values = given
+            values = baseline
             return ProducerConfig.parse(values, self.file.client), ()
         except ConfigError as error:
-            if isinstance(given, str):
-                self.problems.add(place, self.files.words(given, place, error))
+            if isinstance(baseline, str):
+                self.problems.add(place, self.files.words(baseline, place, error))
             else:
                 self.problems.add(_blamed(self.file.client, error, place, values), self.problems.words(error, place))
         return ProducerConfig.parse({}, self.file.client), ()

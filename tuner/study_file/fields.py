@@ -87,7 +87,9 @@ def _check_length(value: object) -> None:
         Refused: The text is longer than `LONGEST_TEXT`.
     """
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise refused(f"a text here must have at most {LONGEST_TEXT} characters", advice=f"it has {len(value)}")
+        raise refused(
+            f"a text here must have at most {LONGEST_TEXT} characters", advice=f"it has {len(value)}, so shorten it"
+        )
 
 
 def whole(low: int, high: int) -> ValueReader:

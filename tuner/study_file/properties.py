@@ -85,18 +85,18 @@ def read_properties_of(client: Client, value: object, role: Role) -> dict[str, V
             holds one refusal for each of these properties.
     """
     refusals: list[Refusal] = []
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     if value is not None and not isinstance(value, Mapping):
         raise refused("properties must be written as `name: value`, one per line", advice="put a blank after the colon")
     for name, inner in (value or {}).items():
         try:
             entry = _property_of(client, name, role)
-            found[name] = _property_value(entry, inner)
+            values[name] = _property_value(entry, inner)
         except Refused as error:
             refusals += [within(refusal, (name,)) for refusal in error.refusals]
     if refusals:
         raise Refused(*refusals)
-    return found
+    return values
 
 
 def _property_of(client: Client, name: str, role: Role) -> Property:

@@ -150,14 +150,14 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     number = 1 if mark is None else mark.line + 1
     lines = text.splitlines()
     line = lines[number - 1] if number <= len(lines) else ""
-    said = error.problem or "it can't be read"
+    problem = error.problem or "it can't be read"
     if "\t" in line:
-        return number, f"YAML allows only spaces here, but this line has a tab; replace it ({said})"
+        return number, f"YAML allows only spaces here, but this line has a tab; replace it ({problem})"
     if "${" in line and ("{" in line.replace("${", "") or "[" in line):
-        return number, f'between {{ }} or [ ], ${{NAME}} must be in quotes: "${{NAME}}" ({said})'
-    if "mapping values are not allowed" in said:
-        return number, f"put a value with `: ` in quotes, and indent the keys of a section alike ({said})"
-    return number, f"this is not YAML: {said}"
+        return number, f'between {{ }} or [ ], ${{NAME}} must be in quotes: "${{NAME}}" ({problem})'
+    if "mapping values are not allowed" in problem:
+        return number, f"put a value with `: ` in quotes, and indent the keys of a section alike ({problem})"
+    return number, f"this is not YAML: {problem}"
 
 
 def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:

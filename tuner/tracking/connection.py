@@ -276,16 +276,16 @@ def runs_of(
     client: "MlflowClient", experiments: Sequence[str], condition: str, order_by: Sequence[str] = ()
 ) -> "list[Run]":
     """Return all runs of the given experiments that match a condition in MLflow's filter language."""
-    found: list[Run] = []
+    runs: list[Run] = []
     token = None
     while True:
         page = client.search_runs(
             list(experiments), condition, max_results=PAGE, order_by=list(order_by), page_token=token
         )
-        found += page
+        runs += page
         token = page.token
         if not token:
-            return found
+            return runs
 
 
 def experiment_id(client: "MlflowClient", location: TrackingLocation, name: str) -> str:
@@ -294,17 +294,17 @@ def experiment_id(client: "MlflowClient", location: TrackingLocation, name: str)
     Raises:
         TrackingError: The experiment is marked as deleted in MLflow.
     """
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
         folder = location.artifacts / "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
         return str(client.create_experiment(name, artifact_location=None if location.has_server else folder.as_uri()))
-    if found.lifecycle_stage != "active":
+    if experiment.lifecycle_stage != "active":
         raise TrackingError(
             f"the MLflow experiment must exist, but {name!r} was deleted: restore it with "
-            f"`mlflow experiments restore --experiment-id {found.experiment_id}`, or name another experiment "
+            f"`mlflow experiments restore --experiment-id {experiment.experiment_id}`, or name another experiment "
             "(tracking.experiment)"
         )
-    return str(found.experiment_id)
+    return str(experiment.experiment_id)
 
 
 def reason(error: BaseException, location: TrackingLocation) -> str:
@@ -317,7 +317,7 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
         if isinstance(cause, NoConnection | Timeout):
             return "the server does not answer"
         if isinstance(of_database := getattr(cause, "orig", None), BaseException):
-            error = of_database  # SQLAlchemy's text may begin with other things
+            error = of_database  # SQLAlchemy's own text may begin with something else than this reason
         cause = cause.__cause__ or cause.__context__
     first_line = location.masked((str(error).splitlines() or [""])[0])[:_REASON_CHARACTERS]
     return first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}"

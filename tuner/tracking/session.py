@@ -143,14 +143,14 @@ class MirrorSession:
                 if not self._goes_on():
                     raise UpdateStopped
                 key = runs.trial_key(trial)
-                known = self._writer.known(key)
-                if settle or known is None or not known.ended:
+                run = self._writer.known(key)
+                if settle or run is None or not run.ended:
                     child = runs.child(trial, parent.run_id)
-                    known = self._writer.write(child)
+                    run = self._writer.write(child)
                     self._writer.end(child)
                 else:
                     self._writer.mark(key, runs.marks(trial, parent.run_id))
-                self._show_latency(runs, known, trial)
+                self._show_latency(runs, run, trial)
                 done += 1
                 on_progress(done, total)
             # Some numbers in the files change with every trial. While the study runs, the files are only written again

@@ -90,23 +90,23 @@ class Writer:
 
         The caller sets the final status with `end` later.
         """
-        known = self._known.get(content.key) or self._create(content)
-        if known.name != content.name:  # an earlier release has written the run
-            self._client.update_run(known.run_id, name=content.name)
-            known.name = content.name
+        run = self._known.get(content.key) or self._create(content)
+        if run.name != content.name:  # an earlier release has written the run
+            self._client.update_run(run.run_id, name=content.name)
+            run.name = content.name
             self._written.add(content.key)
-        params = {name: text for name, text in content.params.items() if name not in known.params}
+        params = {name: text for name, text in content.params.items() if name not in run.params}
         last = max((point.step for point in content.points), default=0)
-        points = [point for point in content.points if _is_new(point, last, known)]
+        points = [point for point in content.points if _is_new(point, last, run)]
         # MLflow can't delete a metric.
         shown_names = {point.name for point in content.points}
-        gone = [name for name in known.metrics if may_be_withdrawn(name) and name not in shown_names]
-        points += [MetricPoint(name, math.nan, last, 0) for name in gone if not math.isnan(known.metrics[name])]
+        gone = [name for name in run.metrics if may_be_withdrawn(name) and name not in shown_names]
+        points += [MetricPoint(name, math.nan, last, 0) for name in gone if not math.isnan(run.metrics[name])]
         # Of two values with the same step, MLflow shows the one with the later time, or else the larger one.
         now_ms = round(time.time() * 1000)
-        points = [replace(point, at_ms=now_ms) if point.name in known.metrics else point for point in points]
-        self._log(content.key, known, content.tags, params, points)
-        return known
+        points = [replace(point, at_ms=now_ms) if point.name in run.metrics else point for point in points]
+        self._log(content.key, run, content.tags, params, points)
+        return run
 
     def mark(self, key: str, tags: Mapping[str, str]) -> None:
         """Set tags of the run with that key, which must exist in MLflow."""
@@ -114,26 +114,26 @@ class Writer:
 
     def end(self, content: RunContent) -> None:
         """Set the status of a run and, if the run is complete, its end time."""
-        known = self._known[content.key]
-        if known.status == content.status:
+        run = self._known[content.key]
+        if run.status == content.status:
             return
         if content.end_ms is None:
-            self._client.update_run(known.run_id, status=content.status)
+            self._client.update_run(run.run_id, status=content.status)
         else:
-            self._client.set_terminated(known.run_id, status=content.status, end_time=content.end_ms)
-        known.status = content.status
+            self._client.set_terminated(run.run_id, status=content.status, end_time=content.end_ms)
+        run.status = content.status
         self._written.add(content.key)
 
     def _read(self, run: "Run") -> ExistingRun:
         info, data = run.info, run.data
-        known = ExistingRun(
+        existing = ExistingRun(
             info.run_id, info.run_name, info.status, dict(data.tags), dict(data.params), dict(data.metrics)
         )
         if data.tags.get(KIND) == STUDY_KIND:
             history = self._client.get_metric_history(run.info.run_id, VOLUME)
             for metric in sorted(history, key=lambda metric: metric.timestamp):
-                known.volume[metric.step] = metric.value
-        return known
+                existing.volume[metric.step] = metric.value
+        return existing
 
     def _create(self, content: RunContent) -> ExistingRun:
         tags = dict(content.tags)

@@ -212,10 +212,10 @@ class EmbeddedCluster:
     def __post_init__(self) -> None:
         """Raise an error if the number of brokers is below 1, or is not the number of the proxy's ports."""
         if self.brokers < 1:
-            raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
+            raise ValueError(f"a cluster needs at least one broker, but got {self.brokers}")
         if self.proxy is not None and len(self.proxy.ports) != self.brokers:
             raise ValueError(
-                f"A proxy needs one port for each broker, but has {len(self.proxy.ports)} for {self.brokers} brokers."
+                f"a proxy needs one port for each broker, but has {len(self.proxy.ports)} for {self.brokers} brokers"
             )
 
     def start(self, progress: Say = silent) -> RunningCluster:

@@ -113,7 +113,7 @@ class OwnedTopics:
         """
         self.run_id = run_id or new_run_id()
         if run_of(f"tuner-{self.run_id}-0") is None:
-            raise ValueError(f"A run id must be a UTC time and 8 hex digits, but got {self.run_id!r}.")
+            raise ValueError(f"a run id must be a UTC time and 8 hex digits, but got {self.run_id!r}")
         self._cluster = cluster
         self._admin = TopicAdmin(cluster.connection)
         cluster_id, _ = self._admin.cluster()
@@ -214,7 +214,7 @@ class OwnedTopics:
             ValueError: This run did not create the topic.
         """
         if not topic.owned or run_of(topic.name) != self.run_id:
-            raise ValueError(f"Only topics of run {self.run_id} may be deleted, but got {topic.name!r}.")
+            raise ValueError(f"only topics of run {self.run_id} may be deleted, but got {topic.name!r}")
         if self._brokers_have_ended():
             self.abandon()
             return

@@ -119,7 +119,9 @@ class StoredTopics:
             described = self._described([name])[name]
             if isinstance(described, KafkaException):
                 if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
+                    raise WorkloadRefused(
+                        f"a topic that is read must exist, but the cluster has no topic {name!r}; check the name"
+                    )
                 raise self._admin_connection.refusal(described, AdminRequest(f"describe topic {name}", (READ,), name))
             if missing := unlisted_permissions(described, [READ]):
                 raise self._admin_connection.missing_permissions(missing, name)

@@ -30,14 +30,14 @@ class Network:
 @given(st.floats(-1e4, 1e4), st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=6))
 def test_an_offset_is_as_exact_as_it_says(ahead_s: float, ways: list[tuple[float, float]]) -> None:
     network = Network(ahead_s, ways)
-    offset = offset_of(network.ask, network.now, asked=len(ways))
+    offset = offset_of(network.ask, network.now, readings=len(ways))
     assert abs(offset.ahead_s - ahead_s) <= offset.within_s + 1e-6
     assert offset.within_s == pytest.approx(min(there + back for there, back in ways) / 2, abs=1e-6)
 
 
 def test_the_answer_with_the_shortest_round_trip_counts() -> None:
     network = Network(-3.0, [(2.0, 0.0), (0.001, 0.001), (0.0, 4.0)])
-    offset = offset_of(network.ask, network.now, asked=3)
+    offset = offset_of(network.ask, network.now, readings=3)
     assert offset.ahead_s == pytest.approx(-3.0)
     assert offset.within_s == pytest.approx(0.001)
 

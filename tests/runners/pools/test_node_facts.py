@@ -3,7 +3,7 @@
 import pytest
 
 from runners.errors import RayUnfit
-from runners.pools.ray_cluster import Code, check_alike, check_here, facts_here, packages
+from runners.pools.ray_cluster import Code, check_alike, check_same_host, facts_of_this_host, packages
 from runners.pools.ray_session import NOT_SHIPPED
 
 OURS = {
@@ -17,14 +17,14 @@ OURS = {
 
 
 def test_a_host_agrees_with_its_own_facts() -> None:
-    facts = facts_here([])
+    facts = facts_of_this_host([])
     assert facts.keys() == OURS.keys()
-    check_alike(facts, facts_here([]), Code.SHIP)
-    check_here(facts, facts_here([]))
+    check_alike(facts, facts_of_this_host([]), Code.SHIP)
+    check_same_host(facts, facts_of_this_host([]))
 
 
 def test_a_host_that_cant_import_a_module_of_the_jobs_says_so() -> None:
-    facts = facts_here(["runners.pools.pool", "runners.pools.no_such_module"])
+    facts = facts_of_this_host(["runners.pools.pool", "runners.pools.no_such_module"])
     assert facts["trouble"] == "ModuleNotFoundError: No module named 'runners.pools.no_such_module'"
 
 
@@ -48,9 +48,9 @@ def test_a_node_that_cant_run_our_code_says_why() -> None:
 
 
 def test_a_target_that_only_this_host_reaches_is_refused_elsewhere() -> None:
-    check_here(OURS, {**OURS, "host": "a node of the same host"})
+    check_same_host(OURS, {**OURS, "host": "a node of the same host"})
     with pytest.raises(RayUnfit, match="the Ray cluster's node there is another host than here"):
-        check_here(OURS, {**OURS, "host": "there", "network": "boot 2"})
+        check_same_host(OURS, {**OURS, "host": "there", "network": "boot 2"})
 
 
 def test_the_shipped_packages_are_small_and_contain_only_code() -> None:

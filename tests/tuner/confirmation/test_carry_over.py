@@ -52,8 +52,8 @@ def test_a_carry_over_is_measured_and_shows(winners: int) -> None:
     assert (throughput.metric, latency.metric) == tuple(METRICS)
     assert throughput.low < 0.9 < throughput.high
     assert latency.low < 1 / 0.9 < latency.high
-    assert throughput.shows
-    assert latency.shows
+    assert throughput.matters
+    assert latency.matters
 
 
 @pytest.mark.parametrize("winners", [1, 2, 3])
@@ -68,7 +68,7 @@ def test_after_a_pause_the_burn_in_run_is_what_was_measured_before(winners: int)
 def test_without_a_carry_over_hardly_any_confirmation_warns(winners: int) -> None:
     studies = [carry_overs_of(measured(winners, 0.0, seed, 0.05), [plan_for(winners)], METRICS) for seed in range(40)]
     assert all(len(each) == 2 for each in studies)
-    assert sum(any(each.shows for each in study) for study in studies) <= 5
+    assert sum(any(each.matters for each in study) for study in studies) <= 5
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_without_a_carry_over_hardly_any_confirmation_warns(winners: int) -> Non
     [(0.9, 0.95, 0.99, True), (0.9, 0.95, 1.01, False), (0.97, 0.98, 0.99, False), (1.02, 1.05, 1.08, True)],
 )
 def test_a_carry_over_shows_if_it_is_certain_and_not_small(low: float, value: float, high: float, shows: bool) -> None:
-    assert CarryOver("mb_per_s", value, low, high).shows is shows
+    assert CarryOver("mb_per_s", value, low, high).matters is shows
 
 
 def test_a_recommendation_warns_of_a_carry_over() -> None:

@@ -81,16 +81,16 @@ def test_effects_are_found_however_much_the_rounds_differ() -> None:
     assert linger.low <= 5 <= linger.high, "lower latency is better, so the gain is above 1"
     assert lz4.low > 1.2
     assert lz4.rounds == 3
-    assert each["compression.type"].shows
-    assert each["linger.ms"].shows
+    assert each["compression.type"].is_clear
+    assert each["linger.ms"].is_clear
     assert each["batch.size"].measured
-    assert not each["batch.size"].shows
+    assert not each["batch.size"].is_clear
 
 
 def test_a_change_that_makes_things_worse_shows_too() -> None:
     slower = effects(undo_trials(config={**CONFIG, "linger.ms": "20"}), {**CONFIG, "linger.ms": "20"})
     assert by_knob(slower)["linger.ms"].gains["latency_p99_ms"].high < 1.0
-    assert by_knob(slower)["linger.ms"].shows
+    assert by_knob(slower)["linger.ms"].is_clear
 
 
 def test_the_product_is_that_of_all_single_gains() -> None:
@@ -195,7 +195,7 @@ def test_the_latency_of_a_variant_that_misses_the_rate_is_not_used() -> None:
     found = by_knob(effects(trials))
     lz4 = found["compression.type"]
     assert lz4.misses == ("held_rate_ratio >= 0.95",)
-    assert lz4.shows
+    assert lz4.is_clear
     assert set(lz4.gains) == {"mb_per_s"}
     linger = found["linger.ms"].gains["latency_p99_ms"]
     assert linger.low <= 5 <= linger.high

@@ -9,6 +9,6 @@ from tuner.prediction.retention import Retention
 @pytest.mark.parametrize("brokers", ["-5", "0", "2.5"])
 def test_a_wrong_number_of_brokers_is_refused_and_a_valid_number_alone_is_no_question(brokers: str) -> None:
     with pytest.raises(RequestRefused, match="brokers must be"):
-        Retention.typed({"brokers": brokers})
-    assert Retention.typed({"brokers": "3"}) is None
-    assert Retention.typed({"brokers": "", "disk_gb": " "}) is None
+        Retention.from_form({"brokers": brokers})
+    assert Retention.from_form({"brokers": "3"}) is None
+    assert Retention.from_form({"brokers": "", "disk_gb": " "}) is None

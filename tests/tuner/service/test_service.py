@@ -213,7 +213,7 @@ def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> N
         (
             "GET",
             "/v1/studies/overnight/prediction?brokers=3",
-            "^query.brokers: the number of brokers needs the size of a disk or a retention limit$",
+            "^query.brokers: the number of brokers needs the size of a disk or a retention limit; give one of them",
         ),
         ("GET", "/v1/studies/overnight/prediction?disk_bytes=9&sweep=linger.ms%3D1,2", "^query.sweep: a disk or "),
         ("GET", "/v1/studies/overnight/prediction?rate=", "^query.rate: must be a valid number, but got ''$"),

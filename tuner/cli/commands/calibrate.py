@@ -81,8 +81,8 @@ def calibrate(
     if bootstrap is None and replication > (brokers or 1):
         raise typer.BadParameter(
             f"each replica needs a broker of its own, but got --replication {replication} and "
-            f"{counted(brokers or 1, 'broker')}; --brokers takes up to {MOST_BROKERS}, and --bootstrap a cluster "
-            "of yours"
+            f"{counted(brokers or 1, 'broker')}; raise --brokers (up to {MOST_BROKERS}), or name your cluster with "
+            "--bootstrap"
         )
     target = options.target_of(bootstrap, command_config, brokers=brokers)
     with workload_options.named_by_option():

@@ -18,8 +18,9 @@ def front(
 ) -> None:
     """Show the Pareto front of a study: the configs that no other config dominates.
 
-    Each config is shown with its ratio to the baseline, its guarantee and its verdict. If no config meets every
-    constraint, the command shows how near the trials came to each constraint.
+    A config dominates another one if it is at least as good in every objective and better in one. Each config is shown
+    with its ratio to the baseline, its guarantee and its verdict. If no config meets every constraint, the command
+    shows how near the trials came to each constraint.
 
     \b
     Examples:

@@ -152,7 +152,8 @@ def _advice(inspection: Inspection, calibration: "Calibration", replication: int
     estimates = advice(inspection, calibration, _PERIOD_S, replication)
     if estimates is None:
         raise NotPredictable(
-            f"an estimate needs the rate of the producers, but {inspection.topic} got no record in the last 24 hours"
+            f"an estimate needs the rate of the producers, but {inspection.topic} got no record in the last 24 hours; "
+            "leave --advise out"
         )
     return estimates
 
@@ -166,7 +167,9 @@ def _inspect_one(
     as_json: bool,
 ) -> None:
     if not topic.records:
-        raise typer.BadParameter(f"a topic that is inspected must have records, but {topic.name} is empty")
+        raise typer.BadParameter(
+            f"a topic that is inspected must have records, but {topic.name} is empty; name another topic"
+        )
     say(f"reading about {limits.batches:,} of the newest batches of {topic.name}")
     (sample,), received_bytes = _sampled(connection, [topic], limits)
     found = inspection_of(sample)

@@ -78,7 +78,7 @@ def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendatio
         records = recommendations_from_tracking(uri, study, record_bytes)
     else:
         records = [recommend_from_tracking(uri, study, record_bytes, goal)]
-    found = [each for record in records if conditions.kept_by((each := recommendation_of(record)).metrics)]
+    found = [each for record in records if conditions.met_by((each := recommendation_of(record)).metrics)]
     if not found:
         which = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(

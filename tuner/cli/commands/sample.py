@@ -1,4 +1,4 @@
-"""`tuner sample` reads some records of a topic, and says what a study's records must be like."""
+"""`tuner sample` reads some records of a topic, and describes them so that a study can send similar ones."""
 
 import os
 import shlex
@@ -56,7 +56,9 @@ def sample(
         connection = cluster.start().connection
         stored = StoredTopics(connection).one(topic)
         if not stored.records:
-            raise typer.BadParameter(f"a topic that is sampled must have records, but {topic} is empty")
+            raise typer.BadParameter(
+                f"a topic that is sampled must have records, but {topic} is empty; name another topic"
+            )
         say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
         counted = SampleCount()
         counted.add(newest_records(connection, stored, records), largest_bytes)
@@ -68,7 +70,10 @@ def sample(
     if output is None:
         return
     if not found.sizes:
-        raise typer.BadParameter(f"a study needs records with values, but all records of {topic} are tombstones")
+        raise typer.BadParameter(
+            f"a study needs records with values, but all records of {topic} are tombstones; name another topic, or "
+            "leave --output out"
+        )
     beside = None if command_config is None else os.path.relpath(command_config, output.parent)
     text = name_line(str(output)) + sampled_study(topic, found, bootstrap, beside)
     write_output(output, text, force=force)

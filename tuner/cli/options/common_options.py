@@ -87,7 +87,7 @@ def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["Siz
         typer.BadParameter: The study has no such record size.
     """
     with as_usage_error(ValueError, option="--record-bytes"):
-        return results.asked_sizes(record_bytes)
+        return results.selected_sizes(record_bytes)
 
 
 @contextmanager

@@ -166,7 +166,7 @@ class PredictOptions:
         """
         swept = self.sweep is not None
         with refused_by_option():
-            return Retention.asked(self.retention, self.retention_bytes, self.disk, self.brokers, swept=swept)
+            return Retention.from_request(self.retention, self.retention_bytes, self.disk, self.brokers, swept=swept)
 
     def changes(self) -> ChangedSettings:
         """Return the settings that differ from those of the study.

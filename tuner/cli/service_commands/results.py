@@ -67,7 +67,7 @@ def status(
         while True:
             view = client.study(study)
             if view["progress"] is None and view["state"] == "recorded":
-                client.status(study)  # it is refused, and the error says why
+                client.status(study)  # the service refuses this request, and the error says why
             if as_json:
                 found = (
                     client.status(study)

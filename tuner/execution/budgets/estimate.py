@@ -173,13 +173,13 @@ def gap_s(spec: StudySpec, left_s: float | None, each_s: float) -> float:
         left_s: The seconds that the record size has left when its confirmation begins; None if its time is not limited.
         each_s: The seconds that a trial takes.
     """
-    asked = spec.confirm
+    confirm = spec.confirm
     if left_s is None:
-        return asked.gap_s
+        return confirm.gap_s
     if not spreads_rounds(spec):
-        return min(asked.gap_s, left_s / max(1, asked.rounds, asked.max_rounds))
+        return min(confirm.gap_s, left_s / max(1, confirm.rounds, confirm.max_rounds))
     room_s = left_s - _outside_gaps_s(spec, each_s)
-    wanted_s = min(SESSION_GAP_S, room_s / (asked.rounds - 1))
+    wanted_s = min(SESSION_GAP_S, room_s / (confirm.rounds - 1))
     found_s = max(wanted_s, room_s / (most_rounds(spec) - 1))
     return found_s if found_s >= _NEARLY * SESSION_GAP_S else 0.0
 

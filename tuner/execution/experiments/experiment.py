@@ -252,7 +252,9 @@ class RowLoop:
         """Return the open target as the row's clients see it."""
         target = self.bench.targets[0]
         if not isinstance(target, ClusterTarget):
-            raise WorkloadRefused("consumers need a cluster; a simulated one has no records to read")
+            raise WorkloadRefused(
+                "consumers need a real cluster, because a simulated one has no records to read; leave consumers out"
+            )
         return target.opened.in_same_zone() if row.setup.same_zone else target.opened
 
     def _tell_step(self, step: ExperimentStep, left_s: float) -> None:

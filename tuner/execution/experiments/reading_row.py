@@ -38,26 +38,26 @@ def measure_reading(
         safety: Limits that protect the cluster.
     """
     error: RunnerError | None = None
-    seen, sent_bytes = None, 0
+    consumption, sent_bytes = None, 0
     try:
         with opened.topic_for_run(setup=row.setup)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
             sent_bytes = row.setup.stored_bytes  # if filling fails, the largest number of bytes that it may have sent
             filling = row.config if row.config.client.kind is ClientKind.LIBRDKAFKA else FILLING
             sent_bytes = fill_bytes(opened.cluster, topic, filling, row.workload, row.setup.stored_bytes, limits)
-            seen = _read(opened, topic, row)
+            consumption = _read(opened, topic, row)
     except RunnerError as failure:
         error = failure
-    verdict = judge_reading(ReadEvidence.of(seen)) if seen is not None else None
+    verdict = judge_reading(ReadEvidence.of(consumption)) if consumption is not None else None
     trial = replace(
-        started.ended(State.FAILED if seen is None else State.COMPLETE, verdict, time.monotonic()),
-        metrics={} if seen is None else read_metrics_of(seen),
+        started.ended(State.FAILED if consumption is None else State.COMPLETE, verdict, time.monotonic()),
+        metrics={} if consumption is None else read_metrics_of(consumption),
         error="" if error is None else str(error),
-        warnings=() if seen is None else (*seen.warnings, *seen.counts.differences()),
-        load_s=0.0 if seen is None else seen.duration_s,
+        warnings=() if consumption is None else (*consumption.warnings, *consumption.counts.differences()),
+        load_s=0.0 if consumption is None else consumption.duration_s,
         sent_bytes=sent_bytes,
     )
-    return trial, {} if seen is None else {"consumption": consumption_json(seen)}, error
+    return trial, {} if consumption is None else {"consumption": consumption_json(consumption)}, error
 
 
 def _read(opened: OpenTarget, topic: Topic, row: Row) -> Consumption:

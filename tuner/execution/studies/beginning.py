@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from runners.reporting import Say
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.stored_plans import confirm_command_ended, search_again
+from tuner.confirmation.stored_plans import confirm_command_ended, record_continued_search
 from tuner.execution.environment import machine_name
 from tuner.execution.mirroring import mlflow_experiment, tracking_fact
 from tuner.execution.trial_keeper import utc_now
@@ -78,7 +78,7 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
             f"{', '.join(identity['constraints']) or 'none'}; all trials are judged by the new constraints"
         )
     if searching and (judged_anew or _limits_changed(facts.get(LIMITS), limits)):
-        search_again(store)
+        record_continued_search(store)
     elif judged_anew:
         confirm_command_ended(store)
     if not searching:  # then the stored limits of the search, and the time when it finished, stay as they are

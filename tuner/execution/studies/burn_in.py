@@ -117,18 +117,21 @@ class BurnIn:
         last = TREND_VALUES if of_baseline else 2
         for _ in range(at_most + 1):
             trials = self.trials.searches[size].trials[self._earlier_trials[size] :]
-            seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
-            seen = [each for each in seen if all(each.metrics.get(name, 0.0) > 0 for name in needed)]
-            also = _ALSO_JUDGED if of_baseline and seen else ()
-            judged = [*needed, *(name for name in also if all(each.metrics.get(name, 0.0) > 0 for each in seen))]
-            known = {name: [each.metrics[name] for each in seen] for name in judged}
+            measured = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
+            measured = [each for each in measured if all(each.metrics.get(name, 0.0) > 0 for name in needed)]
+            also = _ALSO_JUDGED if of_baseline and measured else ()
+            judged = [*needed, *(name for name in also if all(each.metrics.get(name, 0.0) > 0 for each in measured))]
+            values_by_metric = {name: [each.metrics[name] for each in measured] for name in judged}
             if (
-                all(has_enough_burn_ins(values, at_most, _ratio_of(name), last=last) for name, values in known.items())
+                all(
+                    has_enough_burn_ins(values, at_most, _ratio_of(name), last=last)
+                    for name, values in values_by_metric.items()
+                )
                 if until_agreed
-                else seen
+                else measured
             ):
                 if of_baseline:
-                    self._say_trends(size, known)
+                    self._say_trends(size, values_by_metric)
                 return
             rate_records_per_s = self.of_baseline(size)
             if not self.trials.outlook.may_start(0.0):

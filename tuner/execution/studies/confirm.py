@@ -40,14 +40,14 @@ def confirm(
         of_others: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
             number, and the undo rounds, do not use them.
     """
-    search, asked, outlook = trials.searches[size], trials.spec.confirm, trials.outlook
+    search, settings, outlook = trials.searches[size], trials.spec.confirm, trials.outlook
     results = search.results(None)
-    if not asked.rounds or results.baseline is None:
+    if not settings.rounds or results.baseline is None:
         return
     left_s = outlook.budget.left_s()
     plan = _plan(trials, results, confirmation_id, None if left_s is None else left_s - of_others.seconds)
     if not any(plan.nominees.values()):
-        reason = _why_none(results, [str(each) for each in trials.spec.constraints], asked.goals)
+        reason = _why_none(results, [str(each) for each in trials.spec.constraints], settings.goals)
         trials.reporter.say(f"{size} B: {reason}, so no config has to be confirmed")
         return
     search.first_round = plan.first_round
@@ -73,7 +73,7 @@ def confirm(
                     burn_in.of_config(size, config, until_agreed=step.kind is not TrialKind.REPEAT)
             trials.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
-        beyond_plan = step.kind is TrialKind.UNDO or measured >= least_steps(asked)
+        beyond_plan = step.kind is TrialKind.UNDO or measured >= least_steps(settings)
         if not outlook.may_start(None):
             over = "too little of the byte budget is left for a trial"
         elif beyond_plan and not outlook.may_start(of_others.seconds, of_others.load_bytes):
@@ -152,20 +152,20 @@ def _plan(trials: StudyTrials, results: SizeResults, confirmation_id: str, left_
     The rounds are spread over `left_s`, the seconds that the record size has left; None if its time is not limited.
     """
     assert results.baseline is not None
-    kept, asked = plan_of(trials.store, results.record_bytes, confirmation_id), trials.spec.confirm
-    if kept is not None:
-        return kept
-    if asked.configs:
-        chosen = dict.fromkeys(asked.goals, tuple(config.fingerprint for config in asked.configs))
+    stored, settings = plan_of(trials.store, results.record_bytes, confirmation_id), trials.spec.confirm
+    if stored is not None:
+        return stored
+    if settings.configs:
+        chosen = dict.fromkeys(settings.goals, tuple(config.fingerprint for config in settings.configs))
     else:
         chosen = {
             goal: tuple(
-                trial.fingerprint for trial in nominees(results, goal, max(1, asked.nominees), asked.allow_loss)
+                trial.fingerprint for trial in nominees(results, goal, max(1, settings.nominees), settings.allow_loss)
             )
-            for goal in asked.goals
+            for goal in settings.goals
         }
     plan = ConfirmationPlan.of(
-        asked,
+        settings,
         results.baseline.fingerprint,
         chosen,
         results.trials,

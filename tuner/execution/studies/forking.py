@@ -69,7 +69,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
     judged_anew = "objectives" in sections or sorted(facts[IDENTITY]["constraints"]) != sorted(constraints)
     topic_max = facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
     spaces = {str(size): spec.space_of(size, topic_max) for size in spec.workload.record_sizes}
-    found: list[Trial] = []
+    fitting: list[Trial] = []
     for trial in trials:
         if trial.record_bytes not in spaces or (judged_anew and trial.stopped_early):
             continue
@@ -83,12 +83,12 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
                         continue
                 if params is None:
                     continue
-                found.append(
+                fitting.append(
                     replace(trial, params=params, sampler_state={} if "search" in sections else trial.sampler_state)
                 )
             case TrialKind.BASELINE | TrialKind.BURN_IN if trial.fingerprint == spec.baseline.fingerprint:
-                found.append(trial)
-    return [_scored(trial, spec, found) for trial in found] if judged_anew else found
+                fitting.append(trial)
+    return [_scored(trial, spec, fitting) for trial in fitting] if judged_anew else fitting
 
 
 def fork(

@@ -95,16 +95,16 @@ def _kept_for_rounds_s(trials: StudyTrials, size: RecordSizes, others_s: float) 
     own_s = max(0.0, (left_s or 0.0) - others_s)
     if not spreads_rounds(spec):
         return min(spec.confirm.rounds * spec.confirm.gap_s, own_s / 2)
-    known: dict[str, float] = trials.store.facts().get(KEPT_FOR_ROUNDS, {})
-    if str(size) not in known or not trials.searches[size].counted:
-        known = {**known, str(size): spread_s(spec, own_s, trials.outlook.mean_s())}
-        trials.store.set_fact(KEPT_FOR_ROUNDS, known)
-        if not known[str(size)]:
+    kept_s: dict[str, float] = trials.store.facts().get(KEPT_FOR_ROUNDS, {})
+    if str(size) not in kept_s or not trials.searches[size].counted:
+        kept_s = {**kept_s, str(size): spread_s(spec, own_s, trials.outlook.mean_s())}
+        trials.store.set_fact(KEPT_FOR_ROUNDS, kept_s)
+        if not kept_s[str(size)]:
             trials.reporter.say(
                 f"{size} B: the rounds of the confirmation will follow one another, as there is too little time to "
                 "spread them; the gains will be about the minutes in which they are measured"
             )
-    return known[str(size)]
+    return kept_s[str(size)]
 
 
 def _next(

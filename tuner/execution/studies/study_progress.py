@@ -80,13 +80,13 @@ class StudyProgress:
     def _description(self, started: StartedTrial) -> str:
         """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
         spec = self.outlook.spec
-        said = [f"{started.size} B, {started.kind} trial {started.number}"]
+        parts = [f"{started.size} B, {started.kind} trial {started.number}"]
         if started.round is not None:
             first = self.outlook.searches[started.size].first_round
-            said.append(f"round {started.round - first + 1}")
+            parts.append(f"round {started.round - first + 1}")
         if started.kind not in SEARCHING_KINDS:
             is_baseline = started.proposal.config.fingerprint == spec.baseline.fingerprint
             client = f" of {started.proposal.config.client.label}" if spec.other_clients else ""
             compared = f"the given config{client}" if spec.confirm.configs else _MEASURED_CONFIG[started.kind]
-            said.append("the baseline" if is_baseline else compared)
-        return ", ".join(said)
+            parts.append("the baseline" if is_baseline else compared)
+        return ", ".join(parts)

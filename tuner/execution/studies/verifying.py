@@ -34,15 +34,17 @@ def measuring_like(
         RequestRefused: The existing study did not measure one of the record sizes, `record_bytes` names a size twice,
             or it is not a valid list of record sizes.
     """
-    there = list(facts.get(RECORD_SIZES, []))
+    study_sizes = list(facts.get(RECORD_SIZES, []))
     try:
         # A size can be written in several ways, such as 64KiB, and a mix with any weights of the same ratios.
-        given = there if record_bytes is None else sizes_in(record_bytes)
-        wanted = [str(_SIZE.read(size)) for size in given]
+        sizes = study_sizes if record_bytes is None else sizes_in(record_bytes)
+        wanted = [str(_SIZE.read(size)) for size in sizes]
     except ValueError as error:
         raise RequestRefused(f"{setting}: {error}, but got {record_bytes}") from None
-    if unknown := [str(each) for each, size in zip(given, wanted, strict=True) if size not in there]:
-        raise RequestRefused(f"{setting} must name sizes of {study} ({', '.join(there)}), but got {', '.join(unknown)}")
+    if unknown := [str(each) for each, size in zip(sizes, wanted, strict=True) if size not in study_sizes]:
+        raise RequestRefused(
+            f"{setting} must name sizes of {study} ({', '.join(study_sizes)}), but got {', '.join(unknown)}"
+        )
     if again := [each for each in dict.fromkeys(wanted) if wanted.count(each) > 1]:
         raise RequestRefused(f"{setting} must name each size once, but got {', '.join(again)} twice")
     rates = {size: rate for size, rate in facts.get(RATES, {}).items() if size in wanted}

@@ -91,7 +91,9 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
             rival: search.at_time_of(number, rival, values)
             for rival, values in zip(search.front.numbers, search.front.points, strict=True)
         },
-        others=tuple(search.at_time_of(number, other, known) for other, values in others if (known := _known(values))),
+        others=tuple(
+            search.at_time_of(number, other, known) for other, values in others if (known := _complete(values))
+        ),
         constraints=tuple((each, search.baseline_metrics.get(each.metric)) for each in spec.constraints),
         forecasts={name: Forecast.of(ended[name], windows[OUTCOME_METRICS[name].paced]) for name in metrics},
     )
@@ -136,7 +138,7 @@ def ranges_of(
     }
 
 
-def _known(values: Sequence[float | None]) -> tuple[float, ...] | None:
+def _complete(values: Sequence[float | None]) -> tuple[float, ...] | None:
     """Return the values if none of them is missing; None otherwise."""
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else None

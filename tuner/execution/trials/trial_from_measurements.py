@@ -54,7 +54,7 @@ def trial_of(
     lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
     main, timed = saturated or paced, paced or saturated
     verdict = judge(Evidence.of(main)) if main is not None else None
-    seen = [measured for measured in (paced, saturated) if measured is not None]
+    measurements = [measured for measured in (paced, saturated) if measured is not None]
     state = State.COMPLETE if done.error is None or overloaded else State.FAILED
     trial = replace(
         started.ended(state, verdict, ended_s),
@@ -62,13 +62,13 @@ def trial_of(
         objectives=() if burns_in else judged.values,
         violations={} if burns_in else _violations(judged, metrics, constraints) if lost else dict(judged.violations),
         error=str(done.error) if done.error is not None else "",
-        warnings=_warnings(seen, timed, {} if lost else early_stops),
+        warnings=_warnings(measurements, timed, {} if lost else early_stops),
         worker=done.worker,
         attempts=done.attempts,
-        load_s=sum(_load_s(measured) for measured in (*seen, *done.replaced)),
+        load_s=sum(_load_s(measured) for measured in (*measurements, *done.replaced)),
         value_bytes=sum(
             measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes
-            for measured in (*seen, *done.replaced)
+            for measured in (*measurements, *done.replaced)
         ),
         sent_bytes=done.sent_bytes,
         proposal=started.proposal.index if started.kind is TrialKind.SEARCH else None,

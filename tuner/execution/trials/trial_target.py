@@ -172,18 +172,18 @@ class ClusterTarget:
             stack = ExitStack()
             try:
                 opened = stack.enter_context(self._open())
-                if (there := _brokers_of(opened)) < self._brokers and waited_s < self._wait_s:
+                if (brokers := _brokers_of(opened)) < self._brokers and waited_s < self._wait_s:
                     with suppress(RunnerError):
                         stack.close()
-                    raise self._too_few(there)
+                    raise self._too_few(brokers)
             except TargetError:
                 if waited_s >= self._wait_s:
                     self._given_up = True
                     raise
             else:
-                short = f"the cluster has {there} of its {self._brokers} brokers; going on with these"
-                self._tell("the broker is back" if there >= self._brokers else short)
-                self._brokers = there or self._brokers
+                short = f"the cluster has {brokers} of its {self._brokers} brokers; going on with these"
+                self._tell("the broker is back" if brokers >= self._brokers else short)
+                self._brokers = brokers or self._brokers
                 lost, self._stack, self.opened = self._stack, stack, opened
                 # Our topics can be deleted only now that the broker is back.
                 with suppress(RunnerError):  # the next run deletes the topics that are left

@@ -9,7 +9,7 @@ from tuner.results.comparisons.verification import Judgement
 
 def verification_lines(judgement: Judgement) -> Iterator[str]:
     """Yield the lines that `tuner verify` prints: the guarantees, and each metric of each record size."""
-    yield f"guarantee: {judgement.promises}"
+    yield f"guarantee: {judgement.guarantees}"
     for each in judgement.sizes:
         outcomes = judgement.outcomes[each.record_bytes]
         texts = {

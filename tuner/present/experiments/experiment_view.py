@@ -37,7 +37,7 @@ def _value_text(mean: Mean | None) -> str:
         return "-"
     if mean.rounds < 2:
         return number(mean.value)
-    if mean.says_little:
+    if mean.is_too_wide:
         return f"{number(mean.value)} (uncertain)"
     return f"{number(mean.value)} ({number(mean.low)} to {number(mean.high)})"
 

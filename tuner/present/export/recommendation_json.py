@@ -224,7 +224,7 @@ def _effect(effect: Effect) -> Mapping[str, Any]:
     return {
         "knobs": list(effect.knobs),
         "measured": effect.measured,
-        "shows": effect.shows,
+        "shows": effect.is_clear,
         "gains": gains_json(effect.gains),
         "misses_without": list(effect.misses),
         "because": effect.undone.because,

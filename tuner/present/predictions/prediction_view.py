@@ -182,7 +182,10 @@ def _json(prediction: Prediction, retention: Retention | None) -> dict[str, Any]
 
 
 def _retention_json(retention: Retention, prediction: Prediction) -> dict[str, float | None]:
-    """Return what is known of stored records; nothing if it can't be computed, so that None always means never."""
+    """Return how long and how much a topic stores; None for a disk that is never full.
+
+    The result is empty if nothing can be computed, because None would then be read as never.
+    """
     if not retention.covers(prediction.workload):
         return {}
     kept = {"kept_days": retention.kept_days(prediction), "kept_gb_per_broker": retention.kept_gb(prediction)}

@@ -25,7 +25,7 @@ from tuner.present.trial_tables.front_table import front_csv, front_json, front_
 from tuner.present.trial_tables.grid_view import grid_csv
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.grid_tables import grid_tables
-from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 from tuner.results.recommendations.explanation import METHOD, explain, knob_importance
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
@@ -55,7 +55,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     _write(out / "front.csv", front_csv(size))
     _write(out / "front.md", front_markdown(results, size))
     _write(out / "front.html", front_html(results, [size]))
-    draw_front(size, labels(by_goal), out / "front.png", heading=heading)
+    draw_front(size, goals_by_trial(by_goal), out / "front.png", heading=heading)
     draw_hypervolume(size, out / "hypervolume.png")
     importance = knob_importance(size)
     if importance:

@@ -109,7 +109,7 @@ def _draw(axes: Axes, series: Series, along: str, colour: str) -> None:
 
 
 def _places(rows: Sequence[tuple[RowResults, object]], along: str) -> list[float]:
-    """Return the places of rows on the axis of a setting, which all of them have."""
+    """Return the positions of rows on the axis of a setting that all of them have."""
     return [row.row.number(along) or 0.0 for row, _ in rows]
 
 

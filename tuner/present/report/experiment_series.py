@@ -36,7 +36,7 @@ class Series:
     @property
     def intervals(self) -> list[tuple[float, float]]:
         """Lower and upper end of each mean. Very wide intervals get length 0, because they would hide all others."""
-        return [(mean.value, mean.value) if mean.says_little else (mean.low, mean.high) for _, mean in self.measured]
+        return [(mean.value, mean.value) if mean.is_too_wide else (mean.low, mean.high) for _, mean in self.measured]
 
 
 def groups(rows: tuple[RowResults, ...]) -> list[tuple[str, tuple[RowResults, ...]]]:

@@ -30,7 +30,7 @@ from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
-from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 from tuner.results.recommendations.explanation import explain, knob_importance
 from tuner.results.recommendations.recommend import preferred
 from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_lines
@@ -74,7 +74,7 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
         plotly=inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>',
         figures=[
             figure_html(
-                study_figures.front_figure(size, labels(recommendations_by_goal(study, size))), f"front-{index}"
+                study_figures.front_figure(size, goals_by_trial(recommendations_by_goal(study, size))), f"front-{index}"
             )
             for index, size in enumerate(sizes)
         ],
@@ -109,7 +109,7 @@ def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     return {
         "size": size,
         "first": explain(study, preferred(in_order), importance) if in_order else None,
-        "labels": labels(by_goal),
+        "labels": goals_by_trial(by_goal),
         "reasons": explanation_words.by_config(
             [explain(study, recommendation, importance) for recommendation in by_goal.values()]
         ),

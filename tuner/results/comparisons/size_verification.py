@@ -47,7 +47,7 @@ class WhyNotCompared(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Promises:
+class Guarantees:
     """The guarantees of a config and of the baseline about lost, reordered and duplicate records.
 
     Attributes:
@@ -190,14 +190,14 @@ def decides_at(min_gain: float | None, tolerance_ratio: float) -> float:
     return 1.0 - tolerance_ratio if min_gain is None else min_gain
 
 
-def promises_of(spec: StudySpec, floor: Guarantee | None = None) -> Promises:
+def guarantees_of(spec: StudySpec, floor: Guarantee | None = None) -> Guarantees:
     """Return the guarantees of the config that a study verifies and of the study's baseline.
 
     Args:
         spec: The study.
         floor: The weakest guarantee that is allowed; None for the baseline's guarantee.
     """
-    return Promises(Guarantee.of(_verified(spec)), Guarantee.of(spec.baseline), floor)
+    return Guarantees(Guarantee.of(_verified(spec)), Guarantee.of(spec.baseline), floor)
 
 
 def missing_latency(spec: StudySpec, *, allow_weaker: bool) -> list[str]:

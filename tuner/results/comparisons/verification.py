@@ -13,12 +13,12 @@ from tuner.model.errors import ExitCode, RequestRefused
 from tuner.model.goals import OF_ONE_METRIC
 from tuner.model.spec import ConfirmSpec, StudySpec, check_rounds
 from tuner.results.comparisons.size_verification import (
-    Promises,
+    Guarantees,
     SizeVerification,
     VerificationOutcome,
     decides_at,
+    guarantees_of,
     missing_latency,
-    promises_of,
     verification_of,
 )
 from tuner.results.study_results import StudyResults
@@ -138,7 +138,7 @@ class Judgement:
     Attributes:
         study: The study with the measurements; empty if nothing was measured.
         file: The file that the config was read from, as the user named it.
-        promises: The guarantees of the config and of the baseline.
+        guarantees: The guarantees of the config and of the baseline.
         refused: Why the config is rejected without any measurement; empty if it is measured.
         sizes: The comparison of the config with the baseline for each record size.
         outcomes: How the config compares with the baseline, for each record size and metric.
@@ -148,7 +148,7 @@ class Judgement:
 
     study: str
     file: str
-    promises: Promises
+    guarantees: Guarantees
     refused: Sequence[str]
     sizes: Sequence[SizeVerification]
     outcomes: Mapping[str, Mapping[str, VerificationOutcome]]
@@ -165,10 +165,10 @@ class Judgement:
             file: The file that the config was read from.
         """
         # Without a study whose settings are used, the file must give at least the baseline's guarantee.
-        promises = promises_of(spec, spec.floor if terms.keeps_floor else None)
+        guarantees = guarantees_of(spec, spec.floor if terms.keeps_floor else None)
         allow = terms.allow_weaker
-        refused = [*promises.misses(allow_weaker=allow), *missing_latency(spec, allow_weaker=allow)]
-        return cls("", file, promises, refused, [], {}, {}, {})
+        refused = [*guarantees.misses(allow_weaker=allow), *missing_latency(spec, allow_weaker=allow)]
+        return cls("", file, guarantees, refused, [], {}, {}, {})
 
     def after(self, results: StudyResults, spec: StudySpec, terms: VerificationTerms) -> "Judgement":
         """Return the judgement by the measurements.
@@ -192,12 +192,12 @@ class Judgement:
     @property
     def unmeasured(self) -> str:
         """Why there is no judgement for a record size; empty if every record size was measured."""
-        for each in self.sizes:
-            if not each.measured:
-                why = "; ".join(each.warnings) or "no round measured both sides"
+        for size in self.sizes:
+            if not size.measured:
+                why = "; ".join(size.warnings) or "no round measured both sides"
                 return (
                     "a comparison needs at least two rounds that measured both the file and the baseline, but "
-                    f"there were fewer with records of {each.record_bytes} B: {why}"
+                    f"there were fewer with records of {size.record_bytes} B: {why}"
                 )
         return ""
 
@@ -216,9 +216,9 @@ class Judgement:
             "verification",
             study=self.study or None,
             file=self.file,
-            guarantee=str(self.promises.config),
-            baseline_guarantee=str(self.promises.baseline),
-            weaker=self.promises.weaker,
+            guarantee=str(self.guarantees.config),
+            baseline_guarantee=str(self.guarantees.baseline),
+            weaker=self.guarantees.weaker,
             misses=list(self.refused),
             passed=self.exit_code is ExitCode.DONE,
             exit_code=int(self.exit_code),

@@ -67,12 +67,12 @@ def shared_scatters(findings: Sequence[Finding], rows: Sequence[RowResults]) -> 
     logs: dict[str, list[list[float]]] = defaultdict(list)
     names: dict[str, list[frozenset[str]]] = defaultdict(list)
     for finding in findings:
-        for each in comparisons_of(finding, rows):
-            if each.limit is None:
-                logs[finding.metric].append(_logs(finding.metric, each, rows))
-                names[finding.metric].append(_names(each, rows))
-    found = {metric: SharedScatter.of(comparisons, names[metric]) for metric, comparisons in logs.items()}
-    return {metric: scatter for metric, scatter in found.items() if scatter is not None}
+        for comparison in comparisons_of(finding, rows):
+            if comparison.limit is None:
+                logs[finding.metric].append(_logs(finding.metric, comparison, rows))
+                names[finding.metric].append(_names(comparison, rows))
+    scatters = {metric: SharedScatter.of(comparisons, names[metric]) for metric, comparisons in logs.items()}
+    return {metric: scatter for metric, scatter in scatters.items() if scatter is not None}
 
 
 def _names(comparison: Comparison, rows: Sequence[RowResults]) -> frozenset[str]:

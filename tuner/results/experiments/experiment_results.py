@@ -74,21 +74,21 @@ class ExperimentResults:
 
 def _around_loss(store: ResultsStore, row: Row, trials: Sequence[Trial]) -> tuple[tuple[OutageWindow, ...], ...]:
     """Return the windows of each measurement of a row that kills a broker. Their times count from the actual kill."""
-    found: list[tuple[OutageWindow, ...]] = []
+    outages: list[tuple[OutageWindow, ...]] = []
     if row.setup.broker_killed_s is None:
         return ()
     for trial in trials:
         for phase in (PACED, SATURATED):
-            if (seen := store.attachment(trial, phase)) is None:
+            if (stored := store.attachment(trial, phase)) is None:
                 continue
-            ends_s = (each["at_s"] for each in seen["series"])
+            ends_s = (each["at_s"] for each in stored["series"])
             killed_at_s = next(
                 (at_s for at_s in ends_s if row.setup.kills_broker_by(at_s, row.workload.warmup_s)), None
             )
             if killed_at_s is not None:
-                measured = (each for each in seen["series"] if each["phase"] == WindowKind.MEASURED)
-                found.append(tuple(_outage_window(each, killed_at_s) for each in measured))
-    return tuple(found)
+                measured = (each for each in stored["series"] if each["phase"] == WindowKind.MEASURED)
+                outages.append(tuple(_outage_window(each, killed_at_s) for each in measured))
+    return tuple(outages)
 
 
 def _outage_window(window: Mapping[str, Any], killed_at_s: float) -> OutageWindow:

@@ -35,7 +35,7 @@ class Mean:
     rounds: int
 
     @property
-    def says_little(self) -> bool:
+    def is_too_wide(self) -> bool:
         """Whether the interval is so wide that it says nothing: its upper end is over ten times its lower end."""
         return self.low > 0 and self.high > _WIDE_RATIO * self.low
 

@@ -22,7 +22,7 @@ def recommendations_by_goal(
     return by_goal
 
 
-def labels(by_goal: Mapping[Goal, Recommendation]) -> dict[int, str]:
+def goals_by_trial(by_goal: Mapping[Goal, Recommendation]) -> dict[int, str]:
     """Return the goals that each trial is recommended for, by trial number: `throughput, balanced`."""
     named: dict[int, list[str]] = {}
     for goal, recommendation in by_goal.items():

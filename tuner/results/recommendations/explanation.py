@@ -14,7 +14,7 @@ from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
-from tuner.model.goals import Goal, asked_metric, goal_metrics
+from tuner.model.goals import Goal, goal_metrics, single_metric
 from tuner.model.trial import Trial, TrialKind
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
@@ -88,12 +88,12 @@ class Explanation:
     @property
     def clear_effects(self) -> tuple[Effect, ...]:
         """Effects of the changes that clearly make a difference."""
-        return tuple(each for each in self.effects.each if each.shows)
+        return tuple(each for each in self.effects.each if each.is_clear)
 
     @property
     def unclear_effects(self) -> tuple[Effect, ...]:
         """Effects of the changes that were measured, but do not clearly make a difference."""
-        return tuple(each for each in self.effects.each if each.measured and not each.shows)
+        return tuple(each for each in self.effects.each if each.measured and not each.is_clear)
 
     @property
     def unmeasured(self) -> tuple[Effect, ...]:
@@ -111,15 +111,15 @@ def explain(study: StudyResults, recommendation: Recommendation, importance: Imp
     """
     size = study.size(recommendation.record_bytes)
     assert size is not None, "a recommendation is for one of the study's record sizes"
-    asked = goal_metrics(recommendation.goal, size.objectives)
-    metrics = tuple(dict.fromkeys((*asked, *COMPARED_WITH_BASELINE, *goal_metrics(Goal.BALANCED, size.objectives))))
+    of_goal = goal_metrics(recommendation.goal, size.objectives)
+    metrics = tuple(dict.fromkeys((*of_goal, *COMPARED_WITH_BASELINE, *goal_metrics(Goal.BALANCED, size.objectives))))
     plan = _plan(study, size, recommendation)
     effects = effects_of(size.trials, recommendation.config, recommendation.baseline.config(), metrics, plan)
-    strongest = sorted(effects.each, key=lambda each: _strength(each, asked), reverse=True)
+    strongest = sorted(effects.each, key=lambda each: _strength(each, of_goal), reverse=True)
     return Explanation(
         recommendation=recommendation,
         metrics=metrics,
-        goal_metrics=asked,
+        goal_metrics=of_goal,
         effects=Effects(tuple(strongest), effects.product, effects.rounds),
         closest=_closest(size, recommendation.goal, study.allow_loss) if recommendation.is_baseline else None,
         importance=importance,
@@ -136,17 +136,17 @@ def _plan(study: StudyResults, size: SizeResults, recommendation: Recommendation
 def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, bool, float]:
     """Return a sort key that puts the strongest effect last."""
     values = [effect.gains[metric].value for metric in metrics if metric in effect.gains]
-    return effect.measured, effect.shows, bool(effect.misses), max(values, default=0.0)
+    return effect.measured, effect.is_clear, bool(effect.misses), max(values, default=0.0)
 
 
 def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig | None:
-    metric = asked_metric(goal, size.objectives)
-    known = [
+    metric = single_metric(goal, size.objectives)
+    measured = [
         (gain, confirmation)
         for confirmation in size.confirmations
         if (gain := confirmation.mean_gain if metric is None else confirmation.gains.get(metric)) is not None
     ]
-    claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
+    claimed = [(gain, confirmation) for gain, confirmation in measured if goal in confirmation.goals] or measured
     if claimed:
         gain, closest = max(claimed, key=lambda pair: pair[0].value)
         but = _reason_against(size, closest, gain, goal, allow_loss)
@@ -225,7 +225,7 @@ def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
     drawn from the knob's values in other trials, so that the forest can't infer the codec from the level.
     """
     rng = np.random.default_rng(0)
-    found = {}
+    columns = {}
     for name in sorted({name for trial in trials for name in trial.params}):
         known = [trial.params[name] for trial in trials if name in trial.params]
         words = sorted(set(map(str, known)))
@@ -233,11 +233,11 @@ def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
             continue
         values = [trial.params.get(name, known[rng.integers(len(known))]) for trial in trials]
         if any(isinstance(value, str) for value in known):
-            found[name] = np.array([[str(value) == word for word in words] for value in values], dtype=np.float64)
+            columns[name] = np.array([[str(value) == word for word in words] for value in values], dtype=np.float64)
         else:
             ranks = {value: rank for rank, value in enumerate(sorted({*map(float, known)}))}
-            found[name] = np.array([[ranks[float(value)]] for value in values], dtype=np.float64)
-    return found
+            columns[name] = np.array([[ranks[float(value)]] for value in values], dtype=np.float64)
+    return columns
 
 
 def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
@@ -257,7 +257,7 @@ def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
     owner = np.repeat(np.arange(len(knobs)), [each.shape[1] for each in knobs.values()])
     forest = RandomForestRegressor(_TREES, random_state=0).fit(columns, wanted)
     rng = np.random.default_rng(0)
-    worse, predictions, asked = np.zeros(len(knobs)), np.zeros(len(wanted)), np.zeros(len(wanted))
+    worse, predictions, votes = np.zeros(len(knobs)), np.zeros(len(wanted)), np.zeros(len(wanted))
     for tree, learnt in zip(forest.estimators_, forest.estimators_samples_, strict=True):
         unseen = np.setdiff1d(np.arange(len(wanted)), learnt)
         shuffled = np.repeat(columns[unseen][None], len(knobs) + 1, axis=0)
@@ -268,11 +268,11 @@ def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
         errors = ((wanted[unseen] - predicted) ** 2).sum(axis=1)
         worse += errors[1:] - errors[0]
         predictions[unseen] += predicted[0]
-        asked[unseen] += 1
-    known = asked > 0
-    left = ((wanted[known] - predictions[known] / asked[known]) ** 2).sum()
-    spread = ((wanted[known] - wanted[known].mean()) ** 2).sum()
-    if left > (1 - _LEAST_EXPLAINED_RATIO) * spread or worse.max() <= 0:
+        votes[unseen] += 1
+    has_vote = votes > 0
+    error = ((wanted[has_vote] - predictions[has_vote] / votes[has_vote]) ** 2).sum()
+    spread = ((wanted[has_vote] - wanted[has_vote].mean()) ** 2).sum()
+    if error > (1 - _LEAST_EXPLAINED_RATIO) * spread or worse.max() <= 0:
         return {}
     shares = np.maximum(worse, 0.0) / np.maximum(worse, 0.0).sum()
     return dict(sorted(zip(knobs, map(float, shares), strict=True), key=lambda item: -item[1]))

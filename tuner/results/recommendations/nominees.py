@@ -16,7 +16,7 @@ some 10 s.
 """
 
 
-def pick(results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS) -> Trial | None:
+def best_on_front(results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS) -> Trial | None:
     """Return the trial on the front that is best for a goal; None if no trial on the front can be recommended.
 
     Trials are compared by their measured numbers; their gains need not be proven. The config of the trial must meet the
@@ -54,7 +54,7 @@ def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = AL
 
 
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
-    """Return whether a trial's config can be recommended by its measurements; see `pick`."""
+    """Return whether a trial's config can be recommended by its measurements; see `best_on_front`."""
     confirmation = results.confirmation(trial.fingerprint)
     broken = confirmation is not None and bool(confirmation.broken)
     repeats = [
@@ -63,7 +63,7 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     if confirmation is None and 2 * sum(each.feasible for each in repeats) < len(repeats):
         return False
     return (
-        conditions.kept_by(deciding_metrics(results, trial))
+        conditions.met_by(deciding_metrics(results, trial))
         and not broken
         and not results.lost_records(trial.fingerprint)
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import ALWAYS
-from tuner.model.goals import Goal, asked_metric
+from tuner.model.goals import Goal, single_metric
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Trial
 from tuner.results.recommendations.recommendation import Conditions
@@ -39,7 +39,7 @@ def why_baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) ->
             "a config was measured again, alternating with the baseline, and is proven better in the mean of the "
             f"objectives, but it may lose more than {100 * allow_loss:g} % in one of them"
         )
-    metric = asked_metric(goal, results.objectives)
+    metric = single_metric(goal, results.objectives)
     gains = [
         each.mean_gain if metric is None else each.gain_without_stall(metric)
         for each in results.confirmations
@@ -92,7 +92,7 @@ def no_config_meets_conditions(
         conditions: The conditions of the user, in addition to the study's constraints.
         front: For each config on the front, the metrics by which the conditions judge it.
     """
-    asked = {
+    conditions_text = {
         advice: words.format(limit)
         for advice, words, limit in (
             ("a longer p99", "p99 <= {:g} ms", conditions.max_p99_ms),
@@ -109,10 +109,10 @@ def no_config_meets_conditions(
         if value is not None
     ]
     missed = dict.fromkeys(name for trial in results.trials for name, by in trial.violations.items() if by > 0)
-    kept = " and ".join([*asked.values()] or missed) or "the study's constraints"
-    relaxed = f"allow {' or '.join(asked)}" if asked else "relax the constraints"
+    kept = " and ".join([*conditions_text.values()] or missed) or "the study's constraints"
+    relaxed = f"allow {' or '.join(conditions_text)}" if conditions_text else "relax the constraints"
     advice = f"{relaxed}, or run a longer study"
-    if not asked and set(missed) <= {str(each) for each in ALWAYS}:
+    if not conditions_text and set(missed) <= {str(each) for each in ALWAYS}:
         advice = "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
     return (
         f"a config of {study.name} for {results.record_bytes} B must meet {kept}, but none does"

@@ -13,9 +13,9 @@ from runners.workload import RecordSizes
 from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.facts import CONSTRAINTS
-from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
+from tuner.model.goals import Goal, goal_metrics, goals_of, single_metric
 from tuner.model.trial import State, Trial, TrialKind
-from tuner.results.recommendations.nominees import deciding_metrics, nominees, pick
+from tuner.results.recommendations.nominees import best_on_front, deciding_metrics, nominees
 from tuner.results.recommendations.reasons import (
     no_config_meets_conditions,
     why_baseline_is_kept,
@@ -94,21 +94,21 @@ def recommend_each(
         NoFeasibleConfig: No size has a recommendation, and at least one of them has a measured baseline.
     """
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in study.sizes]
-    found: list[Recommendation] = []
+    recommended: list[Recommendation] = []
     missing: list[NoFeasibleConfig] = []
     for size in sizes:
         try:
-            found.append(recommend(study, size, goal, conditions))
+            recommended.append(recommend(study, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(error)
-    if found and not missing:
-        return found, None
+    if recommended and not missing:
+        return recommended, None
     kind = NothingMeasured if all(isinstance(each, NothingMeasured) for each in missing) else NoFeasibleConfig
     why = "; ".join(map(str, missing))
     reason = kind(why or f"{study.name} has no results yet, because its first trial has not ended")
-    if not found:
+    if not recommended:
         raise reason
-    return found, reason
+    return recommended, reason
 
 
 def recommendations(
@@ -163,16 +163,16 @@ def _mean_gain(recommendation: Recommendation) -> float:
 
 def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -> Recommendation:
     """Return the recommendation to follow if the user gave no goal; see `preferred`."""
-    found: list[Recommendation] = []
+    recommended: list[Recommendation] = []
     missing: list[NoFeasibleConfig] = []
     for each in goals_of(study.objectives):
         try:
-            found.append(_Choice.of(study, record_bytes, each, conditions).recommendation())
+            recommended.append(_Choice.of(study, record_bytes, each, conditions).recommendation())
         except NoFeasibleConfig as error:
             missing.append(error)
-    if not found:
+    if not recommended:
         raise missing[0]
-    return preferred(found)
+    return preferred(recommended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +204,13 @@ class _Choice:
         results, warnings = _nearest(study, record_bytes)
         if study.simulated:
             warnings.append(SIMULATED)
-        warnings += [str(each) for each in results.carry_overs if each.shows]
+        warnings += [str(each) for each in results.carry_overs if each.matters]
         if results.baseline is None:
             raise NothingMeasured(
                 f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} "
                 "B"
             )
-        metric = asked_metric(goal, study.objectives)
+        metric = single_metric(goal, study.objectives)
         if metric is not None and metric not in results.baseline_metrics:
             raise NoFeasibleConfig(
                 f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
@@ -240,7 +240,7 @@ class _Choice:
             return None
         # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
         winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
-        metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+        metric, asked = single_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
         loss = conditions.allowed_loss
         side_effects = {
             name: SideEffect.of(each, loss)
@@ -293,7 +293,7 @@ class _Choice:
             NoFeasibleConfig: No config meets the constraints.
         """
         study, results, goal = self.study, self.results, self.goal
-        chosen = pick(results, goal, self.conditions)
+        chosen = best_on_front(results, goal, self.conditions)
         if _baseline_fits(results, self.conditions):
             gain = None if chosen is None else results.goal_gain(chosen, goal)
             if chosen is None or (gain is not None and gain <= 1.0):
@@ -362,14 +362,14 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
     """
     again = results.remeasured_baseline
     measured = [each for each in (again, again.warm if again is not None else None) if each is not None]
-    if any(not each.broken and conditions.kept_by(each.metrics) for each in measured):
+    if any(not each.broken and conditions.met_by(each.metrics) for each in measured):
         return True
     if again is not None and not again.colder:
         return False
     searched = [
         each.feasible for each in results.trials if each.kind is TrialKind.BASELINE and each.state is State.COMPLETE
     ]
-    return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
+    return 2 * sum(searched) >= len(searched) and conditions.met_by(results.baseline_metrics)
 
 
 def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
@@ -379,7 +379,7 @@ def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditio
     return (
         confirmation.proves(goal, results.objectives, conditions.allowed_loss)
         and not confirmation.broken
-        and conditions.kept_by(confirmation.values)
+        and conditions.met_by(confirmation.values)
     )
 
 

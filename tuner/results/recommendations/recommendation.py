@@ -48,7 +48,7 @@ class Conditions:
         """How much a balanced config may lose in an objective; `ALLOW_LOSS` if `allow_loss` is None."""
         return ALLOW_LOSS if self.allow_loss is None else self.allow_loss
 
-    def kept_by(self, metrics: Mapping[str, float]) -> bool:
+    def met_by(self, metrics: Mapping[str, float]) -> bool:
         """Return whether the metrics meet both constraints. A constraint whose metric is missing is broken."""
         p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)

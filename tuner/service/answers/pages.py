@@ -73,13 +73,15 @@ def newest(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
 def picture(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the chart of a Pareto front, as PNG."""
     from tuner.present.report.study_pictures import draw_front
-    from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+    from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 
     results = cache.results(study, store)
     (size,) = asked_sizes(results, parameters["record_bytes"])
     with tempfile.TemporaryDirectory(prefix="tuner-front-") as folder:
         path = Path(folder) / "front.png"
-        draw_front(size, labels(recommendations_by_goal(results, size)), path, heading=f"{size.record_bytes} B records")
+        draw_front(
+            size, goals_by_trial(recommendations_by_goal(results, size)), path, heading=f"{size.record_bytes} B records"
+        )
         return Answer.of(path.read_bytes(), PNG)
 
 
@@ -87,11 +89,11 @@ def figure(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
     """Return the interactive chart of a Pareto front, as JSON."""
     from tuner.present.report.interactive import figure_json
     from tuner.present.report.study_figures import front_figure
-    from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+    from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 
     results = cache.results(study, store)
     (size,) = asked_sizes(results, parameters["record_bytes"])
-    return Answer.of(figure_json(front_figure(size, labels(recommendations_by_goal(results, size)))), JSON)
+    return Answer.of(figure_json(front_figure(size, goals_by_trial(recommendations_by_goal(results, size)))), JSON)
 
 
 def mlflow_views(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:

@@ -19,7 +19,8 @@ def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters:
     try:
         return _prediction(cache, study, store, parameters)
     except RequestRefused as error:
-        if parameters.get("form") == "page":  # its fields have other names than the parameters that the error names
+        if parameters.get("form") == "page":
+            # The error names a parameter of the REST interface; the field on the page has another name.
             raise RequestRefused(str(error)) from None
         raise
 
@@ -32,7 +33,7 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
     form, swept, settings = parameters.get("form"), parameters.get("sweep"), dict(parameters.get("changes", ()))
     limits = (parameters.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
     typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
-    retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
+    retention = Retention.from_request(*limits, swept=swept is not None) or Retention.from_form(typed)
     try:
         changes = ChangedSettings.of(settings)
     except ValueError as error:

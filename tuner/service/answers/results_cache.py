@@ -143,7 +143,7 @@ def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeRe
         Problem: The study did not measure this record size.
     """
     try:
-        return results.asked_sizes(record_bytes)
+        return results.selected_sizes(record_bytes)
     except ValueError as error:
         raise Problem(ProblemKind.NOT_FOUND, str(error)) from None
 

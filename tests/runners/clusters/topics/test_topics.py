@@ -153,9 +153,9 @@ def test_a_user_s_topic_is_described_and_never_deleted(broker: RunningCluster, n
     topics = OwnedTopics(broker)
     described = topics.describe(theirs.name)
     assert (described.partitions, described.owned) == (2, False)
-    with pytest.raises(ValueError, match="Only topics of run"):
+    with pytest.raises(ValueError, match="only topics of run"):
         topics.delete(described)
-    with pytest.raises(ValueError, match="Only topics of run"):
+    with pytest.raises(ValueError, match="only topics of run"):
         topics.delete(theirs)
     assert theirs.name in TopicAdmin(broker.connection).names()
 

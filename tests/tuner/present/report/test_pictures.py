@@ -14,7 +14,7 @@ from tuner.present.report.chart_style import is_wide
 from tuner.present.report.label_places import place_labels
 from tuner.present.report.study_pictures import draw_front, draw_fronts, draw_hypervolume, draw_importance
 from tuner.present.report.study_points import TRIAL_AXIS, view_of
-from tuner.results.recommendations.by_goal import labels, recommendations_by_goal
+from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 from tuner.results.recommendations.explanation import knob_importance
 
 THREE = ["mb_per_s", "latency_p99_ms", "wire_bytes_per_value_byte"]
@@ -29,7 +29,7 @@ def is_png(path: Path) -> bool:
 def test_every_study_can_be_drawn(tmp_path: Path, objectives: list[str], trials: int) -> None:
     results = study(tmp_path / "study", trials=trials, facts={"objectives": objectives})
     size = results.sizes[0]
-    draw_front(size, labels(recommendations_by_goal(results, size)), tmp_path / "front.png")
+    draw_front(size, goals_by_trial(recommendations_by_goal(results, size)), tmp_path / "front.png")
     draw_hypervolume(size, tmp_path / "hypervolume.png")
     assert is_png(tmp_path / "front.png")
     assert is_png(tmp_path / "hypervolume.png")

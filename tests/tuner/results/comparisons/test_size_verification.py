@@ -18,8 +18,8 @@ from tuner.results.comparisons.size_verification import (
     SizeVerification,
     VerificationOutcome,
     WhyNotCompared,
+    guarantees_of,
     missing_latency,
-    promises_of,
     verification_of,
 )
 
@@ -79,18 +79,18 @@ def missed_by(found: SizeVerification, *, allow_weaker: bool = False) -> list[st
 def test_a_weaker_guarantee_is_rejected_unless_it_is_allowed(
     config: Mapping[str, str], against: Mapping[str, str], weaker: bool
 ) -> None:
-    promises = promises_of(spec_of(config, against))
-    assert promises.weaker is weaker
-    assert bool(promises.misses(allow_weaker=False)) is weaker
-    assert promises.misses(allow_weaker=True) == []
+    guarantees = guarantees_of(spec_of(config, against))
+    assert guarantees.weaker is weaker
+    assert bool(guarantees.misses(allow_weaker=False)) is weaker
+    assert guarantees.misses(allow_weaker=True) == []
 
 
 def test_a_study_can_set_the_least_guarantee() -> None:
     spec = spec_of({"acks": "1"})
-    allowed = promises_of(spec, DURABILITY["leader"])
+    allowed = guarantees_of(spec, DURABILITY["leader"])
     assert allowed.weaker
     assert allowed.misses(allow_weaker=False) == []
-    (missed,) = promises_of(spec, DURABILITY["idempotent"]).misses(allow_weaker=False)
+    (missed,) = guarantees_of(spec, DURABILITY["idempotent"]).misses(allow_weaker=False)
     assert (
         "the guarantee is weaker: acks=1, may reorder on retry, but the study requires at least acks=all, ordered"
         in missed
@@ -98,13 +98,13 @@ def test_a_study_can_set_the_least_guarantee() -> None:
 
 
 def test_both_guarantees_are_named() -> None:
-    promises = promises_of(spec_of({"acks": "1"}))
-    (missed,) = promises.misses(allow_weaker=False)
-    for said in (missed, str(promises)):
+    guarantees = guarantees_of(spec_of({"acks": "1"}))
+    (missed,) = guarantees.misses(allow_weaker=False)
+    for said in (missed, str(guarantees)):
         assert "acks=1, may reorder on retry" in said
         assert "acks=all, may reorder on retry" in said
-    assert str(promises_of(spec_of(FAST))) == "acks=all, may reorder on retry (the same as the baseline's)"
-    assert "the baseline's is different: acks=1" in str(promises_of(spec_of({}, {"acks": "1"})))
+    assert str(guarantees_of(spec_of(FAST))) == "acks=all, may reorder on retry (the same as the baseline's)"
+    assert "the baseline's is different: acks=1" in str(guarantees_of(spec_of({}, {"acks": "1"})))
 
 
 @pytest.mark.parametrize(("config", "against"), [({"acks": "0"}, {}), ({}, {"acks": "0"})])

@@ -11,10 +11,10 @@ from objectives.scoring import Constraint, Objective
 from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_of, results, trial
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import Goal, asked_metric, goal_metrics, goals_of
+from tuner.model.goals import Goal, goal_metrics, goals_of, single_metric
 from tuner.model.trial import Trial, TrialKind
 from tuner.present.recommendations.recommendation_words import in_short
-from tuner.results.recommendations.nominees import pick
+from tuner.results.recommendations.nominees import best_on_front
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Conditions, Recommendation, SideEffectKind
 from tuner.results.study_results import StudyResults, size_results
@@ -52,7 +52,7 @@ def confirmed(config: dict[str, str], *rounds: tuple[float, float], first: int =
 
 @pytest.mark.parametrize(("goal", "number"), [(Goal.THROUGHPUT, 1), (Goal.LATENCY, 2), (Goal.BALANCED, 3)])
 def test_each_goal_picks_its_best_config_on_the_front(goal: Goal, number: int) -> None:
-    picked = pick(results(SEARCH), goal)
+    picked = best_on_front(results(SEARCH), goal)
     assert picked is not None
     assert picked.number == number
     found = recommend(study(), "1000", goal)
@@ -68,7 +68,7 @@ def test_balanced_prefers_a_small_loss_to_a_larger_product_of_gains() -> None:
 
 def test_balanced_is_the_largest_product_if_every_config_loses_much() -> None:
     trials = [trial(1, 600, 20), trial(2, 400, 20, config={"linger.ms": "1"}), trial(3, 20, 8), baseline(9, 100, 10)]
-    assert pick(results(trials[:3]), Goal.BALANCED) is not None
+    assert best_on_front(results(trials[:3]), Goal.BALANCED) is not None
     constraints = (Constraint("mb_per_s", at_most=False, limit=110),)
     trials[3] = baseline(9, 100, 10, constraints=constraints)
     found = recommend(study(trials), "1000", Goal.BALANCED)
@@ -91,9 +91,9 @@ def test_conditions_limit_which_config_is_picked(goal: Goal, conditions: Conditi
 
 
 def test_a_missing_metric_keeps_no_condition() -> None:
-    assert Conditions().kept_by({})
-    assert not Conditions(max_p99_ms=10).kept_by({"mb_per_s": 1.0})
-    assert not Conditions(min_mb_per_s=1).kept_by({"latency_p99_ms": 1.0})
+    assert Conditions().met_by({})
+    assert not Conditions(max_p99_ms=10).met_by({"mb_per_s": 1.0})
+    assert not Conditions(min_mb_per_s=1).met_by({"latency_p99_ms": 1.0})
 
 
 def test_an_allowed_loss_is_no_limit() -> None:
@@ -607,7 +607,7 @@ def test_the_goal_latency_means_the_latency_that_the_study_optimises() -> None:
     ],
 )
 def test_the_goal_latency_is_about_an_optimised_latency(optimised: tuple[str, ...], asked: str) -> None:
-    assert asked_metric(Goal.LATENCY, [Objective(name) for name in optimised]) == asked
+    assert single_metric(Goal.LATENCY, [Objective(name) for name in optimised]) == asked
 
 
 def test_a_p99_that_is_not_optimised_rejects_no_config() -> None:
