@@ -3,6 +3,9 @@
 import os
 import tempfile
 from pathlib import Path
+from typing import Final
+
+HOME_VARIABLE: Final = "KAFKA_TUNER_HOME"
 
 
 def cache_root() -> Path:
@@ -55,7 +58,7 @@ def write_atomically(path: Path, content: str | bytes, mode: int = 0o600) -> Non
 def _root(own_variable: str | None, below_home: str, xdg_variable: str, xdg_default: str) -> Path:
     if own_variable and (own := os.environ.get(own_variable)):
         return Path(own).expanduser().absolute()
-    if home := os.environ.get("KAFKA_TUNER_HOME"):
+    if home := os.environ.get(HOME_VARIABLE):
         return Path(home).expanduser().absolute() / below_home
     # The XDG specification says that relative paths must be ignored.
     xdg = Path(os.environ.get(xdg_variable, ""))

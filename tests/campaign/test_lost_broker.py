@@ -79,6 +79,12 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
     assert [trial.state for trial in trials] == [State.COMPLETE] * 4
     assert [(trial.number, trial.attempts) for trial in trials if trial.attempts > 1] == [(show.number, 2)]
     assert "the broker is back" in show.sentences
+    # The broker came back without its data, as a cluster with another id.
+    (change,) = results.mixed
+    assert change.startswith("after 2 trials, the cluster id of target 1 is ")
+    assert f"{change}; trials before and after this can't be compared well" in show.sentences
+    longer = real_study(mortal.bootstrap, trials=4)
+    assert measure_study(longer, "", tmp_path, Told()).mixed == results.mixed, "the study goes on without a question"
 
 
 @pytest.mark.long

@@ -270,11 +270,16 @@ def _has_working_folder() -> bool:
 
 
 def _file_error(error: OSError) -> str:
+    from runners.host_processes.folders import HOME_VARIABLE, state_root
     from tuner.storage.locations import ROOT_VARIABLE, studies_root
 
-    what = "the disk, or the file that the output goes to," if error.filename is None else error.filename
-    studies = error.filename is not None and studies_root() in (path := Path(str(error.filename)), *path.parents)
-    advice = f"; set {ROOT_VARIABLE} to a folder for studies that can be written to" if studies else ""
+    what, advice = "the disk, or the file that the output goes to,", ""
+    if error.filename is not None:
+        what, path, state = error.filename, Path(str(error.filename)), state_root()
+        if studies_root() in (path, *path.parents):
+            advice = f"; set {ROOT_VARIABLE} to a folder for studies that can be written to"
+        elif state in (path, *path.parents) or path in state.parents:  # the first missing folder of the path is named
+            advice = f"; set {HOME_VARIABLE} to a folder for the tuner's files that can be written to"
     return f"the files that the tuner needs must be readable and writable, but {what} is not: {error.strerror}{advice}"
 
 

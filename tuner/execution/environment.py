@@ -79,7 +79,7 @@ def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) ->
     }
 
 
-def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], *, loads_here: bool, mix: bool) -> None:
+def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], *, loads_here: bool, mix: bool) -> str:
     """Check that the stored trials were measured on this host, with this client and on this cluster.
 
     Args:
@@ -88,6 +88,9 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
         facts: The facts about the environment of this run.
         loads_here: Whether this host runs the loads.
         mix: Whether a changed environment is allowed; the change is then stored.
+
+    Returns:
+        What has changed since the stored trials; "" if nothing has.
 
     Raises:
         StudyChanged: The environment has changed, and `mix` is False.
@@ -100,9 +103,11 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
             "study another name to start over, or add --mix-environments to continue although its trials can't be "
             "compared well"
         )
-    if changes:
-        message = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"
-        store.set_fact(MIXED, [*on_record.get(MIXED, []), message])
+    if not changes:
+        return ""
+    message = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"
+    store.set_fact(MIXED, [*on_record.get(MIXED, []), message])
+    return message
 
 
 def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:

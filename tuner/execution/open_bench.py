@@ -24,6 +24,7 @@ from tuner.execution.open_target import OpenTarget, lock_key, open_target, tell_
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.racing import PhaseRule
 from tuner.execution.trials.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
+from tuner.model.facts import CLUSTER, CLUSTER_IDS
 from tuner.model.study_files import RAY_FOLDER
 from tuner.model.target import Target
 from tuner.storage.protocols import ResultsStore
@@ -99,6 +100,7 @@ def open_bench(
         pool = stack.enter_context(closing(existing_pool or _pool(spec, keys, say)))
         bench = Bench(targets, pool, store.lost_leases, store.await_lease)
         topics.callback(bench.close)
+        bench.on_recovered = partial(_compare_cluster, spec, store, targets, say)
         # MLflow is not touched before the clusters can be used, because most errors come before this.
         if mirror is not None:
             mirror.start(store.set_fact)
@@ -132,6 +134,17 @@ def _targets(
     of_topics = spec.topic_facts(targets[0].opened)
     facts = environment_facts([each.opened for each in targets], on_ray=spec.ray is not None)
     return list(targets), {**facts, **of_topics}
+
+
+def _compare_cluster(spec: BenchSpec, store: ResultsStore, targets: Sequence[TrialTarget], say: Say) -> None:
+    """Store and tell whether a lost broker came back as another cluster, as a broker without its data does."""
+    opened = [each.opened for each in targets if isinstance(each, ClusterTarget)]
+    facts = environment_facts(opened, on_ray=spec.ray is not None)
+    if change := check_environment(spec.name, store, facts, loads_here=spec.ray is None, mix=True):
+        say(f"{change}; trials before and after this can't be compared well")
+    if all(facts[CLUSTER_IDS]):  # an id is unknown if the cluster is ours, or does not respond again
+        store.set_fact(CLUSTER, facts[CLUSTER])
+        store.set_fact(CLUSTER_IDS, facts[CLUSTER_IDS])
 
 
 def _pool(spec: BenchSpec, keys: Sequence[str], say: Say) -> Pool:

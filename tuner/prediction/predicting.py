@@ -176,9 +176,12 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
     low, high = min(measured), max(measured)
     if low / MOST_EXTRAPOLATION <= wanted <= high * MOST_EXTRAPOLATION:
         return []
-    span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     of_unit = " " + unit if unit else ""
-    return [f"the {what} is {wanted:g}{of_unit}, but only {span}{of_unit} was measured"]
+    if wanted > high:
+        far_from = f"more than {MOST_EXTRAPOLATION:g} times the largest that was measured, {high:g}{of_unit}"
+    else:
+        far_from = f"less than 1/{MOST_EXTRAPOLATION:g} of the smallest that was measured, {low:g}{of_unit}"
+    return [f"the {what} is {wanted:g}{of_unit}, {far_from}"]
 
 
 def _beyond_levels(wanted: Settings, measured: Sequence[Settings]) -> list[str]:

@@ -382,6 +382,17 @@ def test_a_sign_that_the_locale_lacks_is_escaped(tmp_path: Path) -> None:
     assert (ended.returncode, "\\xb1" in ended.stdout) == (0, True), ended.stderr
 
 
+def test_a_folder_of_the_tuner_that_cannot_be_made_is_named_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").touch()
+    monkeypatch.setenv("KAFKA_TUNER_HOME", str(tmp_path / "home"))
+    done = tuner("broker", "start")
+    assert done.code == 1, done.err
+    assert f"{tmp_path / 'home'}" in done.complaint
+    assert done.complaint.endswith("; set KAFKA_TUNER_HOME to a folder for the tuner's files that can be written to")
+
+
 def test_a_folder_that_was_deleted_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_TUNER_STUDIES", raising=False)
     folder = tmp_path / "gone"

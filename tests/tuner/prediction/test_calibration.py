@@ -101,7 +101,11 @@ def test_a_host_that_is_slow_in_all_measured_costs_is_expected_to_be_slow_in_oth
     ("properties", "changes", "reason"),
     [
         ({"compression.type": "zstd"}, {}, "compression.type is zstd"),
-        ({}, {"record_sizes": RecordSizes.fixed(10)}, "the record size is 10 B, but only 1000 B was measured"),
+        (
+            {},
+            {"record_sizes": RecordSizes.fixed(10)},
+            "the record size is 10 B, less than 1/3 of the smallest that was measured, 1000 B",
+        ),
         ({}, {"replication": 3}, "the replication factor is 3"),
         ({}, {"partitions": 100}, "the number of partitions is 100"),
         ({"acks": "0", "enable.idempotence": "false"}, {}, "acks=0 was not measured"),

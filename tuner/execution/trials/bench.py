@@ -87,6 +87,7 @@ class Bench:
         targets: The clusters.
         on_interrupted: Called by `close` with the trials that did not end, if there are any. Their sent bytes are
             counted already. None to call nothing.
+        on_recovered: Called after a lost broker has come back, perhaps as another cluster. None to call nothing.
 
     Args:
         targets: See above.
@@ -104,6 +105,7 @@ class Bench:
     ) -> None:
         self.targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
         self.on_interrupted: Callable[[Sequence[TrialDone]], None] | None = None
+        self.on_recovered: Callable[[], None] | None = None
         self._stopped: list[int] = []
         self._beginning: dict[int, TrialDone] = {}
         self._under_way: dict[int, _RunningTrial] = {}
@@ -179,7 +181,7 @@ class Bench:
             # While the brokers of a cluster are restarted in turn, one is lost after the other.
             if tries >= _MOST_TRIES:
                 raise
-            self.targets[index].recover()
+            self._recover(index)
             self._begin(index, done.without_measurements(done.attempts), tries + 1)
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
@@ -189,6 +191,11 @@ class Bench:
         del self._beginning[index]
         done.sent_bytes += topic.filled_bytes
         self._run_phase(index)
+
+    def _recover(self, index: int) -> None:
+        self.targets[index].recover()
+        if self.on_recovered is not None:
+            self.on_recovered()
 
     def _run_phase(self, index: int) -> None:
         trial = self._under_way[index]
@@ -245,7 +252,7 @@ class Bench:
                     return None
             case BrokerLost() | TargetUnreachable() if done.attempts < 2:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
-                self.targets[index].recover()
+                self._recover(index)
                 self._end_trial(index)
                 self._begin(index, done.without_measurements(attempts=2))
                 return None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from runners.simulated import WARNING
 from tuner.present.number_text import number, one_more_round, title
 from tuner.results.comparisons.verification import Judgement
 
@@ -25,8 +26,9 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
 
 
 def verification_warnings(record: Mapping[str, Any]) -> list[str]:
-    """Return what makes a judgement less reliable, from its JSON."""
-    warnings = [warning for size in record["sizes"] for warning in size["warnings"]]
+    """Return what makes a judgement less reliable, from its JSON, without the warning that it is simulated."""
+    of_sizes = (warning for size in record["sizes"] for warning in size["warnings"] if warning != WARNING)
+    warnings = list(dict.fromkeys(of_sizes))
     if record["weaker"]:
         guarantee, baseline = record["guarantee"], record["baseline_guarantee"]
         warnings.append(f"the guarantee is weaker: {guarantee}; the baseline's is stronger: {baseline}")

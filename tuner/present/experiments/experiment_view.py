@@ -6,10 +6,12 @@ from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any, Final
 
+from objectives.bottlenecks import OTHER_LIMITS_TEXT
 from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.reporting import counted
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
+from tuner.model.facts import MIXED
 from tuner.model.row import RowValue, setting_text
 from tuner.present.number_text import aligned, number
 from tuner.present.tables import csv_of, markdown_table
@@ -99,7 +101,7 @@ def _compared_words(comparison: CheckedComparison, *, verdict: bool) -> str:
     if comparison.zero_rounds:
         here = f"no ratio, as a value is 0 in {counted(comparison.zero_rounds, 'round')}"
     if comparison.limited:
-        here += f", but the load generator limited {' and '.join(comparison.limited)}"
+        here += f", but {OTHER_LIMITS_TEXT} limited {' and '.join(comparison.limited)}"
     if compared.along:
         rows = f" of {_settings(compared.of)}" if compared.of else ""
         what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
@@ -143,6 +145,10 @@ def _own_notes(results: ExperimentResults) -> list[str]:
         f"{shown_values(row.config.values)}."
         for row in spec.rows
         if row.best_of is not None
+    ]
+    notes += [
+        f"The measurements are of different environments, which can't be compared well: {each}."
+        for each in results.facts.get(MIXED, ())
     ]
     if latency_parts(results):
         notes.append(

@@ -34,7 +34,8 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
     rows += [_row("", other) for other in advice.others]
     return [
         f"what other settings would do: {ESTIMATE}",
-        f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s{each}, "
+        f"assumed: the Java client, {counted(advice.producers, 'producer')} of "
+        f"{number(load.rate_records_per_s)} records/s{each}, "
         f"{load.record_sizes} B a record, {percent(load.compressibility_ratio)} of it compressible"
         f"{', with keys' if load.key_bytes else ''}",
         *aligned(rows),

@@ -163,6 +163,8 @@ def _compare_size(
             size.objectives,
             our_size.baseline_metrics,
         )
+        if size.baseline_metrics
+        else None
         for size in (our_size, their_size)
     ]
     same = our_size.objectives == their_size.objectives

@@ -36,8 +36,8 @@ class CheckedComparison:
         outcome: Whether the comparison came out as expected.
         zero_rounds: The number of rounds in which a value is 0, if these zeros make it impossible to compute a ratio or
             an interval.
-        limited: The rows that the load generator limited in most of their measurements, so that the comparison says
-            nothing about them.
+        limited: The rows that the load generator or other processes limited in most of their measurements, so that the
+            comparison says nothing about them.
     """
 
     comparison: Comparison

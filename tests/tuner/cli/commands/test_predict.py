@@ -198,7 +198,7 @@ def test_the_order_of_a_sweep_does_not_change_its_picture(tmp_path: Path) -> Non
         (("--record-bytes", "10"), "the record size is 10 B"),
         (("--sweep", "replication=2,3"), "the replication factor is 3, but only 1 was measured"),
         (("--rate", "9000", "--disk", "1TB", "--partitions", "3", "--brokers", "0"), "--brokers"),
-        (("--producers", "4"), "the number of producers is 4, but only 1 was measured"),
+        (("--producers", "4"), "the number of producers is 4, more than 3 times the largest that was measured, 1"),
         (("--sweep", "producers=0"), "the number of producers must be at least 1"),
         (("--retention", "0s"), "for --retention: the retention time must be at least 1 s, but got 0 s"),
         (("--retention-bytes", "0"), "for --retention-bytes: the retention limit in bytes must be at least 1 B"),

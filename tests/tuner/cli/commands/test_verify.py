@@ -59,6 +59,7 @@ def test_a_better_config_passes_and_its_intervals_are_printed(better: Path, stud
     ):
         assert expected in done.out
     assert SIMULATED in done.err
+    assert done.err.count("warning: simulated") == 1
     assert [folder.name for folder in studies.iterdir()] == ["verify-better-1"]
 
 

@@ -69,7 +69,9 @@ def test_settings_and_record_sizes_that_differ_are_named(tmp_path: Path) -> None
 
 def test_an_unfinished_study_is_compared_as_far_as_possible(tmp_path: Path) -> None:
     found = compare(study(tmp_path / "a"), study(tmp_path / "b", trials=0, rounds=0))
-    assert [each.times for each in found.sizes[0].goals] == [None, None, None]
+    (size,) = found.sizes
+    assert [each.times for each in size.goals] == [None, None, None]
+    assert (size.hypervolumes[0] is None, size.hypervolumes[1]) == (False, None)
 
 
 BY_P95 = ["mb_per_s", "latency_p95_ms"]

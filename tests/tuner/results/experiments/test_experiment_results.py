@@ -110,7 +110,7 @@ def test_findings_come_out_by_their_intervals(results: ExperimentResults) -> Non
     assert found["the-cap"].outcome is FindingOutcome.ARTEFACT
 
 
-def test_rows_that_the_load_generator_limited_decide_nothing(results: ExperimentResults) -> None:
+def test_rows_that_the_load_generator_or_other_processes_limited_decide_nothing(results: ExperimentResults) -> None:
     rows = [
         replace(row, trials=tuple(replace(each, flagged=place > 0) for place, each in enumerate(row.trials)))
         for row in results.rows
@@ -118,7 +118,8 @@ def test_rows_that_the_load_generator_limited_decide_nothing(results: Experiment
     (finding,) = [each for each in results.spec.findings if each.id == "larger-is-faster"]
     checked = check(finding, rows, 0.95)
     assert checked.outcome is FindingOutcome.UNDECIDED
-    assert "but the load generator limited record_bytes=100 acks=1 and record_bytes=1000 acks=1" in because(checked)
+    limited = "but the load generator or other processes limited record_bytes=100 acks=1 and record_bytes=1000 acks=1"
+    assert limited in because(checked)
 
 
 def test_comparisons_that_the_quick_version_leaves_out_do_not_count(tmp_path: Path) -> None:
@@ -172,6 +173,13 @@ def test_a_warning_of_several_rows_is_one_line_with_their_names(results: Experim
     count = len(first.trials) + len(second.trials)
     wanted = f"{first.row.name}; {second.row.name}: it was 10 % too hot (the first of {count} such measurements)"
     assert wanted in notes_of(replace(results, rows=(*hot, *others)))
+
+
+def test_the_report_says_how_the_environment_changed(results: ExperimentResults) -> None:
+    change = "after 3 trials, the client is librdkafka 2.16.0 but was librdkafka 2.15.0"
+    wanted = f"The measurements are of different environments, which can't be compared well: {change}."
+    assert wanted in notes_of(replace(results, facts={**results.facts, "mixed": [change]}))
+    assert wanted not in notes_of(results)
 
 
 def test_one_round_decides_no_finding(tmp_path: Path) -> None:
