@@ -69,8 +69,10 @@ class TopicTraffic:
         transactional_ratio: The share of the batches that belong to transactions.
         coded_bytes: The size that all batches have with each codec, by codec.
         merged: The batches put together, as if their producers had waited longer.
-        stored_records: Records that lie in the topic.
-        recent_records: Records that were written since the `since_ms` with which the topic was read.
+        stored_records: Records that lie in the topic. Transaction markers, which take an offset each, are left out by
+            their share in what was read.
+        recent_records: Records that were written since the `since_ms` with which the topic was read, also without
+            markers.
         recent_records_read: The part of `recent_records` in the partitions that batches were read from.
         largest_partition_ratio: The share of the records that lie in the partition with the most.
     """
@@ -114,12 +116,15 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
     pairs = [pair for stream in streams(sample) for pair in successions(stream)]
     stored = [each.records for each in sample.topic.partitions]
     ids = {each.producer_id for each in batches}
+    set_aside = _summed(each.set_aside for each in sample.sequences.values())
+    record_count = sum(each.records for each in batches)
+    records_per_offset = record_count / (record_count + set_aside.get("control", 0))
     return TopicTraffic(
         partitions=len(sample.topic.partitions) + len(sample.topic.unknown),
         partitions_read=len(sample.sequences),
         batches=len(batches),
-        set_aside=_summed(each.set_aside for each in sample.sequences.values()),
-        records=sum(each.records for each in batches),
+        set_aside=set_aside,
+        records=record_count,
         bytes=sum(each.bytes for each in batches),
         plain_bytes=sum(each.plain_bytes for each in batches),
         records_per_batch=records,
@@ -139,10 +144,11 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
         transactional_ratio=sum(each.transactional for each in batches) / len(batches),
         coded_bytes=_summed(each.coded_bytes for each in batches),
         merged=sum((each.merged for each in sample.sequences.values()), MergedBatches()),
-        stored_records=sum(stored),
-        recent_records=sample.topic.recent,
-        recent_records_read=sum(
-            each.recent or 0 for each in sample.topic.partitions if each.number in sample.sequences
+        stored_records=round(sum(stored) * records_per_offset),
+        recent_records=round(sample.topic.recent * records_per_offset),
+        recent_records_read=round(
+            sum(each.recent or 0 for each in sample.topic.partitions if each.number in sample.sequences)
+            * records_per_offset
         ),
         largest_partition_ratio=max(stored) / sum(stored) if sum(stored) else 0.0,
     )

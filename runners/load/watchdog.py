@@ -15,6 +15,7 @@ from runners.host_processes.processes import runs
 from runners.load.pause_detector import PauseDetector
 from runners.reporting import counted
 from runners.runner import DEFAULT_LIMITS, Limits
+from search_spaces.client_facts.limits import SMALLER_RECORDS
 from search_spaces.configs.producer_config import ProducerConfig
 
 STALL_PATIENCE_S: Final = 15.0
@@ -37,8 +38,7 @@ WRITING: Final[Permanent] = (
             }
         ),
         WorkloadRefused,
-        "every record must fit the topic's max.message.bytes, but the broker answered {}; raise the topic's "
-        "max.message.bytes, or measure smaller records",
+        f"every record must fit the topic's max.message.bytes, but the broker answered {{}}; {SMALLER_RECORDS}",
     ),
     (  # Source: `LogValidator` of Kafka 4.3
         frozenset({"INVALID_RECORD", "InvalidRecordException"}),

@@ -5,10 +5,20 @@ The limits of each client are in its folder.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.record_format import single_record_batch_bytes
 from search_spaces.errors import RuleBroken
+
+SMALLER_RECORDS: Final = (
+    "measure smaller records, or name a topic with a larger max.message.bytes (target.topic or target.like in a file, "
+    "--topic or --like)"
+)
+"""What the user can do about records that are too large for the topic.
+
+A topic that the tuner makes has the limit of the brokers, or with `like` that of the named topic.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,7 @@ def check_topic(
             "record-within-topic",
             "a batch of one record must fit in the topic's max.message.bytes",
             f"{sizes_text(record_bytes, key_bytes)} make a batch of {alone_bytes} bytes, "
-            f"but max.message.bytes={topic_max_message_bytes}; raise max.message.bytes on the topic",
+            f"but max.message.bytes={topic_max_message_bytes}; {SMALLER_RECORDS}",
         )
     if most_records is not None:
         full_bytes = min(full_bytes, most_records * alone_bytes)

@@ -10,6 +10,7 @@ Source: the documentation of `java.util.Properties.load(Reader)` and `store`, Ja
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -84,12 +85,22 @@ def _check_kind(path: Path, text: str) -> None:
     if first.startswith("<"):
         raise _other_kind(path, "XML")
     # Simple YAML, such as `linger.ms: 5`, can be read as properties.
-    if path.suffix in (".yml", ".yaml") and any(line.endswith(":") or line.startswith("-") for line in lines):
+    of_yaml = path.suffix in (".yml", ".yaml") and any(line.endswith(":") or line.startswith("-") for line in lines)
+    if of_yaml or _is_nested_yaml(text):
         raise _other_kind(path, "YAML")
     keys = [_split(entry)[0] for _, entry in _logical_lines(text)]
     framework = next((name for key in keys for prefix, name in _FRAMEWORKS.items() if key.startswith(prefix)), None)
     if framework and not any(map(is_known, keys)):
         raise _other_kind(path, f"the config of {framework}")
+
+
+def _is_nested_yaml(text: str) -> bool:
+    """Return whether a line has only the name of a section, such as `spring:`, and the next line is indented."""
+    lines = [line for each in text.split("\n") if (line := each.partition(" #")[0].rstrip()) and line[0] != "#"]
+    return any(
+        line.endswith(":") and line[0] != " " and not is_known(line[:-1]) and following[0] == " "
+        for line, following in pairwise(lines)
+    )
 
 
 def _other_kind(path: Path, kind: str) -> PropertiesFileError:
@@ -98,7 +109,8 @@ def _other_kind(path: Path, kind: str) -> PropertiesFileError:
         0,
         "",
         "a properties file has one property of the Kafka client in each line, such as linger.ms=5, but this looks "
-        f"like {kind}; write its properties into a properties file, with the names that the client gives them",
+        f"like {kind}; write its properties into a properties file, with the names that the client gives them, such as "
+        "batch.size and not batch-size",
     )
 
 

@@ -217,6 +217,28 @@ def test_the_form_shows_mistakes_by_line_and_submits_a_study(served: Serving, tm
     assert ended(served, "typed") == "complete"
 
 
+def test_the_outcome_of_a_form_is_in_sight_and_keeps_its_lines(served: Serving, tmp_path: Path) -> None:
+    text = study_file("overnight")  # another study has this name
+    outcome = "document.getElementById('outcome')"
+    fill = f"document.forms.submit.elements.text.value = {json.dumps(text)}; "
+
+    async def use(width_px: int) -> tuple[str, bool, int]:
+        async with opened(f"{served.url}/submit", tmp_path / str(width_px)) as page:
+            await page.screen(width_px, 640)
+            await page.evaluate(f"{fill}document.querySelector('#submit button').click()")
+            shown = await page.until(f"{outcome}.innerText.includes('these differ') && {outcome}.innerText")
+            return (
+                shown,
+                await page.evaluate(f"{outcome}.getBoundingClientRect().bottom <= innerHeight + 1"),
+                await page.width(),
+            )
+
+    for width_px in (1280, 400):
+        shown, in_sight, wide_px = asyncio.run(use(width_px))
+        assert "differ:\n" in shown
+        assert (in_sight, wide_px) == (True, width_px)
+
+
 def _page(url: str, scratch: Path) -> tuple[str, str]:
     """Return the HTML of a page after its scripts have run, and the browser's log."""
     ran = browse(scratch, "--enable-logging=stderr", "--dump-dom", url)

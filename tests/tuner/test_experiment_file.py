@@ -107,6 +107,26 @@ def test_a_mistake_is_refused_with_its_place(old: str, new: str, said: str) -> N
     assert "small.yaml" in str(refused.value)
 
 
+COPIED = """
+experiment: copied
+about: Replicas.
+load: {replication: 3}
+searches: {random: {search: {method: random, trials: 4}, executor: {kind: simulated}}}
+rows: [{row: today}, {row: best, search: random, goal: throughput}]
+"""
+
+
+def test_replicas_need_not_fit_the_files_brokers_on_a_users_cluster() -> None:
+    with pytest.raises(StudyFileError, match=r"asks for 3 replicas with 1 broker; raise target\.brokers"):
+        small(COPIED)
+    with pytest.raises(StudyFileError, match=r"with 1 broker; leave container out and raise target\.brokers"):
+        small(f"{COPIED}target: {{container: 'apache/kafka:4.3.1'}}\n")
+    spec = parse_experiment(COPIED, name="copied", folder=None, origin="copied.yaml", bootstrap="broker:9092")
+    assert (spec.rows[0].workload.replication, spec.target.bootstrap) == (3, None)
+    stored = parse_stored_experiment(COPIED, name="copied", bootstrap="broker:9092")
+    assert stored.target.bootstrap == "broker:9092"
+
+
 def test_the_stored_file_of_an_experiment_may_have_what_was_accepted_before() -> None:
     text = SMALL.replace("{row: {record_bytes: 1000, acks: 1}", "{row: {record_bytes: 7}")
     text = text.replace("over: {record_bytes: 100}", "over: {record_bytes: 1000}")

@@ -253,7 +253,9 @@ def start() -> None:
                 left = str(interruption) or "run the same command again, which also deletes what is left"
             _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
         if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
-            _end(f"error: {_file_error(error)}", ExitCode.FAILED, "red")
+            from tuner.storage.locations import unusable_file
+
+            _end(f"error: {unusable_file(error)}", ExitCode.FAILED, "red")
         if isinstance(error, FileNotFoundError) and not _has_working_folder():
             _end("error: the working folder does not exist any more; change to another one", ExitCode.USAGE, "red")
         if not isinstance(error, EXPECTED):
@@ -267,20 +269,6 @@ def _has_working_folder() -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _file_error(error: OSError) -> str:
-    from runners.host_processes.folders import HOME_VARIABLE, state_root
-    from tuner.storage.locations import ROOT_VARIABLE, studies_root
-
-    what, advice = "the disk, or the file that the output goes to,", ""
-    if error.filename is not None:
-        what, path, state = error.filename, Path(str(error.filename)), state_root()
-        if studies_root() in (path, *path.parents):
-            advice = f"; set {ROOT_VARIABLE} to a folder for studies that can be written to"
-        elif state in (path, *path.parents) or path in state.parents:  # the first missing folder of the path is named
-            advice = f"; set {HOME_VARIABLE} to a folder for the tuner's files that can be written to"
-    return f"the files that the tuner needs must be readable and writable, but {what} is not: {error.strerror}{advice}"
 
 
 def _end(message: str, code: int, style: str) -> NoReturn:

@@ -45,7 +45,9 @@ _FILE_KIND: Final = FileKind(
 )
 
 
-def build_experiment(written: Plain, name: str, files: Files, quick: bool) -> ExperimentSpec:
+def build_experiment(
+    written: Plain, name: str, files: Files, quick: bool, bootstrap: str | None = None
+) -> ExperimentSpec:
     """Return the experiment that a file describes.
 
     Args:
@@ -53,13 +55,15 @@ def build_experiment(written: Plain, name: str, files: Files, quick: bool) -> Ex
         name: Name of the experiment if the file gives none.
         files: Reads the files that the experiment file names, and knows the problems and the environment variables.
         quick: Whether to return the quick version.
+        bootstrap: Address of the user's cluster on which the experiment runs in place of the file's target; None if
+            there is none. The experiment that is returned still has the target of the file.
 
     Raises:
         StudyFileError: The file is no valid experiment; the message names every problem.
     """
     file = _FILE_KIND.check(fill_in(written, files.environ, files.problems), files.problems)
     assert isinstance(written, dict), "the form of the file was checked"
-    return ExperimentBuilder(file, name, files, files.problems, quick, written).experiment()
+    return ExperimentBuilder(file, name, files, files.problems, quick, written, bootstrap).experiment()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class ExperimentBuilder:
     problems: Problems
     quick: bool
     written: Mapping[str, Any]
+    bootstrap: str | None
 
     @property
     def full_name(self) -> str:
@@ -88,7 +93,7 @@ class ExperimentBuilder:
         target = target_of(file.target, ("target",), self.files)
         rows = tuple(self._rows())
         self.problems.stop_if_any()
-        self._check_rows(rows, target.brokers if target.bootstrap is None else None)
+        self._check_rows(rows, target)
         control = self._control(rows)
         findings = tuple(self._findings(rows))
         check_ray_address(file.executor.ray_address, self.problems)
@@ -103,7 +108,8 @@ class ExperimentBuilder:
 
     def _searches(self) -> Searches:
         name, files, most = self.full_name, self.files, self._most_bytes
-        return Searches(self.written, name, self.quick, most, files, self.problems)
+        target = {} if self.bootstrap is None else {"target": {"bootstrap": self.bootstrap}}
+        return Searches({**self.written, **target}, name, self.quick, most, files, self.problems)
 
     @property
     def _most_bytes(self) -> int:
@@ -246,7 +252,8 @@ class ExperimentBuilder:
                 f"{counted(load.partitions, 'partition')}; raise partitions, or lower consumers",
             )
 
-    def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
+    def _check_rows(self, rows: Sequence[Row], target: Target) -> None:
+        ours = target.bootstrap is None and self.bootstrap is None
         names: set[str] = set()
         for row in rows:
             if row.name in names:
@@ -254,11 +261,12 @@ class ExperimentBuilder:
                     ("rows",), f"each row must have a name of its own, but two are named {row.name!r}; rename one"
                 )
             names.add(row.name)
-            if brokers is not None and row.workload.replication > brokers:
+            if ours and row.workload.replication > target.brokers:
                 self.problems.add(
                     ("target", "brokers"),
                     f"replication must be at most the number of brokers, but the row {row.name!r} asks for "
-                    f"{row.workload.replication} replicas; raise target.brokers",
+                    f"{row.workload.replication} replicas with {counted(target.brokers, 'broker')}; "
+                    f"{'leave container out and ' if target.container else ''}raise target.brokers",
                 )
 
     def _control(self, rows: Sequence[Row]) -> str:

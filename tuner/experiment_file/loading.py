@@ -47,7 +47,7 @@ def paper_experiments() -> list[str]:
 
 
 def read_experiment(
-    named: str, environ: Mapping[str, str] = os.environ, *, quick: bool = False
+    named: str, environ: Mapping[str, str] = os.environ, *, quick: bool = False, bootstrap: str | None = None
 ) -> tuple[ExperimentSpec, str]:
     """Read an experiment that comes with the tuner, or an experiment file.
 
@@ -55,6 +55,7 @@ def read_experiment(
         named: The name of the experiment, or the path of a file.
         environ: Environment variables for `${NAME}`.
         quick: Whether to return the quick version.
+        bootstrap: Address of the user's cluster on which the experiment runs in place of the file's target.
 
     Returns:
         The experiment, and the text of its file, in which variables are not replaced by their values.
@@ -72,7 +73,9 @@ def read_experiment(
             rule = f"it must be a file, or one of the experiments that come with the tuner: {', '.join(shipped)}"
             raise StudyFileError(named, [FileProblem(0, "", f"{rule}; {advice}" if advice else rule)])
         text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
-    spec = parse_experiment(text, name=name, folder=folder, origin=origin, environ=environ, quick=quick)
+    spec = parse_experiment(
+        text, name=name, folder=folder, origin=origin, environ=environ, quick=quick, bootstrap=bootstrap
+    )
     return spec, text
 
 
@@ -84,6 +87,7 @@ def parse_experiment(
     origin: str,
     environ: Mapping[str, str] = os.environ,
     quick: bool = False,
+    bootstrap: str | None = None,
 ) -> ExperimentSpec:
     """Read the text of an experiment file.
 
@@ -94,6 +98,7 @@ def parse_experiment(
         origin: Name of the text in messages.
         environ: Environment variables for `${NAME}`.
         quick: Whether to return the quick version.
+        bootstrap: Address of the user's cluster on which the experiment runs in place of the file's target.
 
     Raises:
         StudyFileError: The text is no valid experiment; the message names every problem.
@@ -101,7 +106,7 @@ def parse_experiment(
     problems = Problems(origin, MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
-    spec = build_experiment(written, name, Files(folder, problems, environ), quick)
+    spec = build_experiment(written, name, Files(folder, problems, environ), quick, bootstrap)
     own_name = spec.name.removesuffix(QUICK_SUFFIX) if quick else spec.name
     if own_name.endswith(QUICK_SUFFIX):
         problems.add(
@@ -136,7 +141,7 @@ def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> E
             target = {key: value for key, value in target.items() if key not in _ONLY_TO_CONNECT}
             written["target"] = {**target, "bootstrap": bootstrap} if "bootstrap" in target else target
     full_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
-    spec = build_experiment(written, full_name, Files(Path.cwd(), problems, os.environ), quick)
+    spec = build_experiment(written, full_name, Files(Path.cwd(), problems, os.environ), quick, bootstrap)
     if bootstrap is None or spec.target.bootstrap is not None:
         return spec
     return replace(spec, target=Target(bootstrap))

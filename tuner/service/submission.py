@@ -163,10 +163,10 @@ def _read(
 ) -> tuple[StudySpec, tuple[str, ...], Plain, tuple[LimitedValue, ...]]:
     problems = Problems(ORIGIN)
     value = read_yaml(text, problems)
-    replaced, names = _with_targets(value, config, problems)
-    _check_owned(value, problems)
     _check_variables(value, config.environment, problems)
     problems.stop_if_any()
+    replaced, names = _with_targets(value, config, problems)
+    _check_owned(value, problems)
     filled = fill_in(replaced, {name: environ[name] for name in config.environment if name in environ}, problems)
     file = STUDY_FILE_KIND.check(filled, problems)
     name = file.study.name or ""
@@ -176,6 +176,8 @@ def _read(
         problems.add(
             ("study",), f"a file or folder that is not a study has the name {name} already; choose another name"
         )
+    if not names:  # what is left to check depends on the cluster
+        problems.stop_if_any()
     spec = StudyBuilder(file, name, Files(None, problems, {}), problems, searched).study()
     problems.stop_if_any()
     if names == (SIMULATED,):
@@ -216,9 +218,8 @@ def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tu
     if not isinstance(value, dict):
         return value, ()
     names = _names(value, config, problems)
-    problems.stop_if_any()
     rest = {key: inner for key, inner in value.items() if key not in ("target", "targets")}
-    if names == (SIMULATED,):
+    if names in ((), (SIMULATED,)):
         return rest, names
     sections: list[Plain] = [_section(config.targets[name]) for name in names]
     return {**rest, "target": sections[0]} if len(sections) == 1 else {**rest, "targets": sections}, names

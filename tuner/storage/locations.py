@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from runners.host_processes.folders import HOME_VARIABLE, state_root
 from tuner.model.errors import StorageMisnamed, StudyNotFound
 from tuner.model.study_files import RESULTS_FILE
 from tuner.storage.postgres_url import PostgresUrl
@@ -31,6 +32,18 @@ def studies_root() -> Path:
 def study_folder(name: str, root: Path | None = None) -> Path:
     """Return the folder of the study with this name, whether it exists or not."""
     return (root or studies_root()) / name
+
+
+def unusable_file(error: OSError) -> str:
+    """Return what a message says about a file or a disk that can't be read or written, and what the user can do."""
+    what, advice = "the disk, or the file that the output goes to,", ""
+    if error.filename is not None:
+        what, path, state = error.filename, Path(str(error.filename)), state_root()
+        if studies_root() in (path, *path.parents):
+            advice = f"; set {ROOT_VARIABLE} to a folder for studies that can be written to"
+        elif state in (path, *path.parents) or path in state.parents:  # the first missing folder of the path is named
+            advice = f"; set {HOME_VARIABLE} to a folder for the tuner's files that can be written to"
+    return f"the files that the tuner needs must be readable and writable, but {what} is not: {error.strerror}{advice}"
 
 
 def shared_url(url: str | None = None) -> PostgresUrl | None:

@@ -161,8 +161,11 @@ class StudyBuilder:
         for target in targets:
             brokers = 1 if target.container else target.brokers
             if target.bootstrap is None and replication > brokers:
-                rule = "replication must be at most the number of brokers"
-                self.problems.add(("workload", "replication"), f"{rule}; raise target.brokers or lower replication")
+                rule = f"replication must be at most the number of brokers, but got {replication} with "
+                raised = "leave container out and raise target.brokers" if target.container else "raise target.brokers"
+                self.problems.add(
+                    ("workload", "replication"), f"{rule}{counted(brokers, 'broker')}; lower replication, or {raised}"
+                )
 
     def _check_record_sizes(self, baseline: ProducerConfig) -> None:
         workload = self.file.workload

@@ -28,6 +28,7 @@ from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
 from tuner.model.spec import TrackingSpec
 from tuner.model.study_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
 from tuner.model.target import without_login
+from tuner.storage.locations import unusable_file
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -319,5 +320,7 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
         if isinstance(of_database := getattr(cause, "orig", None), BaseException):
             error = of_database  # SQLAlchemy's own text may begin with something else than this reason
         cause = cause.__cause__ or cause.__context__
+    if isinstance(error, OSError) and error.filename is not None:
+        return unusable_file(error)
     first_line = location.masked((str(error).splitlines() or [""])[0])[:_REASON_CHARACTERS]
     return first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}"

@@ -22,6 +22,7 @@ from runners.clusters.admin_connection import (
     unlisted_permissions,
 )
 from runners.errors import BrokerLost, TargetRefused
+from runners.reporting import counted
 
 T = TypeVar("T")
 _SETTLE_TIMEOUT_S = 30.0
@@ -119,7 +120,7 @@ class TopicAdmin:
     def begin_create(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
         """Create a topic without waiting for its replicas; `await_created` waits until they are in sync."""
         new = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(configs))
-        what = f"topic {name} with {partitions} partitions and replication {replication}"
+        what = f"topic {name} with {counted(partitions, 'partition')} and replication {replication}"
         futures = self._admin.create_topics(
             [new], operation_timeout=REQUEST_TIMEOUT_S, request_timeout=REQUEST_TIMEOUT_S
         )

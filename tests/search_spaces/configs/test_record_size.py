@@ -98,7 +98,7 @@ def test_batches_stop_growing_at_message_max_bytes(bootstrap: str) -> None:
 
 def test_records_and_full_batches_must_fit_the_topic() -> None:
     config = ProducerConfig.parse({})
-    with pytest.raises(RuleBroken, match=r"record-within-topic.*max\.message\.bytes=1000"):
+    with pytest.raises(RuleBroken, match=r"record-within-topic.*max\.message\.bytes=1000; measure smaller"):
         check_record(config, 1000, None, topic_max_message_bytes=1000)
     with pytest.raises(RuleBroken, match=r"batch-within-topic.*lower batch\.size"):
         check_record(config, 100, None, topic_max_message_bytes=100_000)

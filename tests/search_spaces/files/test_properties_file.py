@@ -135,6 +135,8 @@ def test_a_line_that_may_be_a_secret_is_not_shown(tmp_path: Path, text: str) -> 
         ("producer.json", '\n{\n  "linger.ms": 5\n}\n', "JSON"),
         ("producer.xml", "<beans>\n</beans>\n", "XML"),
         ("application.yml", "# ours\nspring:\n  kafka:\n    producer:\n      acks: all\n", "YAML"),
+        ("application.yml", "spring: # of orders\n  kafka: # all\n    bootstrap-servers: broker:9092\n", "YAML"),
+        ("spring.properties", "debug: true\r\nspring:\r\n  # ours\r\n  kafka: {password: hunter2}\r\n", "YAML"),
         (
             "application.properties",
             "server.port=80\nspring.kafka.producer.batch-size=16384\nspring.kafka.ssl.key-password=hunter2\n",
@@ -159,6 +161,7 @@ def test_a_file_of_another_kind_is_refused_with_its_kind(tmp_path: Path, name: s
     ("name", "text"),
     [
         ("producer.yaml", "linger.ms: 5\n"),
+        ("producer.properties", "transactional.id:\n  linger.ms: 5\n"),
         ("application.properties", "spring.application.name=orders\nlinger.ms=5\n"),
     ],
 )

@@ -393,6 +393,27 @@ def test_a_folder_of_the_tuner_that_cannot_be_made_is_named_with_its_variable(
     assert done.complaint.endswith("; set KAFKA_TUNER_HOME to a folder for the tuner's files that can be written to")
 
 
+def test_a_home_that_cannot_be_written_to_is_named_without_notices_of_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("KAFKA_TUNER_HOME", "MPLCONFIGDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    root = tmp_path / "studies"
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    for name in ("overnight", "second"):
+        write_study(root / name)
+    synced = tuner("sync", "overnight")
+    assert synced.code == 1
+    assert synced.err.startswith(f"error: MLflow at sqlite:///{root}/mlflow.db may lack 46 trials of overnight: the ")
+    assert f"but {tmp_path / 'home'}/" in synced.err
+    assert synced.err.endswith("; set KAFKA_TUNER_HOME to a folder for the tuner's files that can be written to\n")
+    drawn = tuner("compare", "overnight", "second", "--png", str(tmp_path / "front.png"))
+    assert (drawn.code, drawn.err.splitlines()[-1]) == (0, f"picture written to {tmp_path / 'front.png'}")
+    assert "matplotlib" not in drawn.err.lower()
+
+
 def test_a_folder_that_was_deleted_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_TUNER_STUDIES", raising=False)
     folder = tmp_path / "gone"

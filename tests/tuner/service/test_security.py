@@ -97,7 +97,11 @@ def test_health_needs_no_token(guarded: Guarded) -> None:
 def test_basic_authentication_may_read_but_not_change(guarded: Guarded) -> None:
     basic = {"Authorization": "Basic " + base64.b64encode(f"me:{guarded.submit}".encode()).decode()}
     assert guarded.serving.ask("GET", "/", headers=basic).status == 200
-    assert guarded.serving.ask("POST", "/v1/studies/overnight/cancel", headers=basic).status == 401
+    refused = guarded.serving.ask("POST", "/v1/studies/overnight/cancel", headers=basic)
+    assert (refused.status, refused.headers["www-authenticate"]) == (401, 'Bearer realm="kafka-tuner"')
+    assert "can't have its token as a password (Basic authentication): send `Authorization" in refused.json["detail"]
+    nobody = guarded.serving.ask("GET", "/", headers={})
+    assert "or give the token as the password if a browser asks for one" in nobody.json["detail"]
 
 
 def test_a_read_token_changes_nothing(guarded: Guarded) -> None:

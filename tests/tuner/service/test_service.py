@@ -99,6 +99,14 @@ def test_mistakes_are_worded_as_on_the_command_line(served: Serving, tmp_path: P
         assert " ".join(each["detail"].split()) in local.complaint
 
 
+def test_an_unknown_cluster_does_not_hide_other_mistakes(served: Serving) -> None:
+    wrong = study_file("<b>").replace("trials: 4", "trials: many").replace("target: simulated", "target: nowhere")
+    found = [each["key"] for each in served.submit(wrong).json["errors"]]
+    assert found == ["study.name", "target", "search.trials"]
+    no_name = "target: nowhere\nworkload: {record_bytes: [1000], replication: 3}\n"
+    assert sorted(each["key"] for each in served.submit(no_name).json["errors"]) == ["study", "target"]
+
+
 def test_the_list_includes_studies_that_were_not_submitted(served: Serving) -> None:
     page = served.ask("GET", "/v1/studies?limit=1").json
     assert [each["name"] for each in page["studies"]] == ["first"]

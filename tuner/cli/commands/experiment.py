@@ -141,7 +141,7 @@ def run(
         tuner experiment run mine.yaml --rounds 10
     """
     names = paper_experiments() if named == PAPERS else [named]
-    read = [read_experiment(name, quick=quick) for name in names]
+    read = [read_experiment(name, quick=quick, bootstrap=bootstrap) for name in names]
     planned = [(_with_options(spec, bootstrap, command_config, ray_address, rounds), text) for spec, text in read]
     silent = quiet or as_json
     if not silent:

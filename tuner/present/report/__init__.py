@@ -1,6 +1,10 @@
 """Reports of a study: tables, pictures, pages and folders of result files, all made from `StudyResults`."""
 
+import logging
 from pathlib import Path
+
+# If the home can't be written to, matplotlib says that its cache is in a temporary folder. Nobody needs to know that.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def write_all_artifacts(folder: Path, out: Path) -> None:

@@ -98,7 +98,8 @@ def inspection_lines(inspection: Inspection, received_bytes: int) -> Iterator[tu
     yield (
         "topic",
         f"{inspection.topic}: {traffic.batches:,} of the newest batches of {traffic.partitions_read} of "
-        f"{traffic.partitions} partitions, {traffic.records:,} records; {received_bytes / 1e6:.2f} MB read",
+        f"{counted(traffic.partitions, 'partition')}, {counted(traffic.records, 'record')}; "
+        f"{received_bytes / 1e6:.2f} MB read",
     )
     yield "records per batch", _spread(traffic.records_per_batch)
     yield "bytes per batch", _spread(traffic.bytes_per_batch)
@@ -116,12 +117,12 @@ def inspection_lines(inspection: Inspection, received_bytes: int) -> Iterator[tu
     yield "creation to append", _lag(traffic.append_lag_ms)
     yield "producer ids", f"{traffic.producers:,}, in {share(traffic.idempotent_ratio)} of the batches"
     yield "transactions", f"{share(traffic.transactional_ratio)} of the batches"
-    yield (
-        "balance",
-        f"the fullest of {traffic.partitions} partitions has {share(traffic.largest_partition_ratio)} of "
-        f"{traffic.stored_records:,} stored records",
-    )
-    yield "last 24 hours", f"{traffic.recent_records:,} records"
+    # A count of offsets from which transaction markers were taken out is an estimate.
+    about = "about " if traffic.set_aside.get("control") else ""
+    stored = about + counted(traffic.stored_records, "stored record")
+    fullest = f"the fullest of {traffic.partitions} partitions has {share(traffic.largest_partition_ratio)} of"
+    yield "balance", f"the only partition has {stored}" if traffic.partitions == 1 else f"{fullest} {stored}"
+    yield "last 24 hours", about + counted(traffic.recent_records, "record")
 
 
 def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], received_bytes: int, top: int) -> None:

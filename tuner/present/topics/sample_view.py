@@ -40,7 +40,7 @@ def _sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
     lines = [
         (
             "topic",
-            f"{topic}: {sample.records:,} of the newest records of {sample.partitions} partitions, "
+            f"{topic}: {sample.records:,} of the newest records of {counted(sample.partitions, 'partition')}, "
             f"{sample.value_bytes / 1e6:.1f} MB of values",
         )
     ]

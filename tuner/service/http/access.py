@@ -153,10 +153,15 @@ class AccessControl:
         token = self._tokens.find(presented)
         if token is None:
             wrong = "the token that was sent is not known here" if presented else "the service needs a token"
-            ways = f"Bearer {_REALM}, Basic {_REALM}" if method in _SAFE else f"Bearer {_REALM}"
+            ways, browser = f"Bearer {_REALM}", ""
+            if method in _SAFE:
+                ways = f"{ways}, Basic {_REALM}"
+                browser = ", or give the token as the password if a browser asks for one"
+            elif headers.get("authorization", "").lower().startswith("basic "):
+                wrong = "a request that changes something can't have its token as a password (Basic authentication)"
             raise Problem(
                 ProblemKind.NO_TOKEN,
-                f"{wrong}: send `Authorization: Bearer TOKEN`; the operator of the service makes a token with "
+                f"{wrong}: send `Authorization: Bearer TOKEN`{browser}; the operator of the service makes a token with "
                 "`tuner serve token add`",
                 headers={"www-authenticate": ways},
             )

@@ -257,6 +257,19 @@ def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.broker
+def test_too_many_replicas_on_a_users_cluster_are_refused_with_its_number_of_brokers(
+    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "copied.yaml"
+    file.write_text("about: Replicas.\nload: {replication: 3, partitions: 1}\nrows: [{acks: all}]\n")
+    ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap, "--no-mlflow")
+    assert ran.code == 2, ran.err
+    assert "the cluster has 1, so it can't create topic tuner-" in ran.complaint
+    assert "with 1 partition and replication 3; lower it" in ran.complaint
+
+
 def test_rows_that_need_a_link_are_left_out_on_a_users_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     ran = tuner("experiment", "run", "linkedin-producers", "--quick", "--bootstrap", "127.0.0.1:1")

@@ -183,7 +183,7 @@ def test_transactions_and_the_time_of_the_broker_are_reported(broker: RunningClu
     traffic = found["traffic"]
     assert (traffic["transactional_ratio"], traffic["idempotent_ratio"]) == (1.0, 1.0)
     assert traffic["set_aside"] == {"control": 10}
-    assert traffic["records"] == 50
+    assert traffic["records"] == traffic["stored_records"] == traffic["recent_records"] == 50
     assert traffic["append_lag_ms"]["mean"] >= traffic["wait_ms"]["mean"] >= 0
     assert any("belong to transactions" in sentence for sentence in found["says"])
     assert any("10 that end transactions were left out" in sentence for sentence in found["says"])

@@ -6,7 +6,7 @@ import pytest
 
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import BatchSequence, MergedBatches, RecordBatch
-from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
+from tests.helpers.batches import arrivals, batch, batch_of, batched, sample_of, stored
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.present.topics.inspection_view import inspection_json, inspection_lines, print_ranking, ranking_json
@@ -96,11 +96,29 @@ def test_only_percentages_below_ten_have_a_decimal() -> None:
 
 def test_the_figures_have_a_line_each() -> None:
     lines = dict(inspection_lines(found_in(sample_of(single(), merged=HALVED)), 12_345))
-    assert lines["topic"].startswith("orders: 40 of the newest batches of 1 of 1 partitions, 40 records; 0.01 MB read")
+    assert lines["topic"].startswith("orders: 40 of the newest batches of 1 of 1 partition, 40 records; 0.01 MB read")
     assert lines["batch fill"].startswith("1.0 % of 16,384 (batch.size of the Java client by default)")
     assert lines["in larger batches"].startswith("lz4 50 %, zstd 51 %, snappy 62 %, gzip 50 % of today's bytes")
     assert lines["batch to next batch"].startswith("mean 50.0, median 50.0, p90 50.0 ms")
     assert "CreateTime" in lines["creation to append"]
+
+
+def test_one_record_in_one_partition_is_in_the_singular() -> None:
+    lines = dict(inspection_lines(found_in(sample_of([batch()])), 73))
+    assert lines["topic"] == "orders: 1 of the newest batches of 1 of 1 partition, 1 record; 0.00 MB read"
+    assert lines["balance"] == "the only partition has 1 stored record"
+    assert dict(inspection_lines(found_in(sample_of([batch()], [batch()])), 73))["balance"] == (
+        "the fullest of 2 partitions has 50 % of 2 stored records"
+    )
+
+
+def test_counts_without_transaction_markers_are_estimates() -> None:
+    sample = sample_of([batch(records=2), batch(records=2)])
+    sequence = replace(sample.sequences[0], set_aside={"control": 2})
+    topic = stored((0, 60), recent=30)
+    lines = dict(inspection_lines(found_in(replace(sample, sequences={0: sequence}, topic=topic)), 500))
+    assert lines["balance"] == "the only partition has about 40 stored records"
+    assert lines["last 24 hours"] == "about 20 records"
 
 
 def test_json_has_all_figures() -> None:

@@ -100,7 +100,11 @@ async function submit(form) {
   const headers = {"content-type": "application/yaml"};
   const token = form.elements.token?.value;
   if (token) headers.authorization = `Bearer ${token}`;
-  outcome.replaceChildren("checking ...");
+  const show = (what) => {
+    outcome.replaceChildren(what);
+    outcome.scrollIntoView({block: "nearest"}); // it is below the form, which fills a small window
+  };
+  show("checking ...");
   try {
     const answer = await fetch("/v1/studies", {method: "POST", headers, body: form.elements.text.value});
     const found = await answer.json();
@@ -121,9 +125,9 @@ async function submit(form) {
       item.append(each.key ? `${each.key}: ${each.detail}` : each.detail);
       list.append(item);
     }
-    outcome.replaceChildren(list);
+    show(list);
   } catch (lost) {
-    outcome.replaceChildren(`the service did not answer: ${lost.message}`);
+    show(`the service did not answer: ${lost.message}`);
   }
 }
 
