@@ -5,7 +5,7 @@ from math import ceil, floor, log10
 from types import MappingProxyType
 from typing import Any, Final
 
-from runners.performance_model.performance import perform
+from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.client_facts.knobs import IN_FLIGHT
 from search_spaces.errors import ConfigError
@@ -103,7 +103,7 @@ def _load_fields(source: PredictionSource, calibration: Calibration, question: Q
     yield _slider("producers", question.producers, 1, most_producers, 1)
     if load.rate_records_per_s is not None:
         settings = Settings.of(source.config, load, min(question.producers, most_producers))
-        capacity = perform(calibration.constants, settings, load).capacity_records_per_s
+        capacity = performance_of_settings(calibration.constants, settings, load).capacity_records_per_s
         step = 10.0 ** max(0, floor(log10(capacity)) - 2)
         most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
         rates = [each.rate_records_per_s for each in (load, source.workload) if each.rate_records_per_s is not None]
