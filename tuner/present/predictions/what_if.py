@@ -48,7 +48,7 @@ def what_if_json(
         typed: The text that the user typed into the fields of `tuner.prediction.retention.TYPED`.
     """
     predictions = side_by_side(source, question, calibration)
-    known = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
+    predicted = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
     return {
         "means": len(calibration.observations),
         "fields": [
@@ -56,8 +56,8 @@ def what_if_json(
             *_load_fields(source, calibration, question),
             *_disk_fields(question, typed),
         ],
-        "headings": [title_of(heading) for heading in known],
-        "rows": prediction_rows(known.values(), retention),
+        "headings": [title_of(heading) for heading in predicted],
+        "rows": prediction_rows(predicted.values(), retention),
         "unknown": [each for each in predictions.values() if isinstance(each, str)],
         "config": config_text(question),
         "simulated": source.simulated,
