@@ -15,7 +15,7 @@ from tuner.present.trial_tables.trial_json import trial_json
 from tuner.results.comparisons.comparison import compare
 from tuner.results.grid_tables import grid_tables
 from tuner.service.answers.query import CSV, HTML, TEXT, Answer
-from tuner.service.answers.results_cache import ResultsCache, asked_sizes
+from tuner.service.answers.results_cache import ResultsCache, selected_sizes
 from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore
 
@@ -39,7 +39,7 @@ def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
     # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
     # page, so that they hold every trial of the page.
     asked = parameters.get("record_bytes")
-    sizes = asked_sizes(cache.results(study, store), asked) if found or asked is not None else ()
+    sizes = selected_sizes(cache.results(study, store), asked) if found or asked is not None else ()
     known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
     shown = {size.record_bytes for size in sizes}
     rows = [
@@ -59,7 +59,7 @@ def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameter
     from tuner.present.trial_tables.frames import trials_csv, trials_frame, trials_json
 
     results = cache.results(study, store)
-    frame = trials_frame(asked_sizes(results, parameters.get("record_bytes")))
+    frame = trials_frame(selected_sizes(results, parameters.get("record_bytes")))
     if parameters["form"] == "csv":
         return Answer.of(trials_csv(frame), CSV)
     objectives = [each.metric for each in results.objectives]
@@ -71,7 +71,7 @@ def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapp
     from tuner.present.trial_tables.front_table import front_csv, fronts_json
 
     results = cache.results(study, store)
-    sizes = asked_sizes(results, parameters.get("record_bytes"))
+    sizes = selected_sizes(results, parameters.get("record_bytes"))
     match parameters.get("form", "json"):
         case "csv":
             return Answer.of(front_csv(*sizes), CSV)
@@ -89,7 +89,7 @@ def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mappi
     from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
 
     results = cache.results(study, store)
-    sizes = asked_sizes(results, parameters.get("record_bytes"))
+    sizes = selected_sizes(results, parameters.get("record_bytes"))
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     match parameters.get("form", "json"):
         case "csv":

@@ -136,7 +136,7 @@ def no_study(name: str) -> Problem:
     return Problem(ProblemKind.NOT_FOUND, f"there is no study {name}, or it has no results yet")
 
 
-def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
+def selected_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
     """Return the results of one record size; of all record sizes of the study if `record_bytes` is None.
 
     Raises:
