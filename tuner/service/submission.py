@@ -108,11 +108,11 @@ def check_settings(
         StudyChanged: The study file changes settings that the trials depend on. Targets are shown by their names,
             because their addresses belong to the operator.
     """
-    asked, on_record = study_identity(spec_of(submission.text, config)[0]), dict(identity)
-    if asked["target"] != on_record.get("target"):
-        asked["target"] = [{"name": name} for name in submission.targets]
+    identity_now, on_record = study_identity(spec_of(submission.text, config)[0]), dict(identity)
+    if identity_now["target"] != on_record.get("target"):
+        identity_now["target"] = [{"name": name} for name in submission.targets]
         on_record["target"] = [{"name": name} for name in (before.targets if before else ("another",))]
-    check_unchanged(submission.name, asked, on_record, forks=False)
+    check_unchanged(submission.name, identity_now, on_record, forks=False)
 
 
 def text_of_body(body: bytes) -> str:
@@ -264,20 +264,20 @@ def _names(value: Mapping[str, Plain], config: ServiceConfig, problems: Problems
     return (config.default_target,)
 
 
-def _name(given: Plain, key_path: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
+def _name(value: Plain, key_path: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
     """Return the name of the target that a study file gives, or note a problem and return None for an unknown name."""
-    if isinstance(given, dict):
-        for key in given:
+    if isinstance(value, dict):
+        for key in value:
             if key != "name":
                 problems.add(
                     (*key_path, key),
                     "only the operator of the service sets addresses and credentials of clusters; leave this out, and "
                     f"name a cluster of the service: `target: {next(iter(config.targets))}`",
                 )
-        key_path, given = (*key_path, "name"), given.get("name")
-    if isinstance(given, str) and given in config.targets:
-        return given
-    near = did_you_mean(given, config.targets)
+        key_path, value = (*key_path, "name"), value.get("name")
+    if isinstance(value, str) and value in config.targets:
+        return value
+    near = did_you_mean(value, config.targets)
     problems.add(key_path, f"this must be a target of this service: {', '.join(config.targets)}. {near}".rstrip(". "))
     return None
 

@@ -126,9 +126,9 @@ class ResultsCache:
         if not new:
             return before
         searched = sum(trial.kind in SEARCHING_KINDS for _, trial in new)
-        found = _Extent(new[-1][0], before.trials + len(new), before.search_trials + searched)
-        self._extents[key] = found
-        return found
+        extent = _Extent(new[-1][0], before.trials + len(new), before.search_trials + searched)
+        self._extents[key] = extent
+        return extent
 
 
 def no_study(name: str) -> Problem:

@@ -231,13 +231,13 @@ class Studies:
     async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         # What a running study or experiment is doing changes even while its results do not.
         if job is not None and job.active:
-            found = await self.responses.fresh(ResultQuery.of(name, "summary", at_work=True))
+            response = await self.responses.fresh(ResultQuery.of(name, "summary", at_work=True))
         else:
-            found = await self.responses.get(ResultQuery.of(name, "summary"))
-            experiment = json.loads(found.body)["experiment"] if found.status == 200 else None
+            response = await self.responses.get(ResultQuery.of(name, "summary"))
+            experiment = json.loads(response.body)["experiment"] if response.status == 200 else None
             if experiment is not None and experiment["state"] != StudyState.FINISHED:
-                found = await self.responses.fresh(ResultQuery.of(name, "summary"))
-        return {**self._head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
+                response = await self.responses.fresh(ResultQuery.of(name, "summary"))
+        return {**self._head(name, job), "summary": json.loads(response.body) if response.status == 200 else None}
 
     def _head(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         head = _head(name, job)
