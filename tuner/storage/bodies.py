@@ -48,11 +48,11 @@ def read_trials(rows: Iterable[tuple[int, str]], where: str) -> list[tuple[int, 
     Raises:
         RecordDamaged: A stored trial can't be read, for example because another program has changed it.
     """
-    found = []
+    trials = []
     for sequence, body in rows:
         with undamaged(f"row {sequence} of the trials in {where}"):
-            found.append((sequence, Trial.from_json(json.loads(body))))
-    return found
+            trials.append((sequence, Trial.from_json(json.loads(body))))
+    return trials
 
 
 def attachment_body(value: Any) -> bytes:
@@ -75,11 +75,11 @@ def read_facts(rows: Iterable[tuple[str, str]], where: str) -> dict[str, Any]:
     Raises:
         RecordDamaged: A stored fact can't be read, for example because another program has changed it.
     """
-    found = {}
+    facts = {}
     for name, body in rows:
         with undamaged(f"the fact {name!r} in {where}"):
-            found[name] = json.loads(body)
-    return found
+            facts[name] = json.loads(body)
+    return facts
 
 
 def read_progress(body: str | bytes) -> Progress | None:

@@ -296,9 +296,9 @@ class FolderStorage(Storage):
         written: dict[str, float] = {}
         for folder in root.iterdir() if root.exists() else ():
             try:
-                found = (folder / RESULTS_FILE).stat()
-                if not stat.S_ISDIR(found.st_mode):
-                    written[folder.name] = found.st_mtime
+                status = (folder / RESULTS_FILE).stat()
+                if not stat.S_ISDIR(status.st_mode):
+                    written[folder.name] = status.st_mtime
             except PermissionError:
                 if folder.name != "lost+found":  # the file system's own folder, and no study
                     written[folder.name] = 0.0
