@@ -147,10 +147,10 @@ class ExperimentBuilder:
             self.problems.add(("quick", "vary"), f"{', '.join(sorted(unknown))} must be a setting of the section vary")
         combinations = [dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values())]
         rows = []
-        for position, given in enumerate(file.rows or [{}]):
+        for position, row_settings in enumerate(file.rows or [{}]):
             for combination in combinations:
                 key_path: KeyPath = ("rows", position) if file.rows else ("vary",) if file.vary else ("load",)
-                row = self._row(given, combination, key_path)
+                row = self._row(row_settings, combination, key_path)
                 if row is not None:
                     rows.append(row)
         yield from self._without_excluded(rows)

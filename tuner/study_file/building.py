@@ -212,11 +212,11 @@ class StudyBuilder:
         """Check that there are consumers for the metrics that need them, and that they can measure."""
         workload, key_path = self.file.workload, ("workload", "consumers")
         objectives, constraints = self.file.objectives.objectives, self.file.objectives.constraints
-        asked = [
+        metrics = [
             *(each.metric for each in objectives),
             *(each.metric for each in (*constraints, *self.file.constraints)),
         ]
-        needy = next((name for name in asked if name.startswith(OF_CONSUMERS)), None)
+        needy = next((name for name in metrics if name.startswith(OF_CONSUMERS)), None)
         if needy is not None and not workload.consumers:
             self.problems.add(key_path, f"the metric {needy} needs consumers; set `consumers: 1`")
         if not workload.consumers:

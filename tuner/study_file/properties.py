@@ -184,8 +184,8 @@ class Files:
             ConfigError: The file can't be read, or has wrong properties.
             RunnerError: A store of Java that the file names can't be read.
         """
-        found = self._located(path, key_path)
-        return ({}, ()) if found is None else (read_connection(found, self.environ), secret_variables(found))
+        located = self._located(path, key_path)
+        return ({}, ()) if located is None else (read_connection(located, self.environ), secret_variables(located))
 
     def producer(self, path: str, key_path: KeyPath, written_for: FileClient, client: Client) -> ProducerFile:
         """Return the contents of a producer's properties file for the client that is measured.
@@ -201,10 +201,10 @@ class Files:
         Raises:
             ConfigError: The file can't be read, or has wrong properties.
         """
-        found = self._located(path, key_path)
-        if found is None:
+        located = self._located(path, key_path)
+        if located is None:
             return ProducerFile({}, (), client)
-        return read_producer_file(found, written_for, client, advice=self.advice, environ=self.environ)
+        return read_producer_file(located, written_for, client, advice=self.advice, environ=self.environ)
 
     def _located(self, path: str, key_path: KeyPath) -> Path | None:
         if self.folder is None:
@@ -324,8 +324,8 @@ def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
         check_takes_range(entry.name, entry)
     elif len(value) > 1:
         raise refused("choices can't be combined with low, high, log and steps")
-    said: dict[str, Any] = {key: _at((key,), readers[key], inner) for key, inner in value.items()}
-    return KnobChange(**said)
+    fields: dict[str, Any] = {key: _at((key,), readers[key], inner) for key, inner in value.items()}
+    return KnobChange(**fields)
 
 
 def _choices(entry: Property, value: object) -> tuple[str, ...]:

@@ -111,16 +111,17 @@ def _command_config(section: TargetSection, key_path: KeyPath, files: Files) -> 
 
 def _connection(section: TargetSection, key_path: KeyPath, files: Files) -> dict[str, str]:
     for name in section.properties:
-        here = (*key_path, "properties", name)
-        if is_secret(name) and here not in files.problems.written:
+        path_of_value = (*key_path, "properties", name)
+        if is_secret(name) and path_of_value not in files.problems.written:
             files.problems.add(
-                here,
+                path_of_value,
                 "a secret must not be written into a study file; write ${NAME} to take it from an environment "
                 "variable, or put it into the file of command_config",
             )
         if files.folder is None and reads_local_files(name):
             files.problems.add(
-                here, "local files can't be used for this study; give the file's content, for example as ssl.ca.pem"
+                path_of_value,
+                "local files can't be used for this study; give the file's content, for example as ssl.ca.pem",
             )
     try:
         return ConnectionConfig.parse(section.properties).values
