@@ -237,7 +237,7 @@ class ExperimentBuilder:
             self.problems.add(key_path, "a row with `producers: 0` is measured on this host; leave its zones out")
         if len(load.placement) > load.producers > 0:
             self.problems.add(key_path, "each zone of placement needs at least one producer; raise producers")
-        # Another topic's partitions are counted when the consumers begin to read it.
+        # The partitions of the user's own topic, or of a topic like it, are counted when the consumers begin to read.
         makes_topic = self.file.target.topic is None and self.file.target.like is None
         if makes_topic and load.consumers > load.partitions:
             self.problems.add(

@@ -14,10 +14,10 @@ from tuner.model.trial import Trial
 
 @contextmanager
 def undamaged(what: str) -> Iterator[None]:
-    """Run the block, which reads a stored value, and report a damaged value with its place.
+    """Run the block, which reads a stored value. If the value is damaged, the error says where it is stored.
 
     Args:
-        what: The value and its place, for the error message.
+        what: The value and where it is stored, for the error message.
 
     Raises:
         RecordDamaged: The block could not read the value, for example because another program has changed it.

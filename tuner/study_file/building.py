@@ -221,7 +221,7 @@ class StudyBuilder:
             self.problems.add(key_path, f"the metric {needy} needs consumers; set `consumers: 1`")
         if not workload.consumers:
             return
-        # Another topic's partitions are counted when the consumers begin to read it.
+        # The partitions of the user's own topic, or of a topic like it, are counted when the consumers begin to read.
         makes_topic = all(target.topic is None and target.like is None for target in targets)
         if makes_topic and workload.consumers > workload.partitions:
             self.problems.add(

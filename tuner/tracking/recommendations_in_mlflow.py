@@ -47,7 +47,7 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
 
 
 def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str) -> list[dict[str, Any]]:
-    """Read the recommendations of a study from MLflow: one for each goal for which MLflow holds a recommendation.
+    """Read the recommendations of a study from MLflow: one for each goal, if MLflow has a recommendation for it.
 
     The first one is the recommendation to use if the user names no goal.
 

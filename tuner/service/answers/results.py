@@ -111,7 +111,8 @@ def report(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
 def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the comparison of a study with another one."""
     found_in = (cache.results(study, store), cache.other_results(parameters["second"]))
-    # The names of the folders: two studies that are called the same would be shown with their paths on this host.
+    # The studies are named after their folders. Otherwise, two studies of the same name would be shown with their
+    # paths on this host.
     compared = replace(compare(*found_in), names=(study, parameters["second"]))
     match parameters["form"]:
         case "html":

@@ -1,4 +1,4 @@
-"""The REST resources for the requests of clients besides running a study, as FastAPI routes."""
+"""The FastAPI routes that confirm, verify, fork, remove and plan studies, and that copy them to MLflow."""
 
 from typing import Annotated
 

@@ -194,7 +194,7 @@ class Studies:
         if len(jobs) > limit:
             return jobs[:limit], [], str(jobs[limit - 1].number)
         submitted = self.queue.names()
-        # A folder may have any name, but the addresses of pages and the cursors only those that a study may have.
+        # A folder may have any name, but the address of a page and a cursor accept only names that a study may have.
         recorded = sorted(name for name in storage_at().names(self.config.root) if re.fullmatch(NAME_PATTERN, name))
         others = [name for name in recorded if name > after_name and name not in submitted][: limit + 1 - len(jobs)]
         if len(jobs) + len(others) <= limit:

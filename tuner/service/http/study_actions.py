@@ -1,4 +1,4 @@
-"""The requests of clients besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
+"""Carries out what clients ask of studies: to confirm, verify, fork, remove or plan one, or to copy it to MLflow."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
