@@ -45,18 +45,18 @@ def status(
         print_studies_on_this_host(as_json=as_json, as_csv=False)
         return
     folder = find_study(study)
-    seen = _statuses(folder) if watch else iter([next(_statuses(folder))])
+    statuses = _statuses(folder) if watch else iter([next(_statuses(folder))])
     if as_json:
-        for found in seen:
+        for status_now in statuses:
             # With --watch, each change is one JSON document on one line.
-            print_json(found.as_json(), indent=None if watch else 2)
+            print_json(status_now.as_json(), indent=None if watch else 2)
     elif watch and OUT.is_terminal:
         with Live(console=OUT, auto_refresh=False) as live:
-            for found in seen:
-                live.update(status_text(found), refresh=True)
+            for status_now in statuses:
+                live.update(status_text(status_now), refresh=True)
     else:
-        for found in seen:
-            OUT.print(status_text(found))
+        for status_now in statuses:
+            OUT.print(status_text(status_now))
 
 
 def _statuses(folder: Path) -> Iterator[Status]:

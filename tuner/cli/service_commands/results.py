@@ -69,13 +69,13 @@ def status(
             if view["progress"] is None and view["state"] == "recorded":
                 client.status(study)  # the service refuses this request, and the error says why
             if as_json:
-                found = (
+                status_json = (
                     client.status(study)
                     if view["progress"] is not None
                     else not_begun(study, view["state"], view["note"], view["changed_at"])
                 )
                 # With --watch, each change is one JSON document on one line.
-                text = json.dumps(found, indent=None if watch else 2)
+                text = json.dumps(status_json, indent=None if watch else 2)
             elif view["progress"] is None:
                 text = f"{study}: {view['state']}"
             else:

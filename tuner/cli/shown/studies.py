@@ -26,8 +26,8 @@ from tuner.storage.locations import place_of_studies, storage_at, studies_root
 
 def print_studies_on_this_host(*, as_json: bool, as_csv: bool) -> None:
     """Print the list of the studies of this host's storage, newest first."""
-    found = newest_first([*_studies_on_this_host()])
-    print_studies(found, place_of_studies(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
+    listed = newest_first([*_studies_on_this_host()])
+    print_studies(listed, place_of_studies(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
 
 
 def print_studies(studies: list[ListedStudy], where: str, *, as_json: bool, as_csv: bool) -> None:
