@@ -33,7 +33,7 @@ from benchmarks.problems.table import (
     undisturbed_grid,
 )
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import perform
+from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
@@ -237,7 +237,7 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
     for metric, found in calibration.corrections.items():
         inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]
-        modelled = [perform(calibration.constants, each.settings, each.workload) for each in measured]
+        modelled = [performance_of_settings(calibration.constants, each.settings, each.workload) for each in measured]
         logs = np.array(
             [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, modelled, strict=True)]
         )

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.predictions.queueing import Array, fitted, mean_response_s
 from benchmarks.problems.latency import PERCENTILES
 from benchmarks.problems.table import MeasuredTable, Row, unseen_rates_table
-from runners.performance_model.performance import perform
+from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from tuner.prediction.calibration import Calibration, calibrate
 from tuner.prediction.observations import Observation
@@ -89,7 +89,7 @@ def _share(row: Row, rows: Sequence[Row]) -> float | None:
 def _predicted(table: MeasuredTable, calibration: Calibration, row: Row) -> dict[str, float]:
     load = table.load_of(row)
     predictions = predict(calibration, row.config, load).values
-    spread = perform(calibration.constants, Settings.of(row.config, load), load).latency_spread
+    spread = performance_of_settings(calibration.constants, Settings.of(row.config, load), load).latency_spread
     found = {name: predictions[name].value for name in OURS if name in predictions}
     if "end_to_end_p50_ms" in found:
         found[OUR_MEAN] = found["end_to_end_p50_ms"] * exp(spread**2 / 2)  # the mean of a lognormal distribution

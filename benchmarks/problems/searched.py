@@ -20,7 +20,7 @@ from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, s
 from benchmarks.problems.truth import Simulate, Truth
 from objectives.scoring import LEAST_HELD_RATIO, Objective
 from runners.performance_model.constants import ClusterConstants
-from runners.performance_model.performance import perform
+from runners.performance_model.performance import performance_of_settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
@@ -121,7 +121,7 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
             f"a problem is one of {', '.join(TABLES)}, or a cluster and a record size, such as `embedded:1000` or "
             f"`like-remote:1000` (clusters: {', '.join(CLUSTERS)}), but got {name!r}"
         )
-    constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else perform
+    constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else performance_of_settings
     if kind == "like":
         # Each constant has a draw of its own, so that a further constant of the model leaves the others as they are.
         draws = [np.random.default_rng(zlib.crc32(f"{cluster} {each}".encode())).normal() for each in PRIOR_SD_LOG]
@@ -177,7 +177,7 @@ class SimulatedProblem:
     cluster: ClusterConstants
     size: RecordSizes
     noise_ratio: float = 0.05
-    simulate: Simulate = perform
+    simulate: Simulate = performance_of_settings
     producers: int = 1
     _seen: dict[str, tuple[dict[str, float], tuple[float, float]]] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ from typing import Final, Self
 from benchmarks.problems.latency import percentile_ms
 from objectives.scoring import LEAST_HELD_RATIO
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import Performance, perform
+from runners.performance_model.performance import Performance, performance_of_settings
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
@@ -61,7 +61,7 @@ class Truth:
     paced: Workload
     baseline: ProducerConfig
     standard: TrueOutcome
-    simulate: Simulate = perform
+    simulate: Simulate = performance_of_settings
     producers: int = 1
 
     @classmethod
@@ -71,7 +71,7 @@ class Truth:
         cluster: ClusterConstants = EMBEDDED,
         baseline: ProducerConfig | None = None,
         rate_ratio: float = RATE_RATIO,
-        simulate: Simulate = perform,
+        simulate: Simulate = performance_of_settings,
         producers: int = 1,
     ) -> Self:
         """Return a `Truth` for a load. The rate of the paced phase is derived from the baseline's throughput.

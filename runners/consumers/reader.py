@@ -1,4 +1,4 @@
-"""One consumer of a load, which reads its share of a topic's partitions: what the readers of both clients share."""
+"""One consumer of a load, which reads its share of a topic's partitions. Both clients' readers use this code."""
 
 import datetime
 from abc import ABC, abstractmethod

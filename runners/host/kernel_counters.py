@@ -86,8 +86,8 @@ def thread_times(pid: int) -> dict[int, ThreadTime]:
     """
     with contextlib.suppress(OSError):
         ids = [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208 - ids, not paths
-        if found := {each: ThreadTime(*counted) for each in ids if (counted := _schedstat(pid, each)) is not None}:
-            return found
+        if times := {each: ThreadTime(*counted) for each in ids if (counted := _schedstat(pid, each)) is not None}:
+            return times
     return {each.id: ThreadTime(each.user_time + each.system_time) for each in psutil.Process(pid).threads()}
 
 
@@ -99,13 +99,13 @@ def named_thread_times(pid: int, prefixes: tuple[str, ...]) -> dict[tuple[int, s
     Raises:
         psutil.Error: The process has ended, or we may not read its times.
     """
-    found = {}
+    times = {}
     for number, spent in thread_times(pid).items():
         with contextlib.suppress(OSError):
             name = Path(f"/proc/{pid}/task/{number}/comm").read_text().strip()
             if name.startswith(prefixes):
-                found[number, name] = spent
-    return found
+                times[number, name] = spent
+    return times
 
 
 def user_s(thread_ids: Collection[int], pid: int | None = None) -> float:

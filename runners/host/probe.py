@@ -88,7 +88,7 @@ class HostReading:
 
 @dataclass(frozen=True, slots=True)
 class ClientProcess:
-    """The process that holds the client, and the prefixes by which the names of its threads tell their role.
+    """The process in which the client runs. The prefix of a thread's name tells what the thread does.
 
     Attributes:
         pid: Process id; None for this process.
@@ -115,7 +115,7 @@ THIS_PROCESS: Final = ClientProcess()
 
 @dataclass(slots=True)
 class HostProbe:
-    """Reads the counters of the process that holds the client, of the host and of the local brokers.
+    """Reads the counters of the process in which the client runs, of the host and of the local brokers.
 
     Attributes:
         brokers: The broker processes on this host.

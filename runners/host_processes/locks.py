@@ -93,9 +93,9 @@ def _target_holder(address: str) -> str:
         sockets = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
     except OSError:
         sockets = ""
-    found = sockets.partition(f"@{address} ")[2].partition("\n")[0]
+    holder = sockets.partition(f"@{address} ")[2].partition("\n")[0]
     # Any user of the host can bind such a name, with any characters in it.
-    return "".join(character for character in found if character.isprintable()) or "another process"
+    return "".join(character for character in holder if character.isprintable()) or "another process"
 
 
 @contextlib.contextmanager

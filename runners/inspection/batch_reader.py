@@ -161,8 +161,8 @@ class BatchReader:
         if answer["is"] == "refused":
             raise _refusal(answer, broker)
         self.received_bytes = int(answer["received_bytes"])
-        found = {(each["topic"], each["partition"]): each for each in answer["partitions"]}
-        return [_fetched(found.get((each.topic, each.partition), {"error": "UNKNOWN"})) for each in ranges]
+        partitions = {(each["topic"], each["partition"]): each for each in answer["partitions"]}
+        return [_fetched(partitions.get((each.topic, each.partition), {"error": "UNKNOWN"})) for each in ranges]
 
     def _answer(self, command: Message) -> Message:
         try:

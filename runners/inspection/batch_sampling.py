@@ -172,15 +172,15 @@ def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: 
         for partition in partitions
     ]
     room_bytes = int(_FILL * limits.most_response_bytes)
-    while (going := [each for each in cursors if not each.done]) and _has_room(reader, limits):
-        together = [each for each in going if not each.alone]
+    while (going := [cursor for cursor in cursors if not cursor.done]) and _has_room(reader, limits):
+        together = [cursor for cursor in going if not cursor.alone]
         for leader, several in _requests(together, room_bytes) if together else _alone(going):
             if _has_room(reader, limits):
                 _read(reader, leader, several, room_bytes)
-    for each in cursors:
-        if not each.done and not each.batches:
-            each.why = f"its batches are larger than {_size(share_bytes)}, and no more bytes may be read"
-    return [_sample(topic, [each for each in cursors if each.topic == topic.name]) for topic in topics]
+    for cursor in cursors:
+        if not cursor.done and not cursor.batches:
+            cursor.why = f"its batches are larger than {_size(share_bytes)}, and no more bytes may be read"
+    return [_sample(topic, [cursor for cursor in cursors if cursor.topic == topic.name]) for topic in topics]
 
 
 def _has_room(reader: BatchFetcher, limits: SampleLimits) -> bool:
@@ -218,10 +218,10 @@ def _alone(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cu
     their producer waits.
     """
     by_topic: dict[str, list[_Cursor]] = defaultdict(list)
-    for each in cursors:
-        by_topic[each.topic].append(each)
-    for own in sorted(by_topic.values(), key=lambda own: sum(each.batches for each in own)):
-        longest = max(own, key=lambda each: each.batches)
+    for cursor in cursors:
+        by_topic[cursor.topic].append(cursor)
+    for own in sorted(by_topic.values(), key=lambda own: sum(cursor.batches for cursor in own)):
+        longest = max(own, key=lambda cursor: cursor.batches)
         yield longest.partition.leader, [longest]
 
 

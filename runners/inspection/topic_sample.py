@@ -182,13 +182,13 @@ class SampleCount:
 
 def _compressors() -> dict[str, Callable[[bytes], int]]:
     """Return functions that compress a batch and return its size in bytes, by codec."""
-    found: dict[str, Callable[[bytes], int]] = {GZIP: lambda plain: len(zlib.compress(plain))}
+    compressors: dict[str, Callable[[bytes], int]] = {GZIP: lambda plain: len(zlib.compress(plain))}
     with suppress(ImportError):  # MLflow brings pyarrow, but the container image leaves it out
         pyarrow = importlib.import_module("pyarrow")
 
         for codec in ARROW_CODECS:
-            found[codec] = partial(_arrow_bytes, pyarrow, codec)
-    return found
+            compressors[codec] = partial(_arrow_bytes, pyarrow, codec)
+    return compressors
 
 
 def _arrow_bytes(pyarrow: Any, codec: str, plain: bytes) -> int:

@@ -70,9 +70,9 @@ def resolve(maven: "MavenContext", version: str) -> list["Artifact"]:
         maven: Access to Maven's repositories.
         version: The release, such as `3.9.1`.
     """
-    found = needed_at_run_time(maven, [maven.create_dependency(f"org.apache.kafka:kafka-clients:{version}")])
-    (log,) = {jar.version for jar in found if jar.artifactId == "slf4j-api"}
-    return [*found, maven.project("org.slf4j", "slf4j-simple").at_version(log).artifact()]
+    jars = needed_at_run_time(maven, [maven.create_dependency(f"org.apache.kafka:kafka-clients:{version}")])
+    (log,) = {jar.version for jar in jars if jar.artifactId == "slf4j-api"}
+    return [*jars, maven.project("org.slf4j", "slf4j-simple").at_version(log).artifact()]
 
 
 def needed_at_run_time(maven: "MavenContext", wanted: list["Dependency"]) -> list["Artifact"]:

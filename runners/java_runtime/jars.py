@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jgo.maven import MavenContext
 
 _REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"
-_TOLD_EVERY = 10
+_JARS_PER_MESSAGE = 10
 _PARALLEL_DOWNLOADS = 4
 _TRIES_PER_JAR = 2
 _REQUEST_TIMEOUT_S = 30
@@ -122,7 +122,7 @@ class JarFolder:
             try:
                 for done, future in enumerate(as_completed(futures), start=1):
                     future.result()
-                    if done % _TOLD_EVERY == 0 or done == len(missing):
+                    if done % _JARS_PER_MESSAGE == 0 or done == len(missing):
                         progress(f"{what}: {done} of {len(missing)} jars")
             except BaseException:
                 workers.shutdown(cancel_futures=True)

@@ -87,10 +87,10 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     environ = os.environ if environ is None else environ
     rejected: list[str] = []
     for origin, path in _candidates(environ):
-        found = _probe(origin, path)
-        if isinstance(found, Java):
-            return found
-        rejected.append(found)
+        candidate = _probe(origin, path)
+        if isinstance(candidate, Java):
+            return candidate
+        rejected.append(candidate)
     tried = "".join(f"\n  - {reason}" for reason in rejected) or " no Java was found at all."
     raise JavaNotFound(
         f"Kafka needs a Java runtime of version {_OLDEST_JAVA} or newer, but none is usable:{tried}\n"

@@ -195,12 +195,12 @@ def _summaries(output: str) -> dict[bool, PerformanceSummary]:
 
     The tool's progress lines are left out: they don't match the pattern, because they have no percentiles.
     """
-    found = {}
+    summaries = {}
     for line in output.splitlines():
         if match := _SUMMARY.match(line.strip()):
-            found[match["steady"] is not None] = PerformanceSummary(
+            summaries[match["steady"] is not None] = PerformanceSummary(
                 records=int(match["records"]),
                 records_per_s=float(match["records_per_s"]),
                 mib_per_s=float(match["mib_per_s"]),
             )
-    return found
+    return summaries

@@ -121,8 +121,8 @@ class ConsumerClient:
         lib, listed = self._lib, self._spare or capi.MessageList(BATCH_RECORDS)
         self._spare = None
         # A call that waits returns only when it has as many records as were asked for, or when the time is over.
-        asked = 1 if timeout_ms else listed.room
-        taken: int = max(0, lib.rd_kafka_consume_batch_queue(self._records, timeout_ms, listed.first, asked))
+        wanted = 1 if timeout_ms else listed.room
+        taken: int = max(0, lib.rd_kafka_consume_batch_queue(self._records, timeout_ms, listed.first, wanted))
         if timeout_ms and taken:
             rest = listed.first + taken * capi.WORD_BYTES
             taken += max(0, lib.rd_kafka_consume_batch_queue(self._records, 0, rest, listed.room - taken))

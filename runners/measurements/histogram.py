@@ -89,8 +89,8 @@ class Histogram:
         """
         hdr = HdrHistogram.decode(text)
         counts = np.zeros(_SIZE, dtype=np.int64)
-        known = np.ctypeslib.as_array(hdr.counts)[:_SIZE]
-        counts[: len(known)] = known
+        decoded_counts = np.ctypeslib.as_array(hdr.counts)[:_SIZE]
+        counts[: len(decoded_counts)] = decoded_counts
         counts.flags.writeable = False
         return cls(counts, sum_us)
 
@@ -126,8 +126,8 @@ class Histogram:
             return [float("nan")] * len(ratios)
         # As in HdrHistogram: at least one value, and rounded to the nearest count.
         wanted = [max(1, int(ratio * count + 0.5)) for ratio in ratios]
-        found = zip(ratios, np.searchsorted(reached, wanted).tolist(), strict=True)
-        return [_bucket_us(index, highest=ratio > 0) for ratio, index in found]
+        buckets = zip(ratios, np.searchsorted(reached, wanted).tolist(), strict=True)
+        return [_bucket_us(index, highest=ratio > 0) for ratio, index in buckets]
 
     def encoded(self) -> str:
         """Return the histogram in HdrHistogram's compressed base64 format.

@@ -1,4 +1,4 @@
-"""How many records a full batch holds, and how full batches are if `batch.size` ends them.
+"""Computes how many records a full batch holds, and how many a batch holds on average that `batch.size` ends.
 
 librdkafka limits a batch by its uncompressed size. The Java client limits the compressed size. It estimates this size
 with a ratio that it learns from the batches that it has sent to the topic. This module follows its classes
@@ -97,7 +97,7 @@ class FullBatches:
         return self._records(self.usual_ratio)
 
     def records_at(self, rate: Array, request_s: Array, elapsed_s: Array) -> Array:
-        """Return the number of records in a full batch at a rate that the client holds.
+        """Return the number of records in a full batch, if the client sends at a constant rate.
 
         The number is smaller than usual until the Java client has learnt the usual ratio. The client forgets this ratio
         with each batch of a single record.

@@ -139,38 +139,38 @@ _ATTRIBUTES: Final = tuple(each.name for each in fields(Performance))
 
 def performance(cluster: ClusterConstants, config: ProducerConfig, workload: Workload) -> Performance:
     """Compute the throughput, latency and resource use of a config on a cluster under a workload."""
-    return perform(cluster, Settings.of(config, workload), workload)
+    return performance_of_settings(cluster, Settings.of(config, workload), workload)
 
 
-def perform(cluster: ClusterConstants, settings: Settings, workload: Workload) -> Performance:
+def performance_of_settings(cluster: ClusterConstants, settings: Settings, workload: Workload) -> Performance:
     """Compute the throughput, latency and resource use of a client's settings on a cluster under a workload.
 
     `performance` does the same for a config. This function is for callers that vary the settings without a config.
     """
-    return perform_all([cluster], [(settings, workload)])[0][0]
+    return all_performances([cluster], [(settings, workload)])[0][0]
 
 
-def perform_all(
+def all_performances(
     clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
 ) -> list[list[Performance]]:
     """Compute the performance of each load on every cluster. A load is a client's settings and a workload.
 
-    This is much faster than a call of `perform` for each of them.
+    This is much faster than a call of `performance_of_settings` for each of them.
 
     Returns:
         A list for each cluster, with the performance of each load.
     """
     if not (clusters and loads):
         return [[] for _ in clusters]
-    columns = perform_in_columns(clusters, loads)
+    columns = performance_columns(clusters, loads)
     values = [columns[name].tolist() for name in _ATTRIBUTES]
     return [[Performance(*row) for row in zip(*cluster, strict=True)] for cluster in zip(*values, strict=True)]
 
 
-def perform_in_columns(
+def performance_columns(
     clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
 ) -> dict[str, Array]:
-    """Compute the same as `perform_all` for at least one cluster and one load, without an object for each of them.
+    """Compute the same as `all_performances` for at least one cluster and one load, without an object for each of them.
 
     Returns:
         By attribute of `Performance`, an array of shape (clusters, loads).

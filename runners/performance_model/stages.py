@@ -255,7 +255,7 @@ class Stages:
         return self.cluster.wake_s / (1.0 - busy)
 
     def full_records_at(self, rate: Array) -> Array:
-        """Return the number of records in a full batch at a rate that the producer holds, in records per second."""
+        """Return the number of records in a full batch, if the producer sends at this rate, in records per second."""
         return self.full_batches.records_at(rate, self.request_wait_s(rate), self.load.elapsed_s)
 
     def spread(self, rate: Array, gather_s: Array) -> Array:

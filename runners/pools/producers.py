@@ -107,12 +107,12 @@ def _latency(histograms: Sequence[Histogram], sample_ratios: Sequence[float]) ->
         histograms: The recorded latencies of each producer.
         sample_ratios: For each producer, the share of its deliveries whose latency was recorded.
     """
-    known = [(each, ratio) for each, ratio in zip(histograms, sample_ratios, strict=True) if each.count]
-    ratios = {ratio for _, ratio in known}
+    recorded = [(each, ratio) for each, ratio in zip(histograms, sample_ratios, strict=True) if each.count]
+    ratios = {ratio for _, ratio in recorded}
     if len(ratios) < 2 or min(ratios) <= 0:
         return Histogram.merge(histograms)
-    mean_ratio = sum(each.count for each, _ in known) / sum(each.count / ratio for each, ratio in known)
-    return Histogram.merge(each.scaled(mean_ratio / ratio) for each, ratio in known)
+    mean_ratio = sum(each.count for each, _ in recorded) / sum(each.count / ratio for each, ratio in recorded)
+    return Histogram.merge(each.scaled(mean_ratio / ratio) for each, ratio in recorded)
 
 
 def _counts(counts: Sequence[Counts]) -> Counts:
@@ -160,10 +160,10 @@ def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int
     Bytes and retries are added up. Queues and batches are averaged, so that they describe a typical client. Queues and
     requests in flight are means over time, so each client counts the same, however many records it sent.
     """
-    known = [(each, weight) for each, weight in zip(activities, records, strict=True) if each is not None]
-    if not known:
+    reported = [(each, weight) for each, weight in zip(activities, records, strict=True) if each is not None]
+    if not reported:
         return None
-    clients, weights = [each for each, _ in known], [weight for _, weight in known]
+    clients, weights = [each for each, _ in reported], [weight for _, weight in reported]
 
     def of(part: Callable[[ClientActivity], float]) -> float:
         return _mean([part(each) for each in clients], weights)

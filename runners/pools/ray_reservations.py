@@ -171,9 +171,9 @@ class CoreReservations:
         by_value = self.ray.cloudpickle
         by_value.register_pickle_by_value(ray_cluster)
         try:
-            asked = self.ray.remote(num_cpus=0, max_retries=0)(facts_of_this_host)
+            task = self.ray.remote(num_cpus=0, max_retries=0)(facts_of_this_host)
             pinned = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            on_nodes = [asked.options(scheduling_strategy=pinned(node.id, soft=False)) for node in nodes]
+            on_nodes = [task.options(scheduling_strategy=pinned(node.id, soft=False)) for node in nodes]
             asking = [each.remote(self.job_modules) for each in on_nodes]
         finally:
             by_value.unregister_pickle_by_value(ray_cluster)

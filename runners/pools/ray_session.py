@@ -144,10 +144,10 @@ def hold(ray: Any, target: str, on_wait: Say) -> Any:
     """
     name = f"target-{hashlib.sha256(target.encode()).hexdigest()[:32]}"
     # The guard must be on our own node. On another node it would end with that node, while we still use the target.
-    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+    on_our_node = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
         ray.get_runtime_context().get_node_id(), soft=False
     )
-    guard = ray.remote(_Guard).options(name=name, num_cpus=0, max_restarts=0, scheduling_strategy=here)
+    guard = ray.remote(_Guard).options(name=name, num_cpus=0, max_restarts=0, scheduling_strategy=on_our_node)
     waited = False
     while True:
         with contextlib.suppress(ValueError):  # the name is taken

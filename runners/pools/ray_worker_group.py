@@ -149,9 +149,9 @@ class RayWorkerGroup:
         if self._reservations is None:
             return
         for number, worker in enumerate(self.workers[:count]):
-            asked = worker.actor.clock.options(concurrency_group="control")
+            method = worker.actor.clock.options(concurrency_group="control")
             try:
-                clock = offset_of(lambda asked=asked: self._ray.get(asked.remote(), timeout=_PATIENCE_S), time.time)  # type: ignore[misc]
+                clock = offset_of(lambda method=method: self._ray.get(method.remote(), timeout=_PATIENCE_S), time.time)  # type: ignore[misc]
             except self._ray.exceptions.RayError:
                 continue  # the run on this worker will fail and report the error
             self.workers[number] = replace(worker, clock=clock)

@@ -12,7 +12,7 @@ from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.latency import mean_ms, percentile_ms
 from benchmarks.problems.table import MeasuredTable, java_grid, small_records_java_grid
 from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
-from runners.performance_model.performance import Performance, perform, perform_all, performance
+from runners.performance_model.performance import Performance, all_performances, performance, performance_of_settings
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
@@ -79,9 +79,9 @@ def test_many_loads_on_many_clusters_are_computed_as_each_alone(
     rate = share * performance(EMBEDDED, one[1], load(one[0])).records_per_s
     loads = [(Settings.of(config, load(size)), load(size, at)) for size, config in (one, other) for at in (None, rate)]
     every = list(PRESETS.values())
-    for cluster, told in zip(every, perform_all(every, loads), strict=True):
+    for cluster, told in zip(every, all_performances(every, loads), strict=True):
         for (asked, workload), together in zip(loads, told, strict=True):
-            alone = perform(cluster, asked, workload)
+            alone = performance_of_settings(cluster, asked, workload)
             assert together.bound_by == alone.bound_by
             assert astuple(together)[:-1] == pytest.approx(astuple(alone)[:-1], rel=1e-9)
 
@@ -126,7 +126,10 @@ def test_more_requests_in_flight_never_lower_the_capacity(
 ) -> None:
     size, drawn_config = config
     at = Settings.of(drawn_config, load(size))
-    rates = [perform(cluster, replace(at, in_flight=allowed), load(size)).records_per_s for allowed in (1, 2, 5, 50)]
+    rates = [
+        performance_of_settings(cluster, replace(at, in_flight=allowed), load(size)).records_per_s
+        for allowed in (1, 2, 5, 50)
+    ]
     # A few per cent are allowed. Where the sender is about as fast as the other stages, more requests empty the queue
     # sooner, and batches stay smaller.
     assert all(more > 0.95 * fewer for fewer, more in pairwise(rates))
@@ -138,9 +141,9 @@ def test_compressing_random_bytes_gains_nothing(config: tuple[int, ProducerConfi
     size, drawn_config = config
     random_bytes = load(size, compressibility=0.0)
     plain = replace(Settings.of(drawn_config, random_bytes), codec="none", level=None)
-    rate = perform(EMBEDDED, plain, random_bytes).records_per_s
+    rate = performance_of_settings(EMBEDDED, plain, random_bytes).records_per_s
     # Only the framing of tiny records can be compressed.
-    assert perform(EMBEDDED, replace(plain, codec=codec), random_bytes).records_per_s <= rate * 1.05
+    assert performance_of_settings(EMBEDDED, replace(plain, codec=codec), random_bytes).records_per_s <= rate * 1.05
 
 
 @quick
@@ -247,7 +250,7 @@ def test_a_small_change_of_a_config_changes_its_performance_little(
     near = replace(here, batch_bytes=larger_bytes, linger_s=here.linger_s * 1.01 + 1e-7)
     for share in (0.05, 0.3):
         paced = load(rate=share * capacity)
-        ours, theirs = perform(cluster, here, paced), perform(cluster, near, paced)
+        ours, theirs = performance_of_settings(cluster, here, paced), performance_of_settings(cluster, near, paced)
         assert theirs.capacity_records_per_s == pytest.approx(ours.capacity_records_per_s, rel=0.03)
         # Close to the capacity of a config, latency rises steeply, as it does in reality.
         if ours.capacity_records_per_s > 1.5 * share * capacity:
@@ -424,7 +427,7 @@ def test_changing_the_partition_with_each_record_costs_throughput() -> None:
 
 
 def several(producers: int, rate: float | None = None, cluster: ClusterConstants = EMBEDDED) -> Performance:
-    return perform(cluster, Settings.of(DEFAULTS, load(rate=rate), producers), load(rate=rate))
+    return performance_of_settings(cluster, Settings.of(DEFAULTS, load(rate=rate), producers), load(rate=rate))
 
 
 def test_producers_on_one_host_share_its_processors() -> None:
@@ -437,7 +440,7 @@ def test_a_send_buffer_limits_each_connection_by_itself() -> None:
     small = {"send.buffer.bytes": "131072", "batch.size": "500000", "compression.type": "none"}
     settings = [Settings.of(ProducerConfig.parse(small, java()), load(), producers) for producers in (1, 4)]
     far = replace(REMOTE, network_bytes_per_s=10e9, round_trip_s=0.02)
-    one, four = (perform(far, each, load()) for each in settings)
+    one, four = (performance_of_settings(far, each, load()) for each in settings)
     assert one.bound_by == "the network"
     assert one.mb_per_s < 131_072 / 0.02 / 1e6
     assert four.records_per_s > 3 * one.records_per_s

@@ -56,12 +56,12 @@ class _OptionsGivenOnce:
         Raises:
             typer.BadParameter: An option is given twice.
         """
-        given = list(args)  # reading them empties the list
+        words = list(args)  # reading them empties the list
         command: Any = super()
         rest: list[str] = command.parse_args(ctx, args)
         if ctx.resilient_parsing:  # a shell completes an unfinished line
             return rest
-        counts = Counter(command.make_parser(ctx).parse_args(args=given)[2])
+        counts = Counter(command.make_parser(ctx).parse_args(args=words)[2])
         for option, count in counts.items():
             takes_one = isinstance(option, TyperOption) and not (option.multiple or option.is_flag or option.count)
             if takes_one and count > 1:

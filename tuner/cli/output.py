@@ -50,12 +50,12 @@ def check_output(file: Path | None, *, force: bool = False) -> None:
     if file is None:
         return
     try:
-        found = _status(file)
-        if _is_stream(file, found):
+        status = _status(file)
+        if _is_stream(file, status):
             return
-        if found is not None and stat.S_ISDIR(found.st_mode):
+        if status is not None and stat.S_ISDIR(status.st_mode):
             raise typer.BadParameter(f"an output must be a file, but {file} is a folder; name a file in it")
-        if found is not None and not force and not _is_ours(file, found.st_size):
+        if status is not None and not force and not _is_ours(file, status.st_size):
             raise typer.BadParameter(
                 f"an existing file is replaced only if the tuner wrote it, but {file} was not written by the tuner; "
                 "name another file, or add --force"
@@ -80,12 +80,12 @@ def write_output(file: Path, content: str | bytes, *, force: bool = False) -> No
     # A comment may name a file of the user, whose name need not be UTF-8.
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
-        found = _status(file)
-        if _is_stream(file, found):
+        status = _status(file)
+        if _is_stream(file, status):
             with file.open("ab") as stream:
                 stream.write(data)
         else:
-            folders.write_atomically(_place(file), data, _MODE if found is None else stat.S_IMODE(found.st_mode))
+            folders.write_atomically(_place(file), data, _MODE if status is None else stat.S_IMODE(status.st_mode))
     except OSError as error:
         raise StudyError(
             f"the whole output must be written to {file}, but that failed: {error.strerror}; name another file"
@@ -153,9 +153,9 @@ def check_one_form(**asked: bool) -> None:
     Raises:
         typer.BadParameter: The user asked for two formats.
     """
-    given = [f"--{name}" for name, value in asked.items() if value]
-    if len(given) > 1:
-        raise typer.BadParameter(f"a result has one format, but {' and '.join(given)} were given; leave one out")
+    forms = [f"--{name}" for name, value in asked.items() if value]
+    if len(forms) > 1:
+        raise typer.BadParameter(f"a result has one format, but {' and '.join(forms)} were given; leave one out")
 
 
 def print_json(record: object, indent: int | None = 2) -> None:

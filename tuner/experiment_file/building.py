@@ -153,10 +153,10 @@ class ExperimentBuilder:
             self.problems.add(("quick", "vary"), f"{', '.join(sorted(unknown))} must be a setting of the section vary")
         combinations = [dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values())]
         rows = []
-        for position, given in enumerate(file.rows or [{}]):
+        for position, row_settings in enumerate(file.rows or [{}]):
             for combination in combinations:
-                place: KeyPath = ("rows", position) if file.rows else ("vary",) if file.vary else ("load",)
-                row = self._row(given, combination, place)
+                key_path: KeyPath = ("rows", position) if file.rows else ("vary",) if file.vary else ("load",)
+                row = self._row(row_settings, combination, key_path)
                 if row is not None:
                     rows.append(row)
         yield from self._without_excluded(rows)
@@ -170,23 +170,23 @@ class ExperimentBuilder:
             *((("quick", "exclude", position), each, True) for position, each in enumerate(of_quick)),
         ]
         left = list(rows)
-        for place, values, needed in excluded:
+        for key_path, values, needed in excluded:
             if needed and not any(_has_one_of_each(row, values) for row in rows):
                 self.problems.add(
-                    place, "a combination must leave out at least one row, but no row has these values; correct them"
+                    key_path, "a combination must leave out at least one row, but no row has these values; correct them"
                 )
             left = [row for row in left if not _has_one_of_each(row, values)]
         if rows and not left:
             self.problems.add(("exclude",), "exclude must leave at least one row; name fewer combinations")
         return left
 
-    def _row(self, row_settings: Settings, combination: Settings, place: KeyPath) -> Row | None:
+    def _row(self, row_settings: Settings, combination: Settings, key_path: KeyPath) -> Row | None:
         """Return a row. If settings are refused, note the problems and return None.
 
         Args:
             row_settings: The settings of the row in the section `rows`.
             combination: The settings of the row from the section `vary`.
-            place: The key path of the settings in the file.
+            key_path: The key path of the settings in the file.
         """
         file, settings = self.file, {**row_settings, **combination}
         settings.pop(_ROW, None)
@@ -197,7 +197,7 @@ class ExperimentBuilder:
         }
         others = {name: value for name, value in settings.items() if name not in LOAD_KEYS}
         searched = is_searched(settings)
-        best = best_of(settings, place, self.problems) if searched else None
+        best = best_of(settings, key_path, self.problems) if searched else None
         if searched and best is None:
             return None
         properties = {**file.config, **({} if searched else others)}
@@ -208,10 +208,10 @@ class ExperimentBuilder:
             check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
         except Refused as error:
             for refusal in error.refusals:
-                self.problems.refuse(place, refusal, {**load, **properties}.get(str(*refusal.within[-1:])))
+                self.problems.refuse(key_path, refusal, {**load, **properties}.get(str(*refusal.within[-1:])))
             return None
         except (ConfigError, RuleBroken, WorkloadRefused) as error:
-            self.problems.add(place, str(error))
+            self.problems.add(key_path, str(error))
             return None
         named = str(row_settings.get(_ROW, ""))
         varied = dict(settings)
@@ -219,35 +219,35 @@ class ExperimentBuilder:
         name = ", ".join(part for part in (named, _in_words(shown)) if part) or "the only row"
         if named:
             varied = {_ROW: named, **varied}
-        self._check_readers(section, place)
+        self._check_readers(section, key_path)
         return Row(name, varied, config, workload, section.setup(), best)
 
-    def _check_readers(self, load: LoadSection, place: KeyPath) -> None:
+    def _check_readers(self, load: LoadSection, key_path: KeyPath) -> None:
         """Check that a row without producers has stored records, and that consumers have partitions."""
         if not load.producers and not (load.stored_bytes and load.consumers):
-            self.problems.add(place, "a row with `producers: 0` needs stored_bytes and consumers")
+            self.problems.add(key_path, "a row with `producers: 0` needs stored_bytes and consumers")
         most = self._most_bytes
         if load.stored_bytes > most:
             self.problems.add(
-                place,
+                key_path,
                 f"stored_bytes <= safety.max_bytes_per_trial must hold, but {load.stored_bytes:,} > {most:,}; raise "
                 "the limit",
             )
         if load.stored_bytes and self.file.target.topic is not None:
-            self.problems.add(place, "stored_bytes needs a topic of its own; leave target.topic out")
+            self.problems.add(key_path, "stored_bytes needs a topic of its own; leave target.topic out")
         if load.consumer_zone is not None and not load.consumers:
             self.problems.add(
-                place, "a row with consumer_zone needs consumers; set consumers, or leave consumer_zone out"
+                key_path, "a row with consumer_zone needs consumers; set consumers, or leave consumer_zone out"
             )
         if (load.placement or load.consumer_zone is not None) and not load.producers:
-            self.problems.add(place, "a row with `producers: 0` is measured on this host; leave its zones out")
+            self.problems.add(key_path, "a row with `producers: 0` is measured on this host; leave its zones out")
         if len(load.placement) > load.producers > 0:
-            self.problems.add(place, "each zone of placement needs at least one producer; raise producers")
-        # Another topic's partitions are counted when the consumers begin to read it.
+            self.problems.add(key_path, "each zone of placement needs at least one producer; raise producers")
+        # The partitions of the user's own topic, or of a topic like it, are counted when the consumers begin to read.
         makes_topic = self.file.target.topic is None and self.file.target.like is None
         if makes_topic and load.consumers > load.partitions:
             self.problems.add(
-                place,
+                key_path,
                 f"each consumer needs a partition of its own, but there are {load.consumers} consumers and "
                 f"{counted(load.partitions, 'partition')}; raise partitions, or lower consumers",
             )
@@ -284,12 +284,12 @@ class ExperimentBuilder:
             return rows[0].name
         return names[0]
 
-    def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, place: KeyPath) -> None:
+    def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, key_path: KeyPath) -> None:
         """Check that a trend has enough rows. The quick version may leave rows out."""
         numbers = {row.number(along) for row in rows if row.matches(of)} - {None, 0.0}
         if len(numbers) < FEWEST_FOR_TREND and not self.quick:
             self.problems.add(
-                (*place, "along"),
+                (*key_path, "along"),
                 f"a trend needs rows with at least {FEWEST_FOR_TREND} different numbers of {along} above 0, but "
                 f"{len(numbers)} were found",
             )
@@ -297,25 +297,27 @@ class ExperimentBuilder:
     def _findings(self, rows: Sequence[Row]) -> Iterator[Finding]:
         ids: set[str] = set()
         for position, section in enumerate(self.file.findings):
-            place: KeyPath = ("findings", position)
+            key_path: KeyPath = ("findings", position)
             if section.id in ids:
-                self.problems.add((*place, "id"), f"each finding needs an id of its own; {section.id} is listed twice")
+                self.problems.add(
+                    (*key_path, "id"), f"each finding needs an id of its own; {section.id} is listed twice"
+                )
             ids.add(section.id)
             if not is_complete(section):
                 rule = (
                     "a finding needs `of` and `over`, or `of` and `limit`, or `order`, or `along` with or without `of`"
                 )
-                self.problems.add(place, rule)
+                self.problems.add(key_path, rule)
                 continue
             finding = finding_of(section)
             if section.along:
-                self._check_trend(rows, section.of or {}, section.along, place)
+                self._check_trend(rows, section.of or {}, section.along, key_path)
                 yield finding
                 continue
             for compared in finding.comparisons:
                 for selected in (compared.of, compared.over or compared.of):
                     if problem := selection_problem(selected, rows, quick=self.quick):
-                        self.problems.add(place, problem)
+                        self.problems.add(key_path, problem)
             yield finding
 
 

@@ -30,25 +30,25 @@ def is_searched(settings: Settings) -> bool:
     return SEARCH in settings or GOAL in settings
 
 
-def best_of(settings: Settings, place: KeyPath, problems: Problems) -> BestOf | None:
+def best_of(settings: Settings, key_path: KeyPath, problems: Problems) -> BestOf | None:
     """Return which search finds the config of a row. If settings are refused, note the problems and return None.
 
     Args:
         settings: All settings of the row.
-        place: The key path of the settings in the file.
+        key_path: The key path of the settings in the file.
         problems: Collects the problems that are found.
     """
     goal = settings.get(GOAL)
     if SEARCH not in settings or goal not in list(Goal):
         rule = "a row that takes its config from a search needs `search`, the name of a search, and `goal`, which is"
-        problems.add(place, f"{rule} {', '.join(Goal)}")
+        problems.add(key_path, f"{rule} {', '.join(Goal)}")
         return None
     if fixed := sorted(_SHARED & set(settings)):
         rule = "a row that takes its config from a search has the load that was searched, so it can't set"
-        problems.add(place, f"{rule} {', '.join(fixed)}; put it into the section load")
+        problems.add(key_path, f"{rule} {', '.join(fixed)}; put it into the section load")
         return None
     if more := sorted(set(settings) - LOAD_KEYS - {SEARCH, GOAL}):
-        problems.add(place, f"a row that takes its config from a search can't set {', '.join(more)}")
+        problems.add(key_path, f"a row that takes its config from a search can't set {', '.join(more)}")
         return None
     return BestOf(str(settings[SEARCH]), Goal(goal))
 
@@ -92,7 +92,7 @@ class Searches:
     def _search(self, name: str, sections: Mapping[str, Any], rows: Sequence[Row]) -> Search | None:
         """Return a search. If it is refused, note the problem and return None."""
         sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
-        study, place = f"{self.experiment}-{name}", ("searches", name)
+        study, key_path = f"{self.experiment}-{name}", ("searches", name)
         text = searching_text(
             self.written,
             study,
@@ -106,10 +106,10 @@ class Searches:
             spec = parse_study(text, name=study, folder=self.files.folder, origin=study, environ=self.files.environ)
         except StudyFileError as error:
             for each in error.problems:
-                self.problems.add(place, f"{_as_written(each.key)}: {each.what}")
+                self.problems.add(key_path, f"{_as_written(each.key)}: {each.what}")
             return None
         if spec.search.trials is None:
-            self.problems.add((*place, "search"), "a search needs `trials`, so that its time is known")
+            self.problems.add((*key_path, "search"), "a search needs `trials`, so that its time is known")
             return None
         return Search(name, spec, text)
 

@@ -71,14 +71,14 @@ def _settings(value: object) -> Settings:
     return {str(name): each for name, each in value.items()}
 
 
-def _check_single(value: object, *place: str | int) -> None:
+def _check_single(value: object, *within: str | int) -> None:
     """Check that a value is a single value, and not a list, a section or empty.
 
     Raises:
         Refused: The value is a list, a section or empty.
     """
     if not isinstance(value, str | int | float):
-        raise refused("a setting takes one text, number, true or false", within=place)
+        raise refused("a setting takes one text, number, true or false", within=within)
 
 
 def _varied(value: object) -> Mapping[str, list[RowValue]]:

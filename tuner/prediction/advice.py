@@ -15,7 +15,7 @@ from runners.inspection.record_batch import UNCOMPRESSED
 from runners.inspection.topic_traffic import TopicTraffic
 from runners.performance_model.constants import CODECS
 from runners.performance_model.full_batches import ESTIMATION_FACTOR
-from runners.performance_model.performance import perform
+from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
@@ -157,11 +157,13 @@ def _compressible(traffic: TopicTraffic, codec: str) -> float:
 
 def _overloaded(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> bool:
     """Return whether all producers together exceed the model's network or disk, if each has a host of its own."""
+    if producers <= 1:
+        return False
     constants = calibration.constants
     hosts = replace(constants, client_cores=constants.client_cores * producers)
     total = replace(load, rate_records_per_s=(load.rate_records_per_s or 0.0) * producers)
     config = ProducerConfig.parse(settings, java())
-    return producers > 1 and perform(hosts, Settings.of(config, load, producers), total).falling_behind_ratio > 0
+    return performance_of_settings(hosts, Settings.of(config, load, producers), total).falling_behind_ratio > 0
 
 
 def _mismatch(calibration: Calibration, inspection: Inspection, load: Workload) -> float:
@@ -217,7 +219,7 @@ def _current_settings(inspection: Inspection, calibration: Calibration, load: Wo
 
 def _batch_records(calibration: Calibration, settings: Mapping[str, str], load: Workload) -> float:
     config = ProducerConfig.parse(settings, java())
-    return perform(calibration.constants, Settings.of(config, load), load).batch_records
+    return performance_of_settings(calibration.constants, Settings.of(config, load), load).batch_records
 
 
 def _estimate(
@@ -225,7 +227,7 @@ def _estimate(
 ) -> SettingsEstimate:
     config = ProducerConfig.parse(settings, java())
     estimates = estimate(calibration, config, load)
-    behind = perform(calibration.constants, Settings.of(config, load), load).falling_behind_ratio > 0
+    behind = performance_of_settings(calibration.constants, Settings.of(config, load), load).falling_behind_ratio > 0
     rate = (load.rate_records_per_s or 0.0) * producers
     mb_per_s = rate * load.record_sizes.mean_bytes * estimates["wire_bytes_per_value_byte"].value / 1e6
     cpu = estimates["broker_cpu_cores"]

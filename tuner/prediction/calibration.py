@@ -29,7 +29,7 @@ from runners.performance_model.constants import (
     REMOTE_JAVA,
     ClusterConstants,
 )
-from runners.performance_model.performance import Performance, perform_all, perform_in_columns
+from runners.performance_model.performance import Performance, all_performances, performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client, ClientKind
@@ -207,7 +207,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
     wider = max(1.0, _typical(typical) ** 2)
     factors = {}
-    [modelled] = perform_all([constants], data.loads)
+    [modelled] = all_performances([constants], data.loads)
     for name in FACTORED:
         ratios = [
             log(each.values[name] / value_of(one, name))
@@ -262,7 +262,7 @@ class _Data:
         Returns:
             How far the model is above each value, in expected standard deviations, shape (constants, values).
         """
-        modelled = perform_in_columns(constants, self.loads)
+        modelled = performance_columns(constants, self.loads)
         values = zip(self.observation_indices, self.metrics, strict=True)
         columns = np.array([modelled[name][:, index] for index, name in values]).T.tolist()
         model = [[log(each) for each in row] for row in columns]

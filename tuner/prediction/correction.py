@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from runners.performance_model.constants import CODECS, ClusterConstants
-from runners.performance_model.performance import perform_all
+from runners.performance_model.performance import all_performances
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.observations import Observation
@@ -63,7 +63,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         constants: The constants that were fitted to them.
     """
     settings = [each.settings for each in observations]
-    [modelled] = perform_all([constants], [(each.settings, each.workload) for each in observations])
+    [modelled] = all_performances([constants], [(each.settings, each.workload) for each in observations])
     points = [coordinates_of(one, each.workload) for one, each in zip(settings, observations, strict=True)]
     by_metric = {}
     for metric, fitted in FITTED.items():

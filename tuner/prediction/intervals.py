@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.ratios import LEVEL
-from runners.performance_model.performance import Performance, perform_all
+from runners.performance_model.performance import Performance, all_performances
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
@@ -72,7 +72,7 @@ class ModelledLoad:
     @classmethod
     def of(cls, calibration: Calibration, *loads: tuple[Settings, Workload]) -> list[Self]:
         """Compute the model for each load, which is a client's settings and a workload."""
-        performances = perform_all([calibration.constants, *calibration.perturbed], loads)
+        performances = all_performances([calibration.constants, *calibration.perturbed], loads)
         return [
             cls(calibration, settings, workload, here, tuple(raised))
             for (settings, workload), (here, *raised) in zip(loads, zip(*performances, strict=True), strict=True)
@@ -133,7 +133,7 @@ class ModelledLoad:
             for each in steps.values()
             for logs in (-each, each)
         ]
-        performances = [each for [each] in perform_all(ends, [(self.settings, self.workload)])]
+        performances = [each for [each] in all_performances(ends, [(self.settings, self.workload)])]
         for metric, *extremes in zip(steps, performances[::2], performances[1::2], strict=True):
             fitted, low, high = (value_of(each, metric) for each in (self.performance, *extremes))
             deviations[metric] = log(fitted / low), log(high / fitted)

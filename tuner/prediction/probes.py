@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runners.errors import WorkloadRefused
 from runners.performance_model.constants import ClusterConstants
-from runners.performance_model.performance import perform_all, performance
+from runners.performance_model.performance import all_performances, performance
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client
@@ -100,7 +100,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     for phase_load, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
         settings = Settings.of(config, phase_load)
         constants = [start, *raised_in_turn(start, tuple(PRIOR_SD_LOG), _STEP)]
-        base, *all_raised = (modelled for [modelled] in perform_all(constants, [(settings, phase_load)]))
+        base, *all_raised = (modelled for [modelled] in all_performances(constants, [(settings, phase_load)]))
         if base.falling_behind_ratio:
             continue
         rows += [

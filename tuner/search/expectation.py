@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from runners.performance_model.constants import ClusterConstants
-from runners.performance_model.performance import perform_in_columns
+from runners.performance_model.performance import performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
@@ -139,7 +139,7 @@ class ModelExpectation:
 
     def _log_ratios(self, scenarios: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
         """Return the same as `log_ratios` for given constants and settings, shape (scenarios, settings, objectives)."""
-        predicted = perform_in_columns(scenarios, [(each, self._load) for each in (self._baseline, *settings)])
+        predicted = performance_columns(scenarios, [(each, self._load) for each in (self._baseline, *settings)])
         logs = np.stack([self._logs(predicted, metric) for metric in self._metrics], axis=-1)
         return np.asarray(logs[:, 1:] - logs[:, :1])
 

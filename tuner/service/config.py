@@ -235,7 +235,7 @@ def _targets(file: ServiceFile, files: Files) -> dict[str, Target]:
     """Return the targets by name. `SIMULATED`, which needs no cluster, is always one of them."""
     if file.targets is None:
         return {"embedded": Target(), SIMULATED: Target()}
-    found: dict[str, Target] = {}
+    targets: dict[str, Target] = {}
     for name, section in file.targets.items():
         try:
             NAME.read(name)
@@ -246,8 +246,8 @@ def _targets(file: ServiceFile, files: Files) -> dict[str, Target]:
                 ("targets", name),
                 "this name is reserved for simulated studies, which measure nothing; choose another name",
             )
-        found[name] = target_of(section, ("targets", name), files)
-    return {**found, SIMULATED: Target()}
+        targets[name] = target_of(section, ("targets", name), files)
+    return {**targets, SIMULATED: Target()}
 
 
 def is_loopback(host: str) -> bool:

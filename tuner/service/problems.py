@@ -89,8 +89,8 @@ def problem_of(error: Exception) -> Problem:
         case Problem():
             return error
         case StudyFileError():
-            found = tuple({"line": each.line or None, "key": each.key, "detail": each.what} for each in error.problems)
-            return Problem(ProblemKind.STUDY_FILE, str(error), found)
+            errors = tuple({"line": each.line or None, "key": each.key, "detail": each.what} for each in error.problems)
+            return Problem(ProblemKind.STUDY_FILE, str(error), errors)
         case LimitTooLow():
             fields = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
             return Problem(ProblemKind.LIMIT_TOO_LOW, str(error), (fields,))

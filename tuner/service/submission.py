@@ -108,11 +108,11 @@ def check_settings(
         StudyChanged: The study file changes settings that the trials depend on. Targets are shown by their names,
             because their addresses belong to the operator.
     """
-    asked, on_record = study_identity(spec_of(submission.text, config)[0]), dict(identity)
-    if asked["target"] != on_record.get("target"):
-        asked["target"] = [{"name": name} for name in submission.targets]
+    identity_now, on_record = study_identity(spec_of(submission.text, config)[0]), dict(identity)
+    if identity_now["target"] != on_record.get("target"):
+        identity_now["target"] = [{"name": name} for name in submission.targets]
         on_record["target"] = [{"name": name} for name in (before.targets if before else ("another",))]
-    check_unchanged(submission.name, asked, on_record, forks=False)
+    check_unchanged(submission.name, identity_now, on_record, forks=False)
 
 
 def text_of_body(body: bytes) -> str:
@@ -265,21 +265,21 @@ def _names(value: Mapping[str, Plain], config: ServiceConfig, problems: Problems
     return (config.default_target,)
 
 
-def _name(given: Plain, place: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
+def _name(value: Plain, key_path: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
     """Return the name of the target that a study file gives, or note a problem and return None for an unknown name."""
-    if isinstance(given, dict):
-        for key in given:
+    if isinstance(value, dict):
+        for key in value:
             if key != "name":
                 problems.add(
-                    (*place, key),
+                    (*key_path, key),
                     "only the operator of the service sets addresses and credentials of clusters; leave this out, and "
                     f"name a cluster of the service: `target: {next(iter(config.targets))}`",
                 )
-        place, given = (*place, "name"), given.get("name")
-    if isinstance(given, str) and given in config.targets:
-        return given
-    near = did_you_mean(given, config.targets)
-    problems.add(place, f"this must be a target of this service: {', '.join(config.targets)}. {near}".rstrip(". "))
+        key_path, value = (*key_path, "name"), value.get("name")
+    if isinstance(value, str) and value in config.targets:
+        return value
+    near = did_you_mean(value, config.targets)
+    problems.add(key_path, f"this must be a target of this service: {', '.join(config.targets)}. {near}".rstrip(". "))
     return None
 
 
@@ -296,22 +296,22 @@ def _check_owned(value: Plain, problems: Problems) -> None:
             problems.add((section, key), f"the operator of the service decides {what}; leave this out")
 
 
-def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, place: KeyPath = ()) -> None:
+def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, key_path: KeyPath = ()) -> None:
     """Note a problem for each environment variable that is not allowed.
 
     The message must not tell whether the service has a variable of that name.
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            _check_variables(inner, allowed, problems, (*place, key))
+            _check_variables(inner, allowed, problems, (*key_path, key))
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            _check_variables(inner, allowed, problems, (*place, number))
+            _check_variables(inner, allowed, problems, (*key_path, number))
     elif isinstance(value, str):
         for name in _VARIABLE.findall(value):
             if name not in allowed:
                 there = f"allows only: {', '.join(allowed)}" if allowed else "allows none"
-                problems.add(place, f"this uses an environment variable of the service, which {there}")
+                problems.add(key_path, f"this uses an environment variable of the service, which {there}")
 
 
 class DuplicateKey(ValueError):

@@ -14,10 +14,10 @@ from tuner.model.trial import Trial
 
 @contextmanager
 def undamaged(what: str) -> Iterator[None]:
-    """Run the block, which reads a stored value, and report a damaged value with its place.
+    """Run the block, which reads a stored value. If the value is damaged, the error says where it is stored.
 
     Args:
-        what: The value and its place, for the error message.
+        what: The value and where it is stored, for the error message.
 
     Raises:
         RecordDamaged: The block could not read the value, for example because another program has changed it.
@@ -48,11 +48,11 @@ def read_trials(rows: Iterable[tuple[int, str]], where: str) -> list[tuple[int, 
     Raises:
         RecordDamaged: A stored trial can't be read, for example because another program has changed it.
     """
-    found = []
+    trials = []
     for sequence, body in rows:
         with undamaged(f"row {sequence} of the trials in {where}"):
-            found.append((sequence, Trial.from_json(json.loads(body))))
-    return found
+            trials.append((sequence, Trial.from_json(json.loads(body))))
+    return trials
 
 
 def attachment_body(value: Any) -> bytes:
@@ -75,11 +75,11 @@ def read_facts(rows: Iterable[tuple[str, str]], where: str) -> dict[str, Any]:
     Raises:
         RecordDamaged: A stored fact can't be read, for example because another program has changed it.
     """
-    found = {}
+    facts = {}
     for name, body in rows:
         with undamaged(f"the fact {name!r} in {where}"):
-            found[name] = json.loads(body)
-    return found
+            facts[name] = json.loads(body)
+    return facts
 
 
 def read_progress(body: str | bytes) -> Progress | None:

@@ -110,7 +110,8 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
     Raises:
         RecordDamaged: A newer release or another program made the tables.
     """
-    # The order of the queries matters: another host may make our tables between them, and they must count as ours.
+    # This order matters: if another host makes our tables between the two queries, they are not mistaken for another
+    # program's tables.
     ((others,),) = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchall()
     ((is_ours,),) = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchall()
     if not is_ours:

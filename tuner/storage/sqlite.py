@@ -296,9 +296,9 @@ class FolderStorage(Storage):
         written: dict[str, float] = {}
         for folder in root.iterdir() if root.exists() else ():
             try:
-                found = (folder / RESULTS_FILE).stat()
-                if not stat.S_ISDIR(found.st_mode):
-                    written[folder.name] = found.st_mtime
+                status = (folder / RESULTS_FILE).stat()
+                if not stat.S_ISDIR(status.st_mode):
+                    written[folder.name] = status.st_mtime
             except PermissionError:
                 if folder.name != "lost+found":  # the file system's own folder, and no study
                     written[folder.name] = 0.0
@@ -431,7 +431,8 @@ def _code(error: Exception) -> int:
 
 
 def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
-    # The order of the queries matters: another process may make our tables between them, and they must count as ours.
+    # This order matters: if another process makes our tables between the two queries, they are not mistaken for another
+    # program's tables.
     has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if not 0 <= version <= newest:

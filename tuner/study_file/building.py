@@ -171,17 +171,15 @@ class StudyBuilder:
         workload = self.file.workload
         earlier_sizes: set[object] = set()
         for position, sizes in enumerate(workload.record_bytes):
-            place = ("workload", "record_bytes", position)
+            key_path = ("workload", "record_bytes", position)
             if sizes.shares in earlier_sizes:
-                self.problems.add(place, f"this record size is listed twice: {sizes}; leave it out here")
+                self.problems.add(key_path, f"this record size is listed twice: {sizes}; leave it out here")
             earlier_sizes.add(sizes.shares)
             try:
                 check_record(baseline, sizes.largest_bytes, workload.key_bytes or None)
             except RuleBroken as error:
-                self.problems.add(
-                    place,
-                    f"the baseline can't send records of this size: {self.problems.words(error, place, ('baseline',))}",
-                )
+                words = self.problems.words(error, key_path, ("baseline",))
+                self.problems.add(key_path, f"the baseline can't send records of this size: {words}")
 
     def _check_load(self) -> None:
         """Check the keys of the records, and that the model of a simulated cluster can describe the load."""
@@ -204,41 +202,41 @@ class StudyBuilder:
             return
         rule = f"the objective {latencies[0]} needs a baseline that waits for acknowledgements"
         advice = "set `objectives: throughput`, or use a baseline with acks=1 or acks=all"
-        baseline_in_file, place = self.file.baseline, ("baseline",)
+        baseline_in_file, key_path = self.file.baseline, ("baseline",)
         if isinstance(baseline_in_file, str):
             self.problems.add(
-                place, f"{rule}, but {self.problems.written.get(place, baseline_in_file)} has acks=0; {advice}"
+                key_path, f"{rule}, but {self.problems.written.get(key_path, baseline_in_file)} has acks=0; {advice}"
             )
             return
         name = next(name for name in baseline_in_file if baseline.client.catalogue.find(name).name == "acks")
-        self.problems.refuse((*place, name), Refusal(rule, advice), baseline_in_file[name])
+        self.problems.refuse((*key_path, name), Refusal(rule, advice), baseline_in_file[name])
 
     def _check_consumers(self, baseline: ProducerConfig, targets: tuple[Target, ...]) -> None:
         """Check that there are consumers for the metrics that need them, and that they can measure."""
-        workload, place = self.file.workload, ("workload", "consumers")
+        workload, key_path = self.file.workload, ("workload", "consumers")
         objectives, constraints = self.file.objectives.objectives, self.file.objectives.constraints
-        asked = [
+        metrics = [
             *(each.metric for each in objectives),
             *(each.metric for each in (*constraints, *self.file.constraints)),
         ]
-        needy = next((name for name in asked if name.startswith(OF_CONSUMERS)), None)
+        needy = next((name for name in metrics if name.startswith(OF_CONSUMERS)), None)
         if needy is not None and not workload.consumers:
-            self.problems.add(place, f"the metric {needy} needs consumers; set `consumers: 1`")
+            self.problems.add(key_path, f"the metric {needy} needs consumers; set `consumers: 1`")
         if not workload.consumers:
             return
-        # Another topic's partitions are counted when the consumers begin to read it.
+        # The partitions of the user's own topic, or of a topic like it, are counted when the consumers begin to read.
         makes_topic = all(target.topic is None and target.like is None for target in targets)
         if makes_topic and workload.consumers > workload.partitions:
             self.problems.add(
-                place,
+                key_path,
                 f"each consumer needs a partition of its own, but there are {workload.consumers} consumers and "
                 f"{counted(workload.partitions, 'partition')}; raise partitions, or lower consumers",
             )
         if self.file.executor.kind is Executor.SIMULATED:
-            self.problems.add(place, "a simulated cluster has no consumers; leave consumers out")
+            self.problems.add(key_path, "a simulated cluster has no consumers; leave consumers out")
         if baseline.acks == 0:
             self.problems.add(
-                place,
+                key_path,
                 "with acks=0 the producer learns no offsets, so end-to-end latency is unknown; leave consumers out",
             )
 
@@ -254,17 +252,17 @@ class StudyBuilder:
                 if isinstance(error, NothingToSearch) and not self.searched:
                     continue  # the user gives the configs, so no knob has to be searched
                 knob = error.knob if isinstance(error, InvalidKnob | EmptySpace) else ""
-                place: KeyPath = ("space", knob) if knob in self.file.space else ("space",)
-                self.problems.add(place, self.problems.words(error, ("space",), ("baseline",)))
+                key_path: KeyPath = ("space", knob) if knob in self.file.space else ("space",)
+                self.problems.add(key_path, self.problems.words(error, ("space",), ("baseline",)))
 
     def _baseline(self) -> tuple[ProducerConfig, tuple[str, ...]]:
         """Return the baseline, and sentences for the user about the file from which it was read."""
         baseline = self.file.baseline
-        place = ("baseline",)
+        key_path = ("baseline",)
         values: Mapping[str, Value] = {}
         try:
             if isinstance(baseline, str):
-                file = self.files.producer(baseline, place, self.file.baseline_client, self.file.client)
+                file = self.files.producer(baseline, key_path, self.file.baseline_client, self.file.client)
                 if self.searched:  # otherwise, the user names the configs
                     file.check_floor(self.file.durability, DURABILITY[self.file.durability])
                 return file.config, file.notes
@@ -272,18 +270,20 @@ class StudyBuilder:
             return ProducerConfig.parse(values, self.file.client), ()
         except ConfigError as error:
             if isinstance(baseline, str):
-                self.problems.add(place, self.files.words(baseline, place, error))
+                self.problems.add(key_path, self.files.words(baseline, key_path, error))
             else:
-                self.problems.add(_blamed(self.file.client, error, place, values), self.problems.words(error, place))
+                self.problems.add(
+                    _blamed(self.file.client, error, key_path, values), self.problems.words(error, key_path)
+                )
         return ProducerConfig.parse({}, self.file.client), ()
 
 
-def _blamed(client: Client, error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
-    """Return the key path of the property that caused an error, or `place` (the whole section) if none is known."""
+def _blamed(client: Client, error: ConfigError, key_path: KeyPath, values: Mapping[str, Value]) -> KeyPath:
+    """Return the key path of the property that caused an error, or `key_path` (the whole section) if none is known."""
     if isinstance(error, RuleBroken):
         knobs = next((rule.knobs for rule in client.rules if rule.name == error.rule), ())
-        return next(((*place, name) for name in values if name in knobs), place)
-    return place
+        return next(((*key_path, name) for name in values if name in knobs), key_path)
+    return key_path
 
 
 def _workload(section: WorkloadSection) -> WorkloadSpec:

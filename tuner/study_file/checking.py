@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from search_spaces.client import Client, client_of, librdkafka
 from search_spaces.errors import UnknownClient
-from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, key_path
+from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, path_text
 from tuner.study_file.sections import Section
 from tuner.study_file.strict_yaml import Plain
 
@@ -44,58 +44,60 @@ class FileKind(Generic[SectionsT]):
         try:
             if isinstance(value, dict):
                 return self.sections.model_validate(value, context=_client(value))
-            found = "is empty" if value is None else "holds no sections"
-            problems.add((), f"{self.what} must hold sections with keys, but this one {found}; {self.example}")
+            content = "is empty" if value is None else "holds no sections"
+            problems.add((), f"{self.what} must hold sections with keys, but this one {content}; {self.example}")
         except ValidationError as error:
             for misfit in error.errors(include_url=False):
                 self._note(misfit, problems)
         raise problems.error()
 
     def _note(self, misfit: ErrorDetails, problems: Problems) -> None:
-        place: KeyPath = tuple(misfit["loc"])
+        key_path: KeyPath = tuple(misfit["loc"])
         match misfit["type"]:
             case "value_error":
                 refusal: Refused = misfit["ctx"]["error"]
                 for each in refusal.refusals:
-                    problems.refuse(place, each, _inside(misfit["input"], each.within))
+                    problems.refuse(key_path, each, _inside(misfit["input"], each.within))
             case "extra_forbidden":
-                problems.add(place, self._unknown(place))
+                problems.add(key_path, self._unknown(key_path))
             case "missing":
-                problems.add(place, f"this key is required; {self.example}")
+                problems.add(key_path, f"this key is required; {self.example}")
             case "too_short":
-                problems.refuse(place, Refusal("the list must have at least one entry"), misfit["input"])
+                problems.refuse(key_path, Refusal("the list must have at least one entry"), misfit["input"])
             case "too_long":
                 problems.refuse(
-                    place, Refusal(f"the list must have at most {misfit['ctx']['max_length']} entries"), misfit["input"]
+                    key_path,
+                    Refusal(f"the list must have at most {misfit['ctx']['max_length']} entries"),
+                    misfit["input"],
                 )
             case "dict_type":
-                problems.refuse(place, Refusal("must be `name: {key: value}` lines"), misfit["input"])
+                problems.refuse(key_path, Refusal("must be `name: {key: value}` lines"), misfit["input"])
             case "list_type":
-                problems.refuse(place, Refusal("must be a list, such as [a, b]"), misfit["input"])
+                problems.refuse(key_path, Refusal("must be a list, such as [a, b]"), misfit["input"])
             case _:
-                advice = f"put a blank after each colon; the keys are {', '.join(self._keys(place))}"
-                problems.refuse(place, Refusal("must be a section of `key: value` lines", advice), misfit["input"])
+                advice = f"put a blank after each colon; the keys are {', '.join(self._keys(key_path))}"
+                problems.refuse(key_path, Refusal("must be a section of `key: value` lines", advice), misfit["input"])
 
-    def _unknown(self, place: KeyPath) -> str:
+    def _unknown(self, key_path: KeyPath) -> str:
         """Return the message for a key that its section does not have.
 
         The message does not show the value of the key: if the key is misspelt, the value may be a secret.
         """
-        section, name = place[:-1], str(place[-1])
+        section, name = key_path[:-1], str(key_path[-1])
         keys = self._keys(section)
-        where = key_path(section) or self.what
+        where = path_text(section) or self.what
         advice = did_you_mean(name, keys)
         if not advice:
             sections = _sections(self.sections)
-            elsewhere = [key_path(other) for other, known in sections if name in known and other != section]
+            elsewhere = [path_text(other) for other, known in sections if name in known and other != section]
             advice = f"it belongs in {elsewhere[0]}" if len(elsewhere) == 1 and elsewhere[0] else ""
         ended = advice if advice.endswith("?") else f"{advice or 'leave it out'}."
         return f"{where} has no such key; {ended} Its keys: {', '.join(keys)}"
 
-    def _keys(self, place: KeyPath) -> list[str]:
-        """Return the keys of the section at a place, which may be an entry of a list or of a mapping."""
+    def _keys(self, key_path: KeyPath) -> list[str]:
+        """Return the keys of the section at a key path, which may lead to an entry of a list or of a mapping."""
         section: type[Section] = self.sections
-        for part in place:
+        for part in key_path:
             field = section.model_fields.get(str(part))  # None for the position or the name of an entry
             section = (_section_in(field.annotation) if field else None) or section
         return list(section.model_fields)
@@ -112,12 +114,12 @@ def _client(value: Mapping[str, Any]) -> Client:
         return librdkafka()
 
 
-def _sections(section: type[Section], place: KeyPath = ()) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the place and the keys of each section, except sections in the entries of lists and mappings."""
-    yield place, list(section.model_fields)
+def _sections(section: type[Section], key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, list[str]]]:
+    """Yield the key path and the keys of each section, except sections in the entries of lists and mappings."""
+    yield key_path, list(section.model_fields)
     for name, field in section.model_fields.items():
         if inner := _section_in(field.annotation, entries=False):
-            yield from _sections(inner, (*place, name))
+            yield from _sections(inner, (*key_path, name))
 
 
 def _section_in(annotation: Any, *, entries: bool = True) -> type[Section] | None:
@@ -131,7 +133,7 @@ def _section_in(annotation: Any, *, entries: bool = True) -> type[Section] | Non
     return next(filter(None, (_section_in(each, entries=entries) for each in inside)), None)
 
 
-def _inside(value: Any, place: KeyPath) -> Any:
-    for part in place:
+def _inside(value: Any, key_path: KeyPath) -> Any:
+    for part in key_path:
         value = value[part]
     return value

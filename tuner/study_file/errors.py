@@ -18,7 +18,7 @@ from search_spaces.properties.roles import is_secret
 from tuner.model.target import without_login
 
 KeyPath = tuple[str | int, ...]
-"""The place of a value in a study file: the keys and the positions in lists that lead to the value."""
+"""Where a value stands in a study file: the keys and the positions in lists that lead to the value."""
 
 _LONGEST_SHOWN: Final = 60
 _MOST_LISTED: Final = 40
@@ -121,48 +121,50 @@ class Problems:
         self.written: dict[KeyPath, str] = {}
         self._found: dict[KeyPath, FileProblem] = {}
 
-    def add(self, place: KeyPath, what: str, *, line: int | None = None) -> None:
+    def add(self, key_path: KeyPath, what: str, *, line: int | None = None) -> None:
         """Note a problem. Only the first problem of a key is kept, because later ones usually follow from it."""
-        self._found.setdefault(place, FileProblem(self.line_of(place) if line is None else line, key_path(place), what))
+        self._found.setdefault(
+            key_path, FileProblem(self.line_of(key_path) if line is None else line, path_text(key_path), what)
+        )
 
-    def refuse(self, place: KeyPath, refusal: Refusal, value: object) -> None:
+    def refuse(self, key_path: KeyPath, refusal: Refusal, value: object) -> None:
         """Note a refused value or key as a problem.
 
         Args:
-            place: Key path of the value that was read.
+            key_path: Key path of the value that was read.
             refusal: The reason for refusing it.
             value: The refused part of that value, at `refusal.within`.
         """
-        place += refusal.within
+        key_path += refusal.within
         if refusal.about_name:
             what = refusal.rule
-        elif 0 < len(refusal.detail) <= _LONGEST_DETAIL and not self.hides(place):
+        elif 0 < len(refusal.detail) <= _LONGEST_DETAIL and not self.hides(key_path):
             what = refusal.detail
         else:
-            what = f"{refusal.rule}, but got {self._shown(place, value)}"
-        self.add(place, f"{what}; {refusal.advice}" if refusal.advice else what)
+            what = f"{refusal.rule}, but got {self._shown(key_path, value)}"
+        self.add(key_path, f"{what}; {refusal.advice}" if refusal.advice else what)
 
-    def words(self, error: ConfigError, *places: KeyPath) -> str:
+    def words(self, error: ConfigError, *key_paths: KeyPath) -> str:
         """Return the text of an error, or a text without any values if a value came from an environment variable.
 
         Args:
             error: An error about the values of several keys.
-            places: Paths of those keys.
+            key_paths: Paths of those keys.
         """
-        if not any(self.hides(place) for place in places):
+        if not any(self.hides(key_path) for key_path in key_paths):
             return str(error)
         rule = f" (rule {error.rule})" if isinstance(error, RuleBroken) else ""
         return f"the values do not fit together{rule}; some come from environment variables and are not shown"
 
-    def line_of(self, place: KeyPath) -> int:
+    def line_of(self, key_path: KeyPath) -> int:
         """Return the line of a value, or of the innermost section around it if only the section's line is known."""
-        while place and place not in self.lines:
-            place = place[:-1]
-        return self.lines.get(place, 1)
+        while key_path and key_path not in self.lines:
+            key_path = key_path[:-1]
+        return self.lines.get(key_path, 1)
 
-    def hides(self, place: KeyPath) -> bool:
+    def hides(self, key_path: KeyPath) -> bool:
         """Return whether a value must not be shown, because all or part of it came from an environment variable."""
-        return any(written[: len(place)] == place[: len(written)] for written in self.written)
+        return any(written[: len(key_path)] == key_path[: len(written)] for written in self.written)
 
     def error(self) -> StudyFileError:
         """Return an error with all problems that were noted so far."""
@@ -177,11 +179,11 @@ class Problems:
         if self._found:
             raise self.error()
 
-    def _shown(self, place: KeyPath, value: object) -> str:
-        for end in range(len(place), -1, -1):
-            if place[:end] in self.written:
-                return f"the value of {self.written[place[:end]]}"
-        if any(is_secret(str(part)) for part in place):
+    def _shown(self, key_path: KeyPath, value: object) -> str:
+        for end in range(len(key_path), -1, -1):
+            if key_path[:end] in self.written:
+                return f"the value of {self.written[key_path[:end]]}"
+        if any(is_secret(str(part)) for part in key_path):
             return "a secret (not shown)"
         match value:
             case None:
@@ -197,10 +199,10 @@ class Problems:
         return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def key_path(place: KeyPath) -> str:
+def path_text(key_path: KeyPath) -> str:
     """Return a key path as text, such as `constraints[1]` or `space.linger.ms.low`."""
     path = ""
-    for part in place:
+    for part in key_path:
         if isinstance(part, int):
             path += f"[{part}]"
         else:

@@ -187,14 +187,14 @@ def addresses() -> ValueReader:
 
 def word(names: Iterable[str]) -> ValueReader:
     """Return a reader that accepts only the given words."""
-    known = list(names)
+    words = list(names)
 
     def read(value: object) -> str:
-        if not isinstance(value, str) or value not in known:
-            raise refused(f"must be one of {', '.join(known)}", advice=did_you_mean(value, known))
+        if not isinstance(value, str) or value not in words:
+            raise refused(f"must be one of {', '.join(words)}", advice=did_you_mean(value, words))
         return value
 
-    return ValueReader(read, {"enum": known})
+    return ValueReader(read, {"enum": words})
 
 
 def one_of(kind: type[StrEnum]) -> ValueReader:

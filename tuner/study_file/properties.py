@@ -140,9 +140,9 @@ def _property_value(entry: Property, value: object) -> Value:
     return value
 
 
-def within(refusal: Refusal, place: KeyPath) -> Refusal:
-    """Return a copy of the refusal in which `place`, the path of the outer value, precedes the refusal's own path."""
-    return replace(refusal, within=(*place, *refusal.within))
+def within(refusal: Refusal, key_path: KeyPath) -> Refusal:
+    """Return a copy of the refusal whose path begins with `key_path`, the path of the outer value."""
+    return replace(refusal, within=(*key_path, *refusal.within))
 
 
 def _misplaced(sentence: str) -> Refused:
@@ -171,53 +171,53 @@ class Files:
     environ: Mapping[str, str]
     advice: str = BASELINE_CLIENT
 
-    def connection(self, path: str, place: KeyPath) -> tuple[dict[str, str], tuple[str, ...]]:
+    def connection(self, path: str, key_path: KeyPath) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the connection properties of a file, and the environment variables from which it takes secrets.
 
         If no local file may be read, the method notes a problem and returns nothing.
 
         Args:
             path: The path as the study file writes it; `~` is the user's home folder.
-            place: Key path of the value that names the file.
+            key_path: Key path of the value that names the file.
 
         Raises:
             ConfigError: The file can't be read, or has wrong properties.
             RunnerError: A store of Java that the file names can't be read.
         """
-        found = self._located(path, place)
-        return ({}, ()) if found is None else (read_connection(found, self.environ), secret_variables(found))
+        located = self._located(path, key_path)
+        return ({}, ()) if located is None else (read_connection(located, self.environ), secret_variables(located))
 
-    def producer(self, path: str, place: KeyPath, written_for: FileClient, client: Client) -> ProducerFile:
+    def producer(self, path: str, key_path: KeyPath, written_for: FileClient, client: Client) -> ProducerFile:
         """Return the contents of a producer's properties file for the client that is measured.
 
         If no local file may be read, the method notes a problem and returns a file without properties.
 
         Args:
             path: The path as the study file writes it; `~` is the user's home folder.
-            place: Key path of the value that names the file.
+            key_path: Key path of the value that names the file.
             written_for: The client that the file is for.
             client: The client that is measured.
 
         Raises:
             ConfigError: The file can't be read, or has wrong properties.
         """
-        found = self._located(path, place)
-        if found is None:
+        located = self._located(path, key_path)
+        if located is None:
             return ProducerFile({}, (), client)
-        return read_producer_file(found, written_for, client, advice=self.advice, environ=self.environ)
+        return read_producer_file(located, written_for, client, advice=self.advice, environ=self.environ)
 
-    def _located(self, path: str, place: KeyPath) -> Path | None:
+    def _located(self, path: str, key_path: KeyPath) -> Path | None:
         if self.folder is None:
             self.problems.add(
-                place, "local files can't be used for this study; write the properties into the study file"
+                key_path, "local files can't be used for this study; write the properties into the study file"
             )
             return None
         home, _, rest = path.partition("/")
         return self.folder / (Path.home() / rest if home == "~" else path)
 
-    def words(self, path: str, place: KeyPath, error: ConfigError) -> str:
+    def words(self, path: str, key_path: KeyPath, error: ConfigError) -> str:
         """Return the text of an error in a properties file, which names that file as the study file does."""
-        shown = self.problems.written.get(place, path)
+        shown = self.problems.written.get(key_path, path)
         if isinstance(error, PropertiesFileError):
             return str(PropertiesFileError(shown, error.line, error.key, error.rule))
         return f"{shown}: {error}"
@@ -324,8 +324,8 @@ def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
         check_takes_range(entry.name, entry)
     elif len(value) > 1:
         raise refused("choices can't be combined with low, high, log and steps")
-    said: dict[str, Any] = {key: _at((key,), readers[key], inner) for key, inner in value.items()}
-    return KnobChange(**said)
+    fields: dict[str, Any] = {key: _at((key,), readers[key], inner) for key, inner in value.items()}
+    return KnobChange(**fields)
 
 
 def _choices(entry: Property, value: object) -> tuple[str, ...]:
@@ -344,11 +344,11 @@ def _bound(entry: Property, value: object) -> float:
     return float(canonical_value(entry, _property_value(entry, value)))
 
 
-def _at(place: tuple[str | int, ...], read: Callable[[Any], Any], value: object) -> Any:
+def _at(key_path: tuple[str | int, ...], read: Callable[[Any], Any], value: object) -> Any:
     try:
         return read(value)
     except Refused as error:
-        raise Refused(*(within(refusal, place) for refusal in error.refusals)) from None
+        raise Refused(*(within(refusal, key_path) for refusal in error.refusals)) from None
 
 
 def _knob_schema() -> dict[str, Any]:

@@ -94,44 +94,46 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
     return value
 
 
-def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> Plain:
-    problems.lines.setdefault(place, _line(event))
-    if len(place) > _MAX_DEPTH:
-        problems.add(place[:1], f"values may be nested at most {_MAX_DEPTH} deep", line=_line(event))
+def _value(event: Any, events: Iterator[yaml.Event], key_path: KeyPath, problems: Problems) -> Plain:
+    problems.lines.setdefault(key_path, _line(event))
+    if len(key_path) > _MAX_DEPTH:
+        problems.add(key_path[:1], f"values may be nested at most {_MAX_DEPTH} deep", line=_line(event))
         raise problems.error()
     if len(problems.lines) > problems.most_values:
-        problems.add(place[:1], f"the file must have at most {problems.most_values} values", line=_line(event))
+        problems.add(key_path[:1], f"the file must have at most {problems.most_values} values", line=_line(event))
         raise problems.error()
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
         problems.add(
-            place,
+            key_path,
             "anchors (&) and aliases (*) can't be used; write the value out, or in quotes if it begins with & or *",
         )
     if isinstance(event, yaml.AliasEvent):
         return None
     if event.tag is not None:
-        problems.add(place, "tags (!) can't be used; write the value without a tag, or in quotes if it begins with !")
+        problems.add(
+            key_path, "tags (!) can't be used; write the value without a tag, or in quotes if it begins with !"
+        )
     if isinstance(event, yaml.ScalarEvent):
         return scalar(event.value) if event.implicit[0] else event.value
     if isinstance(event, yaml.SequenceStartEvent):
-        return _list(events, place, problems)
-    return _mapping(events, place, problems)
+        return _list(events, key_path, problems)
+    return _mapping(events, key_path, problems)
 
 
-def _list(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> list[Plain]:
+def _list(events: Iterator[yaml.Event], key_path: KeyPath, problems: Problems) -> list[Plain]:
     inner = takewhile(lambda event: not isinstance(event, yaml.SequenceEndEvent), events)
-    return [_value(event, events, (*place, number), problems) for number, event in enumerate(inner)]
+    return [_value(event, events, (*key_path, number), problems) for number, event in enumerate(inner)]
 
 
-def _mapping(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> dict[str, Plain]:
+def _mapping(events: Iterator[yaml.Event], key_path: KeyPath, problems: Problems) -> dict[str, Plain]:
     entries: dict[str, Plain] = {}
     for event in events:
         if isinstance(event, yaml.MappingEndEvent):
             break
         if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-            problems.add(place, "a key must be a plain word", line=_line(event))
+            problems.add(key_path, "a key must be a plain word", line=_line(event))
             raise problems.error()
-        inner = (*place, event.value)
+        inner = (*key_path, event.value)
         if event.value in entries:
             again = f"this key is given twice, here and in line {problems.lines[inner]}; leave one of them out"
             problems.add(inner, again, line=_line(event))
@@ -160,7 +162,7 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     return number, f"this is not YAML: {problem}"
 
 
-def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:
+def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, key_path: KeyPath = ()) -> Plain:
     """Return the value with each `${NAME}` in its texts replaced by the value of the environment variable NAME.
 
     The keys of mappings are not changed. The original text of a replaced value is noted in `problems.written`, so that
@@ -171,34 +173,34 @@ def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place:
         value: The value as read from the file.
         environ: The environment variables.
         problems: The problems of the file.
-        place: Key path of the value.
+        key_path: Key path of the value.
     """
     match value:
         case dict():
-            return {key: fill_in(inner, environ, problems, (*place, key)) for key, inner in value.items()}
+            return {key: fill_in(inner, environ, problems, (*key_path, key)) for key, inner in value.items()}
         case list():
-            return [fill_in(inner, environ, problems, (*place, number)) for number, inner in enumerate(value)]
+            return [fill_in(inner, environ, problems, (*key_path, number)) for number, inner in enumerate(value)]
         case str():
-            return _filled(value, environ, problems, place)
+            return _filled(value, environ, problems, key_path)
         case _:
             return value
 
 
-def refuse_passwords(value: Plain, problems: Problems, place: KeyPath = ()) -> None:
+def refuse_passwords(value: Plain, problems: Problems, key_path: KeyPath = ()) -> None:
     """Note a problem for each URL in which a password is written out, because the file is kept with the results.
 
     Args:
         value: The value as read from the file, before its variables are replaced.
         problems: The problems of the file, to which new ones are added.
-        place: Key path of the value.
+        key_path: Key path of the value.
     """
     match value:
         case dict() | list():
             for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-                refuse_passwords(inner, problems, (*place, key))
+                refuse_passwords(inner, problems, (*key_path, key))
         case str() if secrets_in(with_defaults(value)):
             problems.add(
-                place,
+                key_path,
                 "a password must not be written into a study file; write ${NAME} in its place to take it from an "
                 "environment variable",
             )
@@ -209,14 +211,14 @@ def escaped(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: KeyPath) -> str:
+def _filled(text: str, environ: Mapping[str, str], problems: Problems, key_path: KeyPath) -> str:
     try:
         filled, used = filled_in(text, environ, MAX_BYTES)
     except VariableError as error:
-        problems.add(place, str(error))
+        problems.add(key_path, str(error))
         return ""
     if used:
-        problems.written[place] = text
+        problems.written[key_path] = text
     return filled
 
 

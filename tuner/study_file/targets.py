@@ -45,41 +45,42 @@ def check_ray_address(address: str | None, problems: Problems) -> None:
         )
 
 
-def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
+def target_of(section: TargetSection, key_path: KeyPath, files: Files) -> Target:
     """Return one target (a Kafka cluster), and note the problems with this target.
 
     Args:
         section: The section that describes the target.
-        place: Key path of that section.
+        key_path: Key path of that section.
         files: Reads the files that the section names, and holds the list of problems.
     """
     if section.bootstrap is None:
         for key in ("command_config", "properties", "topic", "like"):
             if getattr(section, key):
-                files.problems.add((*place, key), f"{key} needs bootstrap; give the address of your cluster there")
+                files.problems.add((*key_path, key), f"{key} needs bootstrap; give the address of your cluster there")
         if section.container is not None and section.brokers is not None:
-            files.problems.add((*place, "brokers"), "a container runs one broker; leave brokers or container out")
+            files.problems.add((*key_path, "brokers"), "a container runs one broker; leave brokers or container out")
         link = _link(section)
         if section.container is not None and link is not None:
             files.problems.add(
-                (*place, "container"), "zone_delay and zone_bandwidth need brokers without a container; leave it out"
+                (*key_path, "container"), "zone_delay and zone_bandwidth need brokers without a container; leave it out"
             )
         return Target(container=section.container, brokers=section.brokers or 1, link=link)
     for key in ("container", "brokers", "zone_delay", "zone_bandwidth"):
         if getattr(section, key) is not None:
             files.problems.add(
-                (*place, key),
+                (*key_path, key),
                 f"{key} is for brokers that the tuner starts, but bootstrap names a running cluster; leave one of them "
                 "out",
             )
     if section.topic is not None and section.like is not None:
         files.problems.add(
-            (*place, "like"), "topic and like exclude each other, because topic is used as it is; leave one of them out"
+            (*key_path, "like"),
+            "topic and like exclude each other, because topic is used as it is; leave one of them out",
         )
-    from_file, variables = _command_config(section, place, files)
+    from_file, variables = _command_config(section, key_path, files)
     return Target(
         bootstrap=section.bootstrap,
-        connection={**from_file, **_connection(section, place, files)},
+        connection={**from_file, **_connection(section, key_path, files)},
         topic=section.topic,
         like=section.like,
         secret_variables=variables,
@@ -94,35 +95,36 @@ def _link(section: TargetSection) -> Link | None:
     return Link.symmetric(1e3 * (section.zone_delay or 0.0), None if bandwidth is None else bandwidth / 1e6)
 
 
-def _command_config(section: TargetSection, place: KeyPath, files: Files) -> tuple[dict[str, str], tuple[str, ...]]:
+def _command_config(section: TargetSection, key_path: KeyPath, files: Files) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the properties of the connection file, and the environment variables from which it takes secrets."""
     if section.command_config is None:
         return {}, ()
-    place = (*place, "command_config")
+    key_path = (*key_path, "command_config")
     try:
-        return files.connection(section.command_config, place)
+        return files.connection(section.command_config, key_path)
     except ConfigError as error:
-        files.problems.add(place, files.words(section.command_config, place, error))
+        files.problems.add(key_path, files.words(section.command_config, key_path, error))
     except RunnerError as error:
-        files.problems.add(place, str(error))
+        files.problems.add(key_path, str(error))
     return {}, ()
 
 
-def _connection(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:
+def _connection(section: TargetSection, key_path: KeyPath, files: Files) -> dict[str, str]:
     for name in section.properties:
-        here = (*place, "properties", name)
-        if is_secret(name) and here not in files.problems.written:
+        path_of_value = (*key_path, "properties", name)
+        if is_secret(name) and path_of_value not in files.problems.written:
             files.problems.add(
-                here,
+                path_of_value,
                 "a secret must not be written into a study file; write ${NAME} to take it from an environment "
                 "variable, or put it into the file of command_config",
             )
         if files.folder is None and reads_local_files(name):
             files.problems.add(
-                here, "local files can't be used for this study; give the file's content, for example as ssl.ca.pem"
+                path_of_value,
+                "local files can't be used for this study; give the file's content, for example as ssl.ca.pem",
             )
     try:
         return ConnectionConfig.parse(section.properties).values
     except ConfigError as error:
-        files.problems.add((*place, "properties"), files.problems.words(error, (*place, "properties")))
+        files.problems.add((*key_path, "properties"), files.problems.words(error, (*key_path, "properties")))
         return {}

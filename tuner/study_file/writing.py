@@ -198,8 +198,8 @@ def _with_fitting_rounds(sections: dict[str, Any], changes: Mapping[str, Any]) -
     changed = [key for key in ("rounds", "max_rounds") if new.get(key) is not None]
     if not (isinstance(rounds, int) and isinstance(most, int) and most < rounds and len(changed) == 1):
         return sections
-    asked = new[changed[0]]
-    return {**sections, "confirm": {**confirm, "rounds": asked, "max_rounds": asked}}
+    new_rounds = new[changed[0]]
+    return {**sections, "confirm": {**confirm, "rounds": new_rounds, "max_rounds": new_rounds}}
 
 
 def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
@@ -307,11 +307,11 @@ def _by_p95(sections: Mapping[str, Any]) -> dict[str, Any]:
     goal = sections.get("objectives") or Goal.BALANCED
     if goal not in [*Goal]:
         return dict(sections)
-    asked, kept = PRESETS[Goal(goal)]
+    objectives, constraints = PRESETS[Goal(goal)]
     return {
         **sections,
-        "objectives": [each.metric.replace("_p99_", "_p95_") for each in asked],
-        "constraints": [*map(str, kept), *(sections.get("constraints") or ())],
+        "objectives": [each.metric.replace("_p99_", "_p95_") for each in objectives],
+        "constraints": [*map(str, constraints), *(sections.get("constraints") or ())],
     }
 
 

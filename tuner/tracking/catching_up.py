@@ -27,7 +27,7 @@ class CatchingUp:
     Attributes:
         shown: The number of trials that MLflow is known to show.
         written: The keys of all runs that were created or changed.
-        place: Where MLflow holds the study, as the fact `IN_MLFLOW` describes it; None until the first attempt that
+        in_mlflow: Where MLflow holds the study, as the fact `IN_MLFLOW` describes it; None until the first attempt that
             wrote everything.
     """
 
@@ -45,7 +45,7 @@ class CatchingUp:
         self._session: MirrorSession | None = None
         self.shown = 0
         self.written: set[str] = set()
-        self.place: Mapping[str, Any] | None = None
+        self.in_mlflow: Mapping[str, Any] | None = None
 
     def attempt(self, *, settle: bool, state: StudyState = StudyState.RUNNING) -> Exception | None:
         """Try once to make MLflow show all results of the study.
@@ -61,7 +61,7 @@ class CatchingUp:
             if self._session is None:
                 self._session = MirrorSession(self._store, self._folder, self._tracking, self.written, self._goes_on)
             self._session.catch_up(settle=settle, state=state, on_progress=self._progress)
-            self.place = self._session.place
+            self.in_mlflow = self._session.in_mlflow
             if settle and self._report is not None:
                 self._session.add_report(self._report)
         except ReportFailed as error:

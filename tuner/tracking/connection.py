@@ -99,7 +99,7 @@ class TrackingLocation:
 
     @property
     def has_server(self) -> bool:
-        """Whether the URI is that of an MLflow server, which stores artifacts itself, and not that of a database."""
+        """Whether the URI names an MLflow server and not a database. A server stores the artifacts itself."""
         return urlsplit(self.uri).scheme.partition("+")[0] not in _DATABASES
 
     @property

@@ -38,11 +38,11 @@ def with_section(description: str, section: str) -> str:
         description: The description so far.
         section: The section of the study, from `study_section`.
     """
-    found, theirs = _sections(description)
+    sections, theirs = _sections(description)
     ours, _ = _sections(section)
     others = [
         re.sub(r"^!\[front\].*\n", "", text + "\n", flags=re.MULTILINE)
-        for study_id, text in found.items()
+        for study_id, text in sections.items()
         if study_id not in ours
     ]
     while others and sum(map(len, (section, *others, theirs))) + len(others) + 2 > _MOST_CHARACTERS:

@@ -106,14 +106,14 @@ class MlflowMirror:
         self._error: str | None = None
         self._state = StudyState.RUNNING
         self._remember: Callable[[str, Any], None] = lambda _, __: None
-        self._place: Mapping[str, Any] | None = None
+        self._in_mlflow: Mapping[str, Any] | None = None
 
     def start(self, remember: Callable[[str, Any], None] = lambda _, __: None) -> None:
         """Start the thread that writes to MLflow, if the study's settings enable MLflow.
 
         Args:
-            remember: Called with a name and a value, which it stores as a fact about the study: the place of the study
-                in MLflow.
+            remember: Called with a name and a value, which it stores as a fact about the study: where MLflow holds the
+                study.
         """
         self._remember = remember
         if self._tracking.enabled:
@@ -183,7 +183,7 @@ class MlflowMirror:
             self._error = reason(error, self._location) if error else None
             if error is None and retry_s:
                 _LOG.info("MLflow at %s is back, and shows all trials", self._location.shown)
-            self._remember_place(work.place)
+            self._store_in_mlflow_fact(work.in_mlflow)
             if ending and (error is None or isinstance(error, ReportFailed)):
                 return
             if error is None:
@@ -199,12 +199,12 @@ class MlflowMirror:
                     f"the study continues; if MLflow stays behind, `tuner sync {self._folder.name}` updates it"
                 )
 
-    def _remember_place(self, place: Mapping[str, Any] | None) -> None:
+    def _store_in_mlflow_fact(self, in_mlflow: Mapping[str, Any] | None) -> None:
         """Store where MLflow holds the study, if this has changed. Links to MLflow need this fact."""
-        if place is not None and place != self._place and not self._given_up.is_set():
+        if in_mlflow is not None and in_mlflow != self._in_mlflow and not self._given_up.is_set():
             with suppress(StudyError):
-                self._remember(IN_MLFLOW, place)
-                self._place = place
+                self._remember(IN_MLFLOW, in_mlflow)
+                self._in_mlflow = in_mlflow
 
     def _wait(self, retry_s: float) -> None:
         """Wait for new results, or after an error until it is time to try again.

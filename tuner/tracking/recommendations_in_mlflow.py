@@ -47,7 +47,7 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
 
 
 def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str) -> list[dict[str, Any]]:
-    """Read the recommendations of a study from MLflow: one for each goal for which MLflow holds a recommendation.
+    """Read the recommendations of a study from MLflow: one for each goal, if MLflow has a recommendation for it.
 
     The first one is the recommendation to use if the user names no goal.
 
@@ -65,10 +65,10 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
         names = run.data.params.get("objectives", "")
         goals = goals_of([Objective(name) for name in names.split(", ") if name])
         kept = _goals_of(client, run)
-        found = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
-    if not found:
+        records = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
+    if not records:
         raise NoFeasibleConfig(f"MLflow holds no recommendation of {study}; `tuner sync {study}` writes it there")
-    return found
+    return records
 
 
 @contextmanager
@@ -95,8 +95,8 @@ def _parents(client: "MlflowClient") -> "list[Run]":
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
         return []
-    found = runs_of(client, experiments, f"tags.`{tags.KIND}` = '{tags.STUDY_KIND}'", ["attributes.start_time DESC"])
-    return [run for run in found if tags.MOVED_TO not in run.data.tags]
+    runs = runs_of(client, experiments, f"tags.`{tags.KIND}` = '{tags.STUDY_KIND}'", ["attributes.start_time DESC"])
+    return [run for run in runs if tags.MOVED_TO not in run.data.tags]
 
 
 def _newest(parents: "list[Run]", study: str, record_bytes: str, location: TrackingLocation) -> "Run":

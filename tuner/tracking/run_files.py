@@ -34,9 +34,9 @@ def parent_files(runs: SizeRuns) -> dict[str, str]:
     }
     if runs.study.study_file:
         files[STUDY_FILE] = runs.study.study_file
-    for goal, found in runs.by_goal.items():
-        files[f"{RECOMMENDED}/{goal}.json"] = export(found, Format.JSON)
-        files[f"{RECOMMENDED}/{goal}.properties"] = export(found, Format.PROPERTIES)
+    for goal, recommendation in runs.by_goal.items():
+        files[f"{RECOMMENDED}/{goal}.json"] = export(recommendation, Format.JSON)
+        files[f"{RECOMMENDED}/{goal}.properties"] = export(recommendation, Format.PROPERTIES)
     return files
 
 
@@ -69,9 +69,13 @@ def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> Non
     # MLflow's own function for texts would leave a temporary folder behind if this process is killed meanwhile.
     with temporary_folder(TEMPORARY_KIND, "tuner-mlflow-") as folder:
         for path, text in files.items():
-            place = PurePosixPath(path)
-            (folder / place.name).write_text(text, encoding="utf-8")
-            client.log_artifact(run_id, str(folder / place.name), str(place.parent) if place.parent.name else None)
+            artifact_path = PurePosixPath(path)
+            (folder / artifact_path.name).write_text(text, encoding="utf-8")
+            client.log_artifact(
+                run_id,
+                str(folder / artifact_path.name),
+                str(artifact_path.parent) if artifact_path.parent.name else None,
+            )
 
 
 def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:

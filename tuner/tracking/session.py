@@ -104,7 +104,7 @@ class MirrorSession:
             raise
 
     @property
-    def place(self) -> Mapping[str, Any]:
+    def in_mlflow(self) -> Mapping[str, Any]:
         """Where MLflow holds the study, as the fact `IN_MLFLOW` describes it."""
         return {"experiment_id": str(self._experiment_id), "views": not self._views_refused}
 
@@ -174,8 +174,8 @@ class MirrorSession:
         for done, trial in enumerate(measured, 1):
             if not self._goes_on():
                 raise UpdateStopped
-            known = self._writer.known(measurement_key(results, trial))
-            if settle or known is None or not known.ended:
+            written_run = self._writer.known(measurement_key(results, trial))
+            if settle or written_run is None or not written_run.ended:
                 child = measurement_run(results, by_name[trial.row], trial, parent.run_id)
                 self._writer.write(child)
                 self._writer.end(child)
@@ -198,8 +198,8 @@ class MirrorSession:
                 make(self._folder, folder)
             except Exception as error:  # the report comes from other code, which may raise any error
                 raise ReportFailed(f"the report could not be made ({reason(error, self._location)})") from error
-            found = {runs.size.record_bytes: self._writer.known(runs.key) for runs in size_runs(study)}
-            parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
+            written_runs = {runs.size.record_bytes: self._writer.known(runs.key) for runs in size_runs(study)}
+            parents = {record_bytes: known.run_id for record_bytes, known in written_runs.items() if known is not None}
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], folder)
             for runs in size_runs(study):
                 if (folder / runs.size.record_bytes / _PICTURE).is_file() and runs.size.record_bytes in parents:
@@ -217,8 +217,8 @@ class MirrorSession:
         from mlflow.exceptions import MlflowException
 
         try:
-            found = self._client.search_experiments(max_results=PAGE)
-            others = [each.experiment_id for each in found if each.experiment_id != self._experiment_id]
+            experiments = self._client.search_experiments(max_results=PAGE)
+            others = [each.experiment_id for each in experiments if each.experiment_id != self._experiment_id]
             for run in runs_of(self._client, others, of_study(study_id)) if others else ():
                 is_parent = run.data.tags.get(tags.KIND) in (tags.STUDY_KIND, tags.EXPERIMENT_KIND)
                 if is_parent and run.data.tags.get(tags.MOVED_TO) != name:

@@ -234,11 +234,11 @@ class SizeRuns:
         values = {"trials": float(len(self.size.trials)), "front_size": float(len(self.size.front))}
         for objective in self.study.objectives:
             seen = [self.size.shown_metrics(trial).get(objective.metric) for trial in self.size.front_trials]
-            known = [value for value in seen if value is not None]
-            if known:
-                values[f"best_{objective.metric}"] = max(known, key=lambda value: objective.gain(value, 1.0))
-        for goal, found in self.by_goal.items():
-            for metric, gain in shown_gains(found).items():
+            values_known = [value for value in seen if value is not None]
+            if values_known:
+                values[f"best_{objective.metric}"] = max(values_known, key=lambda value: objective.gain(value, 1.0))
+        for goal, recommendation in self.by_goal.items():
+            for metric, gain in shown_gains(recommendation).items():
                 values[f"{goal}/{metric}_gain"] = gain.value
                 values[f"{goal}/{metric}_gain_low"] = gain.low
                 values[f"{goal}/{metric}_gain_high"] = gain.high
@@ -267,8 +267,8 @@ class SizeRuns:
             *(f"- {line}" for line in gain_sentences(first) if line not in (in_short(first), advice_to_keep(first))),
         ]
         lines += ["", "For each goal:", ""]
-        for goal, found in self.by_goal.items():
-            lines.append(f"- **{goal}**: trial {found.trial.number} ({found.how})")
+        for goal, recommendation in self.by_goal.items():
+            lines.append(f"- **{goal}**: trial {recommendation.trial.number} ({recommendation.how})")
         if picture is not None:
             lines += ["", f"![front]({picture})"]
         return cut("\n".join(lines))

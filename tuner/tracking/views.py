@@ -75,13 +75,17 @@ class SavedView:
             saved: Whether the experiment has the view's tag. If not, the link holds the filter and the order of the
                 runs, and MLflow chooses the columns.
         """
-        found = {"viewStateShareKey": self.key}
+        parameters = {"viewStateShareKey": self.key}
         if not saved:
             order = metric_column(self.order_by)
-            found = {"searchFilter": self.condition, "orderByKey": order, "orderByAsc": str(self.ascending).lower()}
+            parameters = {
+                "searchFilter": self.condition,
+                "orderByKey": order,
+                "orderByAsc": str(self.ascending).lower(),
+            }
         # Without the type, MLflow opens its pages for language models.
-        found |= {"workflowType": "machine_learning", **({"compareRunsMode": "CHART"} if self.charts else {})}
-        query = "&".join(f"{name}={quote(text, safe='')}" for name, text in found.items())
+        parameters |= {"workflowType": "machine_learning", **({"compareRunsMode": "CHART"} if self.charts else {})}
+        query = "&".join(f"{name}={quote(text, safe='')}" for name, text in parameters.items())
         return f"{address}/#/experiments/{experiment_id}/runs?{query}"
 
     def _state(self) -> dict[str, Any]:
@@ -179,8 +183,8 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
                 f"MLflow does not hold the study {study.name}; `tuner sync {study.name}` writes it there"
             )
         experiment = client.get_experiment(runs[0].info.experiment_id)
-    found = str(experiment.experiment_id)
-    return {each.name: each.link(address, found, saved=each.tag in experiment.tags) for each in views_of(study)}
+    experiment_id = str(experiment.experiment_id)
+    return {each.name: each.link(address, experiment_id, saved=each.tag in experiment.tags) for each in views_of(study)}
 
 
 def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:

@@ -162,10 +162,10 @@ class Address:
         Raises:
             ValueError: The text has another form.
         """
-        found = _ADDRESS.fullmatch(text)
-        if found is None or not 1 <= int(found["port"]) <= 65_535:
+        match = _ADDRESS.fullmatch(text)
+        if match is None or not 1 <= int(match["port"]) <= 65_535:
             raise ValueError(f"an address is HOST:PORT, such as 0.0.0.0:9092 or [::1]:9092, but got {text!r}")
-        return cls(found["v6"] or found["name"], int(found["port"]))
+        return cls(match["v6"] or match["name"], int(match["port"]))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -68,7 +68,7 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
 
 
 def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
-    """Delete the topics that were left on a cluster by runs of this host that have ended.
+    """Delete the topics that runs of this host which have ended left on a cluster.
 
     The files in the state folder that list what these runs created are deleted too.
 

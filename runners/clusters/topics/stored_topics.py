@@ -148,9 +148,9 @@ class StoredTopics:
             BrokerLost: The cluster did not answer.
         """
         names = sorted(self._admin_connection.listed().topics)
-        found = self._described(names) if names else {}
+        topics = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
-        described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
+        described = [each for each in topics.values() if not isinstance(each, KafkaException) and not each.is_internal]
         refused = [each.name for each in described if unlisted_permissions(each, [READ])]
         return self._stored([each for each in described if each.name not in refused], since_ms), refused
 
@@ -171,28 +171,28 @@ class StoredTopics:
             KafkaException: `strictly` is set, and the offsets of a partition are not known.
         """
         leaders = {(topic.name, each.id): each.leader for topic in described for each in topic.partitions}
-        asked = [place for place, leader in leaders.items() if leader is not None and leader.id >= 0]
+        with_leader = [partition for partition, leader in leaders.items() if leader is not None and leader.id >= 0]
         specs = {"begin": OffsetSpec.earliest(), "end": OffsetSpec.latest()}  # type: ignore[no-untyped-call]
         if since_ms is not None:
             specs["since"] = OffsetSpec.for_timestamp(since_ms)
-        futures = {kind: self._offsets(asked, spec) for kind, spec in specs.items()}
+        futures = {kind: self._offsets(with_leader, spec) for kind, spec in specs.items()}
         offsets: dict[tuple[str, int], dict[str, int]] = {}
-        for place in leaders:
-            answers = {kind: _outcome(each[place]) for kind, each in futures.items() if place in each}
+        for partition in leaders:
+            answers = {kind: _outcome(each[partition]) for kind, each in futures.items() if partition in each}
             failed = [each for each in answers.values() if isinstance(each, KafkaException)]
             if strictly and (failed or not answers):
                 raise failed[0] if failed else KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
             if answers and not failed:
-                offsets[place] = {kind: int(answer.offset) for kind, answer in answers.items()}
+                offsets[partition] = {kind: int(answer.offset) for kind, answer in answers.items()}
         topics = []
         for topic in described:
             numbers = sorted(each.id for each in topic.partitions)
-            known = [number for number in numbers if (topic.name, number) in offsets]
+            readable = [number for number in numbers if (topic.name, number) in offsets]
             partitions = [
-                _partition(number, leaders[topic.name, number], offsets[topic.name, number]) for number in known
+                _partition(number, leaders[topic.name, number], offsets[topic.name, number]) for number in readable
             ]
             replication = max((len(each.replicas) for each in topic.partitions), default=1)
-            topics.append(StoredTopic(topic.name, tuple(partitions), tuple(set(numbers) - set(known)), replication))
+            topics.append(StoredTopic(topic.name, tuple(partitions), tuple(set(numbers) - set(readable)), replication))
         return topics
 
     def _offsets(self, asked: Iterable[tuple[str, int]], spec: Any) -> dict[tuple[str, int], "Future[Any]"]:

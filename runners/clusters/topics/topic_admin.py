@@ -248,11 +248,11 @@ class TopicAdmin:
             BrokerLost: The cluster did not answer.
         """
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
+        spec_of = {TopicPartition(name, partition): latest for partition in range(partitions)}
         request = AdminRequest(f"read the end offsets of topic {name}", (DESCRIBE,), name)
 
         def ask(tolerated: Sequence[int]) -> dict[int, int] | None:
-            futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
+            futures = self._admin.list_offsets(spec_of, request_timeout=REQUEST_TIMEOUT_S)
             answers = {
                 key.partition: self._result(future, request, tolerated=tolerated) for key, future in futures.items()
             }
@@ -260,8 +260,8 @@ class TopicAdmin:
                 return None
             return {partition: int(answer.offset) for partition, answer in answers.items()}
 
-        found = patiently(ask, not_yet)
-        return tuple(found[partition] for partition in range(partitions))
+        offsets = patiently(ask, not_yet)
+        return tuple(offsets[partition] for partition in range(partitions))
 
     def _result(self, future: "Future[Any]", request: AdminRequest, *, tolerated: Sequence[int] = ()) -> Any:
         """Return the result of a request, or None if it failed with one of the tolerated error codes."""

@@ -73,8 +73,8 @@ def newest_records(connection: Mapping[str, str], topic: StoredTopic, records: i
                     unread.discard(number)
                 if failed is None and offset < filled[number].end:
                     kind, at_ms = message.timestamp()
-                    known = kind != TIMESTAMP_NOT_AVAILABLE
-                    yield ReadRecord(number, message.key(), message.value(), at_ms if known else None)
+                    has_timestamp = kind != TIMESTAMP_NOT_AVAILABLE
+                    yield ReadRecord(number, message.key(), message.value(), at_ms if has_timestamp else None)
 
 
 def _consumer(connection: Mapping[str, str]) -> Consumer:

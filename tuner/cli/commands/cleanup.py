@@ -52,10 +52,10 @@ def cleanup(
     cluster = options.target_of(bootstrap, command_config).cluster()
     running = cluster.start()
     try:
-        found = find_leftovers(running)
-        removable = [left for left in found if left.state == "dead" or (unknown and left.state == "unknown")]
+        leftovers = find_leftovers(running)
+        removable = [left for left in leftovers if left.state == "dead" or (unknown and left.state == "unknown")]
         if not as_json:
-            _print_leftovers(found)
+            _print_leftovers(leftovers)
         removed: list[str] = []
         topics = counted(len(removable), "topic")
         if (
@@ -67,7 +67,7 @@ def cleanup(
     finally:
         cluster.stop()
     if as_json:
-        print_json(document("cleanup", leftovers=[asdict(left) for left in found], removed=removed))
+        print_json(document("cleanup", leftovers=[asdict(left) for left in leftovers], removed=removed))
     elif removed:
         OUT.show(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:

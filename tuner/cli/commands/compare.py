@@ -60,17 +60,17 @@ def compare(
     check_picture(png, force=force)
     check_two_studies(first, second, same=find_study(first) == find_study(second))
     studies = (load_study(first).results, load_study(second).results)
-    found = comparison(*studies)
+    compared = comparison(*studies)
     if as_json:
-        print_json(found.as_json())
+        print_json(compared.as_json())
     elif as_csv:
-        print_text(comparison_csv(found.as_json()))
+        print_text(comparison_csv(compared.as_json()))
     else:
-        print_comparison(found, OUT)
-    if found.simulated:
+        print_comparison(compared, OUT)
+    if compared.simulated:
         warn(SIMULATED)
-    warn_of_each(found.differences)
-    _draw(studies, found, html, png, force=force)
+    warn_of_each(compared.differences)
+    _draw(studies, compared, html, png, force=force)
 
 
 def _draw(

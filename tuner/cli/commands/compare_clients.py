@@ -104,44 +104,44 @@ def compare_clients(
     size = str(spec.workload.record_sizes[0])
     silent = quiet or as_json
     with options.as_usage_error(UnknownClient, option="--client-version"):
-        asked = None if client_version is None else java(client_version)
+        named_java = None if client_version is None else java(client_version)
     sides = [
-        _side(given, client, size, silent=silent)
-        for given, client in ((for_librdkafka, librdkafka()), (for_java, asked or java()))
-        if given is not None
+        _side(source, client, size, silent=silent)
+        for source, client in ((for_librdkafka, librdkafka()), (for_java, named_java or java()))
+        if source is not None
     ]
-    given = {side.kind: side for side in sides}
-    measured = given[ClientKind.JAVA].config.client if ClientKind.JAVA in given else asked or java()
-    if asked is not None and measured != asked:
+    side_of = {side.kind: side for side in sides}
+    measured = side_of[ClientKind.JAVA].config.client if ClientKind.JAVA in side_of else named_java or java()
+    if named_java is not None and measured != named_java:
         raise typer.BadParameter(
             f"--client-version must be that of {for_java}, which measured {measured.identity}, but got "
             f"{client_version}; leave it out"
         )
-    clients = ClientsToCompare(measured, given, rounds)
-    for side in given.values():
+    clients = ClientsToCompare(measured, side_of, rounds)
+    for side in side_of.values():
         if same_effect(side.config.effective_values, clients.defaults[side.kind].config.effective_values):
             raise typer.BadParameter(
                 f"{side.source} must differ from the defaults of {side.kind} to be compared, but both configure the "
                 "producer in the same way; leave it out"
             )
     results = run_own_study(clients.study(spec), text, _STEM, storage, silent=silent)
-    found = comparison_of(results, clients)
+    comparison = comparison_of(results, clients)
     if as_json:
-        print_json(found.as_json())
+        print_json(comparison.as_json())
     else:
-        OUT.show(*client_comparison_lines(found))
+        OUT.show(*client_comparison_lines(comparison))
         if not quiet:
-            say(f"`tuner trials {found.study} --json` shows all measurements")
-    warn_of_each(comparison_warnings(found))
-    if found.simulated:
+            say(f"`tuner trials {comparison.study} --json` shows all measurements")
+    warn_of_each(comparison_warnings(comparison))
+    if comparison.simulated:
         warn(SIMULATED)
 
 
-def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Side:
+def _side(source: str, client: Client, record_bytes: str, *, silent: bool) -> Side:
     """Return the config that a study recommends for a record size, or that a properties file holds.
 
     Args:
-        given: The study's name, folder or file, or the properties file.
+        source: The study's name, folder or file, or the properties file.
         client: The client that the config must be for. A study may have measured another version of it.
         record_bytes: The record size.
         silent: Whether to leave out the notes about the file.
@@ -152,15 +152,16 @@ def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Sid
         StudyNotFound: There is neither a file nor a study of this name.
         ConfigError: The file can't be used.
     """
-    path = Path(given)
+    path = Path(source)
     if path.is_file() and path.suffix not in _STUDY_FILES:
         return Side(options.config_of_file(path, FileClient(client.kind), client, silent=silent), path.name)
-    found = recommend(load_study(given).results, record_bytes)
-    if found.config.client.kind is not client.kind:
+    recommendation = recommend(load_study(source).results, record_bytes)
+    if recommendation.config.client.kind is not client.kind:
         raise typer.BadParameter(
-            f"--{client.kind} must name a study of {client.kind}, but {given} measured {found.config.client.identity}"
+            f"--{client.kind} must name a study of {client.kind}, but {source} measured "
+            f"{recommendation.config.client.identity}"
         )
-    for warning in (*found.warnings, not_advice(found)):
+    for warning in (*recommendation.warnings, not_advice(recommendation)):
         if warning:
-            warn(f"{given}: {warning}")
-    return Side(found.config, found.study)
+            warn(f"{source}: {warning}")
+    return Side(recommendation.config, recommendation.study)

@@ -10,7 +10,7 @@ from tuner.cli.options import common_options as options
 from tuner.cli.options.confirm_options import ConfirmOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.running.kept_study import kept_study
-from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
+from tuner.cli.running.study_run import Mlflow, print_recommendations, run_with_view
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
@@ -58,10 +58,10 @@ def confirm(
     confirmed = run_with_view(
         spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
     )
-    found = recommendations(confirmed.results, asked.goals, warn)
-    print_found(confirmed.results, found, as_json=as_json)
+    recommended = recommendations(confirmed.results, asked.goals, warn)
+    print_recommendations(confirmed.results, recommended, as_json=as_json)
     if not silent:
         say(f"report: {folder / REPORT_FILE}")
-    if not found:
+    if not recommended:
         unmeasured = all(size.baseline is None for size in confirmed.results.sizes)
         raise (NothingMeasured if unmeasured else NoFeasibleConfig)(no_config_meets_constraints(spec.name))

@@ -96,17 +96,17 @@ def consume(
 
 def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> None:
     """Refuse options that would have no effect, because they need a topic of our own or another start."""
-    given = {
+    panels = {
         option.opts[0]: getattr(option, "rich_help_panel", None)
         for option in context.command.params
         if option.name and (source := context.get_parameter_source(option.name)) and source.name == "COMMANDLINE"
     }
-    if topic is not None and (own := [name for name, panel in given.items() if panel == OWN_TOPIC_PANEL]):
+    if topic is not None and (own := [name for name, panel in panels.items() if panel == OWN_TOPIC_PANEL]):
         raise typer.BadParameter(
             f"with TOPIC, the tuner writes nothing, so these options have no effect: {', '.join(own)}; leave them out"
         )
     needed = {"--fill": Start.BEGINNING, "--rate": Start.TAIL, "--max-bytes": Start.TAIL}
-    for name in given:
+    for name in panels:
         if needed.get(name, start) is not start:
             raise typer.BadParameter(f"{name} needs --start {needed[name]}, but got {start}")
 

@@ -42,19 +42,19 @@ def cost(
         warn(assumed)
     replication = int(stored_load(results)["replication"])
     recommended, missing = recommend_each(results, record_bytes, goal)
-    found = []
-    for each in recommended:
-        costs = {"baseline": cost_of(each.baseline_metrics, replication, unit)}
-        if not each.is_baseline:
-            costs["recommended"] = cost_of(each.metrics, replication, unit)
-        found.append((each, costs))
+    costs_of_sizes = []
+    for recommendation in recommended:
+        costs = {"baseline": cost_of(recommendation.baseline_metrics, replication, unit)}
+        if not recommendation.is_baseline:
+            costs["recommended"] = cost_of(recommendation.metrics, replication, unit)
+        costs_of_sizes.append((recommendation, costs))
     if as_json:
-        print_json(cost_json(results.name, found, unit))
+        print_json(cost_json(results.name, costs_of_sizes, unit))
     else:
-        OUT.show(*cost_lines(found, unit))
-        for each in recommended:
-            if not each.proven and not each.is_baseline:
-                warn(f"{each.record_bytes} B: the recommended config is not proven better")
-    warn_of_each(warning for each in recommended for warning in each.warnings)
+        OUT.show(*cost_lines(costs_of_sizes, unit))
+        for recommendation in recommended:
+            if not recommendation.proven and not recommendation.is_baseline:
+                warn(f"{recommendation.record_bytes} B: the recommended config is not proven better")
+    warn_of_each(warning for recommendation in recommended for warning in recommendation.warnings)
     if missing:
         raise missing

@@ -127,8 +127,8 @@ def _docker() -> Check:
     if program is None:
         return Check("docker", CheckState.ABSENT, "no docker program was found; only brokers in containers need one")
     try:
-        asked = [program, "info", "--format", "{{.ServerVersion}}"]
-        ran = subprocess.run(asked, capture_output=True, text=True, timeout=_DOCKER_TIMEOUT_S, check=False)
+        command = [program, "info", "--format", "{{.ServerVersion}}"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=_DOCKER_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         return Check("docker", CheckState.ABSENT, f"the Docker engine did not answer within {_DOCKER_TIMEOUT_S:.0f} s")
     if ran.returncode != 0:
@@ -311,15 +311,15 @@ def doctor(
         checks.append(check_cluster(target, tell))
     if load_test:
         checks.append(check_load_generator(tell))
-    found = []
+    findings = []
     for finding in itertools.chain.from_iterable(checks):
-        found.append(finding)
+        findings.append(finding)
         if not as_json:
             style = _STYLES[finding.state]
             OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<24} ", end="")
             OUT.show(finding.detail)
     if as_json:
-        print_json(document("checkup", findings=[asdict(one) for one in found]))
-    bad = {finding.name for finding in found if finding.state is CheckState.BAD}
+        print_json(document("checkup", findings=[asdict(one) for one in findings]))
+    bad = {finding.name for finding in findings if finding.state is CheckState.BAD}
     if bad:
         raise typer.Exit(ExitCode.TARGET if bad <= OF_THE_CLUSTER else ExitCode.FAILED)

@@ -29,11 +29,11 @@ def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json =
     loaded = load_study(study)
     results = loaded.results
     recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
-    found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
+    explanations = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
-        print_json(explanations_json(results.name, found))
+        print_json(explanations_json(results.name, explanations))
     else:
-        print_explanations(found, OUT)
+        print_explanations(explanations, OUT)
     warn_about_explanations(recommended, finished=results.finished)
     if missing:
         raise missing

@@ -38,7 +38,7 @@ def export(
         optuna-dashboard sqlite:///optuna.db
     """
     loaded = load_study(study)
-    sizes = options.asked_sizes(loaded.results, record_bytes)
+    sizes = options.selected_sizes(loaded.results, record_bytes)
     written = [optuna_study(loaded, size.record_bytes, storage=to) for size in sizes]
     if as_json:
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]

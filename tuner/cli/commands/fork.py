@@ -43,9 +43,9 @@ def fork(
         tuner fork overnight overnight-2
     """
     storage = storage_at()
-    folder, found = study_folder(name), find_study(study, storage=storage)
-    with closing(storage.read(found)) as source:
-        refuse_experiment(source.facts(), found)
+    folder, source_folder = study_folder(name), find_study(study, storage=storage)
+    with closing(storage.read(source_folder)) as source:
+        refuse_experiment(source.facts(), source_folder)
         spec, text = _new_study(name, study_file, source)
         if spec.name != name:
             raise typer.BadParameter(

@@ -30,7 +30,7 @@ def front(
     """
     check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
-    results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
+    results, sizes = loaded.results, options.selected_sizes(loaded.results, record_bytes)
     record = fronts_json(results, sizes)
     if as_json:
         print_json(record)

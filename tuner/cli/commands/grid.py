@@ -28,7 +28,7 @@ def grid(
     """
     check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
-    results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
+    results, sizes = loaded.results, options.selected_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     record = grid_json(results.name, tables, simulated=results.simulated)
     if as_json:
@@ -36,6 +36,6 @@ def grid(
     elif as_csv:
         print_text(grid_csv(tables))
     else:
-        for size, found in tables.items():
-            print_grid(results.name, size, found, OUT)
+        for size, table in tables.items():
+            print_grid(results.name, size, table, OUT)
     warn_about_grid(record)

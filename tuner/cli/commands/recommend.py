@@ -9,7 +9,7 @@ from tuner.api import load_study
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
-from tuner.cli.shown.recommendations import show_found
+from tuner.cli.shown.recommendations import write_recommendations
 from tuner.cli.shown.warnings import warn_unless_finished
 from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import say
@@ -54,12 +54,12 @@ def recommend(
     if tracking_uri is not None:
         if asked.allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
-        found, missing, finished = [_from_mlflow(tracking_uri, study, asked)], None, True
+        recommended, missing, finished = [_from_mlflow(tracking_uri, study, asked)], None, True
     else:
         results = load_study(study).results
-        found, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
+        recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
         finished = results.finished
-    show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+    write_recommendations(recommended, form, asked.output, force=asked.force, everything=asked.everything)
     warn_unless_finished("the recommendation", finished=finished)
     if tracking_uri is None and asked.output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, asked)}")
@@ -78,15 +78,15 @@ def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendatio
         records = recommendations_from_tracking(uri, study, record_bytes)
     else:
         records = [recommend_from_tracking(uri, study, record_bytes, goal)]
-    found = [each for record in records if conditions.met_by((each := recommendation_of(record)).metrics)]
-    if not found:
+    candidates = [each for record in records if conditions.met_by((each := recommendation_of(record)).metrics)]
+    if not candidates:
         which = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
             f"a config must meet {' and '.join(CONSTRAINING_OPTIONS)}, but MLflow has no such config of {study} for "
             f"records of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave "
             "--tracking-uri out to consider the whole front"
         )
-    return preferred(found)
+    return preferred(candidates)
 
 
 def _explain_command(study: str, asked: ExplainOptions) -> str:

@@ -33,11 +33,11 @@ def rm(
     """
     storage = storage_at()
     # Removing is final, so the user must name the study itself; the name of a study file is not enough.
-    found = list(dict.fromkeys(find_study(name, storage=storage, by_study_file=False) for name in names))
-    shown = ", ".join(map(str, found))
+    folders = list(dict.fromkeys(find_study(name, storage=storage, by_study_file=False) for name in names))
+    shown = ", ".join(map(str, folders))
     if not yes and not user_agrees(f"remove for good: {shown}?", f"rm asks before it removes {shown}"):
         raise typer.Abort
-    for folder in found:
+    for folder in folders:
         in_mlflow = False
         with suppress(*EXPECTED), closing(storage.read(folder)) as store:
             in_mlflow = IN_MLFLOW in store.facts()
@@ -46,4 +46,4 @@ def rm(
         if in_mlflow:
             say(f"the runs of {folder.name} in MLflow stay; delete them on MLflow's pages, which `tuner ui` opens")
     if as_json:
-        print_json(document("removed", removed=[folder.name for folder in found]))
+        print_json(document("removed", removed=[folder.name for folder in folders]))

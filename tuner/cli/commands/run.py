@@ -6,7 +6,7 @@ from runners.reporting import counted, duration
 from tuner.cli.options import common_options as options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_from_options import StudyFromOptions
-from tuner.cli.running.study_run import Mlflow, print_found, run_with_view
+from tuner.cli.running.study_run import Mlflow, print_recommendations, run_with_view
 from tuner.execution.budgets import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
@@ -52,9 +52,9 @@ def run(
         if not silent and spec.executor is not Executor.SIMULATED:
             _say_time(spec, quick=asked.quick)
     study = run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
-    found = recommendations(study.results, tell=warn)
-    print_found(study.results, found, as_json=as_json)
-    if not found and all(size.baseline is None for size in study.results.sizes):
+    recommended = recommendations(study.results, tell=warn)
+    print_recommendations(study.results, recommended, as_json=as_json)
+    if not recommended and all(size.baseline is None for size in study.results.sizes):
         raise StudyError(nothing_measured(spec))
     if not as_json and not quiet:
         say(f"report: {folder / REPORT_FILE}")
@@ -64,15 +64,15 @@ def run(
                 f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
                 "prove smaller gains; `tuner plan` with the same options shows how long it takes"
             )
-        if any(each.proven for each in found) and (message := chance_of_wrong_claim(len(study.results.sizes))):
+        if any(each.proven for each in recommended) and (message := chance_of_wrong_claim(len(study.results.sizes))):
             say(message)
-        if proven := [each for each in found if not not_advice(each) and pasted_values(each)]:
+        if proven := [each for each in recommended if not not_advice(each) and pasted_values(each)]:
             size = proven[0].record_bytes
             say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
         say(f"the whole front: tuner front {spec.name}")
         if mlflow and spec.tracking.enabled:
             _say_links(study.results, spec.tracking)
-    if not found:
+    if not recommended:
         raise NoFeasibleConfig(no_config_meets_constraints(spec.name))
 
 
@@ -88,14 +88,14 @@ def _say_time(spec: StudySpec, *, quick: bool) -> None:
 
 def _rounds_text(results: StudyResults) -> str:
     """Return how many rounds the confirmations had; empty if no config was confirmed."""
-    found = {
+    rounds = {
         len({trial.round for trial in size.trials if trial.kind is TrialKind.CONFIRM} - {None})
         for size in results.sizes
     }
-    most = max(found, default=0)
+    most = max(rounds, default=0)
     if not most:
         return ""
-    return f", and its confirmation had {'' if len(found) == 1 else 'at most '}{counted(most, 'round')}"
+    return f", and its confirmation had {'' if len(rounds) == 1 else 'at most '}{counted(most, 'round')}"
 
 
 def _say_links(results: StudyResults, tracking: TrackingSpec) -> None:

@@ -62,19 +62,19 @@ def sample(
         say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
         counted = SampleCount()
         counted.add(newest_records(connection, stored, records), largest_bytes)
-    found = counted.result(len(stored.partitions))
+    sampled = counted.result(len(stored.partitions))
     if as_json:
-        print_json(sample_json(topic, found))
+        print_json(sample_json(topic, sampled))
     else:
-        print_sample(topic, found)
+        print_sample(topic, sampled)
     if output is None:
         return
-    if not found.sizes:
+    if not sampled.sizes:
         raise typer.BadParameter(
             f"a study needs records with values, but all records of {topic} are tombstones; name another topic, or "
             "leave --output out"
         )
     beside = None if command_config is None else os.path.relpath(command_config, output.parent)
-    text = name_line(str(output)) + sampled_study(topic, found, bootstrap, beside)
+    text = name_line(str(output)) + sampled_study(topic, sampled, bootstrap, beside)
     write_output(output, text, force=force)
     say(f"wrote {output}; next: tuner plan {shlex.quote(str(output))}")

@@ -60,9 +60,9 @@ def serve(
     def tell(sentence: str) -> None:
         ERR.show(one_line(sentence))
 
-    found = load_config(config, checks_certificate=True)  # before any study is started
-    found = replace(found, host=host or found.host, port=found.port if port is None else port)
-    serve_forever(found, config.absolute() if config is not None else None, tell, access_log=access_log)
+    settings = load_config(config, checks_certificate=True)  # before any study is started
+    settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
+    serve_forever(settings, config.absolute() if config is not None else None, tell, access_log=access_log)
 
 
 @app.command(hidden=True)
@@ -116,12 +116,12 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
     Example:
         tuner serve token list
     """
-    found = _file(config).tokens()
+    tokens = _file(config).tokens()
     if as_json:
-        rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in found]
+        rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in tokens]
         print_json(document("tokens", tokens=rows))
         return
-    OUT.show(*(f"{each.name}  {each.role}  {each.created_at}" for each in found))
+    OUT.show(*(f"{each.name}  {each.role}  {each.created_at}" for each in tokens))
 
 
 @_tokens.command()

@@ -12,7 +12,7 @@ from rich.live import Live
 from tuner.cli.options import common_options as options
 from tuner.cli.options.study_arguments import StudyOrAll, Watch, check_named
 from tuner.cli.output import print_json
-from tuner.cli.shown.studies import print_studies_here
+from tuner.cli.shown.studies import print_studies_on_this_host
 from tuner.present.console import OUT
 from tuner.present.studies.status import Status, status_of
 from tuner.present.studies.status_view import status_text
@@ -42,21 +42,21 @@ def status(
     """
     if study is None:
         check_named(watch=watch)
-        print_studies_here(as_json=as_json, as_csv=False)
+        print_studies_on_this_host(as_json=as_json, as_csv=False)
         return
     folder = find_study(study)
-    seen = _statuses(folder) if watch else iter([next(_statuses(folder))])
+    statuses = _statuses(folder) if watch else iter([next(_statuses(folder))])
     if as_json:
-        for found in seen:
+        for status_now in statuses:
             # With --watch, each change is one JSON document on one line.
-            print_json(found.as_json(), indent=None if watch else 2)
+            print_json(status_now.as_json(), indent=None if watch else 2)
     elif watch and OUT.is_terminal:
         with Live(console=OUT, auto_refresh=False) as live:
-            for found in seen:
-                live.update(status_text(found), refresh=True)
+            for status_now in statuses:
+                live.update(status_text(status_now), refresh=True)
     else:
-        for found in seen:
-            OUT.print(status_text(found))
+        for status_now in statuses:
+            OUT.print(status_text(status_now))
 
 
 def _statuses(folder: Path) -> Iterator[Status]:
@@ -68,12 +68,12 @@ def _statuses(folder: Path) -> Iterator[Status]:
         results = results_of(store, folder)
         last, shown = _last_sequence(store, sum(len(size.trials) for size in results.sizes)), None
         while True:
-            found = status_of(results, store.progress(), datetime.now(UTC))
-            if found != shown:
-                yield found
-            if not found.running:
+            status = status_of(results, store.progress(), datetime.now(UTC))
+            if status != shown:
+                yield status
+            if not status.running:
                 return
-            shown = found
+            shown = status
             time.sleep(_POLL_S)
             newest = _last_sequence(store, last)
             if newest != last:

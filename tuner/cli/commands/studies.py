@@ -2,7 +2,7 @@
 
 from tuner.cli.options import common_options as options
 from tuner.cli.output import check_one_form
-from tuner.cli.shown.studies import print_studies_here
+from tuner.cli.shown.studies import print_studies_on_this_host
 
 
 def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
@@ -14,4 +14,4 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
         tuner studies --csv > studies.csv
     """
     check_one_form(json=as_json, csv=as_csv)
-    print_studies_here(as_json=as_json, as_csv=as_csv)
+    print_studies_on_this_host(as_json=as_json, as_csv=as_csv)

@@ -27,7 +27,7 @@ def trials(
     """
     check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
     loaded = load_study(study)
-    sizes = options.asked_sizes(loaded.results, record_bytes)
+    sizes = options.selected_sizes(loaded.results, record_bytes)
     # Imported here, because it imports pandas.
     from tuner.present.trial_tables.frames import trials_frame
 

@@ -82,8 +82,8 @@ def verify(
     if asked.study is None:
         spec, text = study_of_options(name, asked.record_bytes or "1000", **measuring)
     else:
-        if given := [f"--{option.replace('_', '-')}" for option, value in measuring.items() if value is not None]:
-            raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
+        if named := [f"--{option.replace('_', '-')}" for option, value in measuring.items() if value is not None]:
+            raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(named)}")
         spec, text = _study_like(asked.study, name, asked.record_bytes)
     silent = quiet or as_json
     terms = VerificationTerms(

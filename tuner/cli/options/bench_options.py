@@ -118,7 +118,7 @@ class LoadOptions:
     seed: Annotated[int, workload_options.seed(_WORKLOAD)] = 0
 
     def check(self) -> None:
-        """Check that the options were given which others need, and that none exclude each other.
+        """Check that no option lacks another one that it needs, and that no two options exclude each other.
 
         Raises:
             typer.BadParameter: An option is missing, or two exclude each other.

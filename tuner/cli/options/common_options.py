@@ -80,7 +80,7 @@ def parse_tracking_uri(text: str) -> str:
     return text
 
 
-def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["SizeResults", ...]:
+def selected_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["SizeResults", ...]:
     """Return the results of one record size; of all record sizes if `record_bytes` is None.
 
     Raises:
@@ -333,13 +333,13 @@ def check_topic_options(topic: str | None, like: str | None, partitions: int | N
         typer.BadParameter: Options exclude each other.
     """
     existing = next((f"--{name}" for name, value in (("topic", topic), ("like", like)) if value is not None), None)
-    given = [
+    without_effect = [
         f"--{name}" for name, value in (("partitions", partitions), ("replication", replication)) if value is not None
     ]
-    if existing is not None and given:
+    if existing is not None and without_effect:
         raise typer.BadParameter(
-            f"{existing} can't be given with {enumerated(given)}: the partitions and the replication are those of the "
-            f"topic that {existing} names; leave {existing} or {enumerated(given)} out"
+            f"{existing} can't be given with {enumerated(without_effect)}: the partitions and the replication are "
+            f"those of the topic that {existing} names; leave {existing} or {enumerated(without_effect)} out"
         )
 
 
@@ -389,12 +389,12 @@ def producer_config(file: Path | None, pairs: list[str], client: Client, option:
     values: dict[str, str] = {}
     if file:
         with named_file(file):
-            found = read_producer_file(file, client=client, complete=False)
-        values = dict(found.values)
-        for note in found.notes:
+            producer_file = read_producer_file(file, client=client, complete=False)
+        values = dict(producer_file.values)
+        for note in producer_file.notes:
             say(note)
     with named_source(option):
-        given = canonical_values(client.catalogue, parse_pairs(pairs, option), Role.PRODUCER)
-    sources = ([file.name] if file else []) + ([option] if given else [])
+        overrides = canonical_values(client.catalogue, parse_pairs(pairs, option), Role.PRODUCER)
+    sources = ([file.name] if file else []) + ([option] if overrides else [])
     with named_source(" with ".join(sources)):
-        return ProducerConfig.parse({**values, **given}, client)
+        return ProducerConfig.parse({**values, **overrides}, client)

@@ -147,12 +147,12 @@ class OwnTopicOptions:
 
 def _checked_properties(client: Client, pairs: list[str], tell: Say) -> dict[str, str]:
     """Return the consumer properties that the user gave, after the client has checked them."""
-    given = parse_pairs(pairs)
-    properties = consumer_values(given, client)
+    typed = parse_pairs(pairs)
+    properties = consumer_values(typed, client)
     match client.kind:
         case ClientKind.LIBRDKAFKA:
             # An error names a property as the user typed it.
-            check_properties({name: properties[client.catalogue.find(name).name] for name in given})
+            check_properties({name: properties[client.catalogue.find(name).name] for name in typed})
         case ClientKind.JAVA:
             source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
         case _:

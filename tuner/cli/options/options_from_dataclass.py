@@ -29,11 +29,11 @@ def with_options(*, without: frozenset[str] = frozenset()) -> Callable[[Callable
 
         @functools.wraps(command)
         def called(**values: Any) -> None:
-            given = {
+            dataclasses = {
                 name: group(**{field.name: values.pop(field.name) for field in fields(group) if field.name in values})
                 for name, group in groups.items()
             }
-            command(**given, **values)
+            command(**dataclasses, **values)
 
         # Typer reads the command line of a function from its signature and its annotations.
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

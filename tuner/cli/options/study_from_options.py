@@ -128,11 +128,11 @@ class StudyFromOptions(StudyOptions):
         differing = _differing_settings(spec)
         if not differing:
             return spec, text
-        named = (replace(spec, name=f"{spec.name}-{number}") for number in count(2))
-        found = next(each for each in named if not _differing_settings(each))
+        candidates = (replace(spec, name=f"{spec.name}-{number}") for number in count(2))
+        free = next(each for each in candidates if not _differing_settings(each))
         if say is not None:
-            say(f"the study {spec.name} has other settings ({', '.join(differing)}), so this study is {found.name}")
-        return found, changed_text(text, {"study": {"name": found.name}})
+            say(f"the study {spec.name} has other settings ({', '.join(differing)}), so this study is {free.name}")
+        return free, changed_text(text, {"study": {"name": free.name}})
 
     def text_for_service(self, target: str | None) -> str:
         """Return the text of a study file for a service, which runs it on one of its own clusters.
@@ -163,8 +163,8 @@ class StudyFromOptions(StudyOptions):
             with named_file(self.current):
                 written_for = self.current_client or FileClient.AUTO
                 file = read_producer_file(self.current, written_for, self._client)
-                asked = str(sections.get("durability", "baseline"))
-                file.check_floor(asked, DURABILITY.get(asked))
+                durability = str(sections.get("durability", "baseline"))
+                file.check_floor(durability, DURABILITY.get(durability))
                 sections["baseline"] = dict(file.values)
             sections.pop("baseline_client", None)
         return study_text({**sections, **({"target": target} if target else {})})
@@ -341,29 +341,29 @@ def option_of(key: str) -> str:
     return key
 
 
-def _knobs(given: list[str]) -> dict[str, Any]:
+def _knobs(texts: list[str]) -> dict[str, Any]:
     """Return the section `space` of a study file from the values of `--knob`.
 
     Raises:
         typer.BadParameter: A value has no `=`, or a knob is named twice.
     """
-    found: dict[str, Any] = {}
-    for each in given:
-        name, equals, values = each.partition("=")
+    knobs: dict[str, Any] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
         name = name.strip()
         if not equals or not name or not values.strip():
-            raise typer.BadParameter(f"--knob must read NAME=VALUES, such as linger.ms=0..20, but got {each!r}")
-        if name in found:
+            raise typer.BadParameter(f"--knob must read NAME=VALUES, such as linger.ms=0..20, but got {text!r}")
+        if name in knobs:
             raise typer.BadParameter(f"--knob must name each property once, but {name} was given twice")
-        found[name] = setting = knob_setting(values)
+        knobs[name] = setting = knob_setting(values)
         low, high = (setting.get(key) if isinstance(setting, dict) else None for key in ("low", "high"))
         if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
             before, _, after = values.strip().partition("..")
             last, comma, more = after.partition(",")
             raise typer.BadParameter(
-                f"--knob {each}: the range must begin with the smaller number: {name}={last}..{before}{comma}{more}"
+                f"--knob {text}: the range must begin with the smaller number: {name}={last}..{before}{comma}{more}"
             )
-    return found
+    return knobs
 
 
 def _differing_settings(spec: StudySpec) -> list[str]:

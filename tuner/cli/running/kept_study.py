@@ -22,9 +22,9 @@ def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> t
     Raises:
         StudyFileError: The text is no valid study file.
     """
-    given = Path(study)
-    if given.is_file():
-        return read_study_file(given, searched=searched)
+    path = Path(study)
+    if path.is_file():
+        return read_study_file(path, searched=searched)
     spec = parse_study(
         results.study_file,
         name=results.folder.name,

@@ -42,7 +42,7 @@ def run_with_view(
         )
 
 
-def print_found(results: StudyResults, recommendations: list[Recommendation], *, as_json: bool) -> None:
+def print_recommendations(results: StudyResults, recommendations: list[Recommendation], *, as_json: bool) -> None:
     """Print the recommendations, and warnings to read before using a config, without repeated warnings."""
     if as_json:
         print_json(study_json(results.name, str(results.folder), recommendations))

@@ -195,27 +195,27 @@ def recommend_each_at(
         ServiceRefused: No record size has a recommendation.
     """
 
-    def asked(size: str | None) -> list[Recommendation]:
+    def recommended(size: str | None) -> list[Recommendation]:
         reply = json.loads(client.recommend(study, size, goal and str(goal), **asdict(conditions)).text)
         return [recommendation_of(each) for each in reply.get("recommendations", [reply])]
 
     try:
-        return asked(record_bytes), None
+        return recommended(record_bytes), None
     except ServiceRefused as error:
         # The service answers for all sizes or with an error, so each size is requested alone below.
         if record_bytes is not None or error.kind not in _NO_RECOMMENDATION:
             raise
         refused = error
-    found: list[Recommendation] = []
+    recommendations: list[Recommendation] = []
     for size in (each["record_bytes"] for each in client.front(study)["fronts"]):
         try:
-            found += asked(size)
+            recommendations += recommended(size)
         except ServiceRefused as error:
             if error.kind not in _NO_RECOMMENDATION:
                 raise
-    if not found:
+    if not recommendations:
         raise refused
-    return found, _no_recommendation(refused)
+    return recommendations, _no_recommendation(refused)
 
 
 def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None = None, *, as_json: bool) -> None:
@@ -230,7 +230,7 @@ def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None
     Raises:
         NoFeasibleConfig: No size has a recommendation. It is a `NothingMeasured` if no size has a measured baseline.
     """
-    found: list[Recommendation] = []
+    recommendations: list[Recommendation] = []
     refused: ServiceRefused | None = None
     for goal in goals or (None,):
         try:
@@ -240,20 +240,20 @@ def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None
                 raise
             refused = error
             continue
-        found += of_goal
+        recommendations += of_goal
         if missing:
             warn(f"there is no recommendation for some record sizes: {missing}")
-    if found and refused is not None:
+    if recommendations and refused is not None:
         warn(str(refused))
     if len(goals or ()) > 1:  # print all goals of a record size together, as without a service
         sizes = [each["record_bytes"] for each in client.front(name)["fronts"]]
-        found.sort(key=lambda each: sizes.index(each.record_bytes))
+        recommendations.sort(key=lambda each: sizes.index(each.record_bytes))
     if as_json:
-        print_json(study_json(name, None, found))
+        print_json(study_json(name, None, recommendations))
     else:
-        OUT.show(export_all(found, Format.TABLE), end="")
-    warn_of_each(warning for each in found for warning in each.warnings)
-    if refused is not None and not found:
+        OUT.show(export_all(recommendations, Format.TABLE), end="")
+    warn_of_each(warning for each in recommendations for warning in each.warnings)
+    if refused is not None and not recommendations:
         raise _no_recommendation(refused)
 
 

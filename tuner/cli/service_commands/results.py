@@ -23,7 +23,7 @@ from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
 from tuner.cli.output import Force, check_one_form, check_output, print_json, print_text, print_written, write_output
 from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
-from tuner.cli.shown.recommendations import show_found
+from tuner.cli.shown.recommendations import write_recommendations
 from tuner.cli.shown.studies import print_studies
 from tuner.cli.shown.trials import Parquet, check_trials_output, show_trials
 from tuner.cli.shown.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
@@ -69,13 +69,13 @@ def status(
             if view["progress"] is None and view["state"] == "recorded":
                 client.status(study)  # the service refuses this request, and the error says why
             if as_json:
-                found = (
+                status_json = (
                     client.status(study)
                     if view["progress"] is not None
                     else not_begun(study, view["state"], view["note"], view["changed_at"])
                 )
                 # With --watch, each change is one JSON document on one line.
-                text = json.dumps(found, indent=None if watch else 2)
+                text = json.dumps(status_json, indent=None if watch else 2)
             elif view["progress"] is None:
                 text = f"{study}: {view['state']}"
             else:
@@ -134,12 +134,12 @@ def grid(
     """
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
-        found = client.grid(study, record_bytes)
+        table = client.grid(study, record_bytes)
         if as_json:
-            print_json(found)
+            print_json(table)
         else:
             print_text(client.text(study, "grid", form="csv" if as_csv else "text", record_bytes=record_bytes))
-    warn_about_grid(found)
+    warn_about_grid(table)
 
 
 def trials(
@@ -190,9 +190,9 @@ def recommend(study: Study, asked: RecommendOptions) -> None:
     """
     form = chosen_format(asked.form, as_json=asked.as_json)
     with service() as client:
-        found, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        recommended, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
         finished = client.status(study)["state"] in _FINISHED
-    show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+    write_recommendations(recommended, form, asked.output, force=asked.force, everything=asked.everything)
     warn_unless_finished("the recommendation", finished=finished)
     if missing:
         raise missing
@@ -231,13 +231,13 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         views = list(client.studies())
-        found = {view["name"]: _listed(client, view) for view in views}
+        listed = {view["name"]: _listed(client, view) for view in views}
     if as_json:
         # The service says more about a study than the list shows.
-        shown = [{**view, **found[view["name"]].as_json()} for view in views]
+        shown = [{**view, **listed[view["name"]].as_json()} for view in views]
         print_json(document("studies", studies=shown))
     else:
-        print_studies(newest_first([*found.values()]), f"at {client.url}", as_json=False, as_csv=as_csv)
+        print_studies(newest_first([*listed.values()]), f"at {client.url}", as_json=False, as_csv=as_csv)
 
 
 def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
@@ -251,8 +251,8 @@ def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
     facts = {**summary, "target": target}
     # A study that was not submitted to the service has no state in the service's queue.
     state = None if view["state"] == "recorded" and progress is not None else view["state"]
-    found = listed_study(view["name"], facts, progress, state)
-    return found if found.updated_at else replace(found, updated_at=view["changed_at"] or "")
+    listed = listed_study(view["name"], facts, progress, state)
+    return listed if listed.updated_at else replace(listed, updated_at=view["changed_at"] or "")
 
 
 @with_options()
@@ -265,8 +265,8 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
     """
     query = {**asdict(asked), "goal": asked.goal and str(asked.goal)}
     with service() as client:
-        found, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
-        sizes = [each.record_bytes for each in found] if missing else [asked.record_bytes]
+        recommended, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        sizes = [each.record_bytes for each in recommended] if missing else [asked.record_bytes]
         form = "json" if as_json else "text"
         texts = [client.text(study, "explanation", form=form, **{**query, "record_bytes": size}) for size in sizes]
         finished = client.status(study)["state"] in _FINISHED
@@ -275,7 +275,7 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
         print_json({**replies[0], "explanations": [each for reply in replies for each in reply["explanations"]]})
     else:
         print_text("".join(texts))
-    warn_about_explanations(found, finished=finished)
+    warn_about_explanations(recommended, finished=finished)
     if missing:
         raise missing
 
@@ -298,8 +298,8 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
             begin = options.producer_config(asked.config, [], kind)
             swept = canonical_setting((asked.sweep or "").partition("=")[0], kind)
             with named_source("-X"):
-                found = begin.updated(properties).values
-            properties = {name: value for name, value in found.items() if name != swept or name in properties}
+                changed = begin.updated(properties).values
+            properties = {name: value for name, value in changed.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **request))
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
@@ -335,16 +335,16 @@ def compare(
     check_two_studies(first, second, same=first == second)
     check_output(html, force=force)
     with service() as client:
-        found = client.comparison(first, second)
+        compared = client.comparison(first, second)
         if as_json:
-            print_json(found)
+            print_json(compared)
         elif as_csv:
-            print_text(comparison_csv(found))
+            print_text(comparison_csv(compared))
         else:
             print_text(client.comparison_text(first, second))
-        if found.get("simulated"):  # an earlier service does not say it
+        if compared.get("simulated"):  # an earlier service does not say it
             warn(SIMULATED)
-        warn_of_each(found["differences"])
+        warn_of_each(compared["differences"])
         if html is not None:
             write_output(html, client.comparison_text(first, second, "html"), force=force)
             say(f"page written to {html}")

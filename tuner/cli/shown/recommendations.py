@@ -18,7 +18,7 @@ from tuner.results.recommendations.recommendation import Recommendation
 from tuner.storage.folder_files import size_name
 
 
-def show_found(
+def write_recommendations(
     recommendations: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
 ) -> None:
     """Print recommendations or write them to a file, and print the warnings to read before using a config."""

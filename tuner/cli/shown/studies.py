@@ -24,10 +24,10 @@ from tuner.results.study_results import results_of
 from tuner.storage.locations import place_of_studies, storage_at, studies_root
 
 
-def print_studies_here(*, as_json: bool, as_csv: bool) -> None:
+def print_studies_on_this_host(*, as_json: bool, as_csv: bool) -> None:
     """Print the list of the studies of this host's storage, newest first."""
-    found = newest_first([*_studies_here()])
-    print_studies(found, place_of_studies(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
+    listed = newest_first([*_studies_on_this_host()])
+    print_studies(listed, place_of_studies(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
 
 
 def print_studies(studies: list[ListedStudy], where: str, *, as_json: bool, as_csv: bool) -> None:
@@ -42,7 +42,7 @@ def print_studies(studies: list[ListedStudy], where: str, *, as_json: bool, as_c
         OUT.show(*study_lines(studies))
 
 
-def _studies_here() -> Iterator[ListedStudy]:
+def _studies_on_this_host() -> Iterator[ListedStudy]:
     """Yield the studies of this host's storage; a study whose results can't be read is listed with a warning."""
     root, storage = studies_root(), storage_at()
     for name in storage.names(root):

@@ -115,7 +115,7 @@ def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
         ]
         for _, row in frame.iterrows()
     ]
-    # The configs have no column in the alignment, because one long config would push all others to the right.
+    # The configs are not aligned, because one long config would push all others to the right.
     table = aligned([headings[:-1], *rows])
     width = max(map(len, table))
     configs = [headings[-1], *changed_properties(frame)]

@@ -16,7 +16,7 @@ _SHOWN: Final = (
     "latency_p99_ms",
     "latency_p999_ms",
 )
-_SAID: Final = {
+_SENTENCES: Final = {
     "mb_per_s": ("java's throughput is {times} librdkafka's in these rounds", "{better} is faster"),
     "latency_p99_ms": (
         "java's latency p99 is {times} librdkafka's, both at {rate} records/s",
@@ -29,23 +29,23 @@ _SAID: Final = {
 
 def client_comparison_lines(comparison: ClientComparison) -> Iterator[str]:
     """Yield the lines that `tuner compare-clients` prints."""
-    rounds = max(each.rounds for each in comparison.sides)
+    rounds = max(measured.rounds for measured in comparison.sides)
     yield f"records of {comparison.record_bytes} B, each config measured in {rounds} rounds, in turn"
     for pair in comparison.pairs:
         yield ""
         yield from _pair_lines(pair, comparison.rate_records_per_s)
     yield ""
-    shown = [name for name in _SHOWN if any(name in each.metrics for each in comparison.sides)]
+    shown = [name for name in _SHOWN if any(name in measured.metrics for measured in comparison.sides)]
     yield from aligned(
         [
-            ["means over all rounds", *(each.side.name for each in comparison.sides)],
-            *([title(name), *(number(each.metrics.get(name)) for each in comparison.sides)] for name in shown),
+            ["means over all rounds", *(measured.side.name for measured in comparison.sides)],
+            *([title(name), *(number(measured.metrics.get(name)) for measured in comparison.sides)] for name in shown),
         ]
     )
     yield ""
-    for each in comparison.sides:
-        yield f"guarantee of {each.side.name}: {each.guarantee}"
-    if len({each.guarantee for each in comparison.sides}) > 1:
+    for measured in comparison.sides:
+        yield f"guarantee of {measured.side.name}: {measured.guarantee}"
+    if len({measured.guarantee for measured in comparison.sides}) > 1:
         yield "the guarantees differ, so the ratios contain what a guarantee costs"
 
 
@@ -63,15 +63,15 @@ def comparison_warnings(comparison: ClientComparison) -> list[str]:
 
 
 def _pair_lines(pair: Pair, rate_records_per_s: float | None) -> Iterator[str]:
-    given = [side.name for side in pair.sides.values() if side.source]
+    with_properties = [side.name for side in pair.sides.values() if side.source]
     versions = {kind: f"{kind} {side.config.client.version}" for kind, side in pair.sides.items()}
-    if not given:
+    if not with_properties:
         yield f"{' and '.join(versions.values())} at their defaults:"
     else:
         at_defaults = [f"{kind} at its defaults" for kind, side in pair.sides.items() if not side.source]
-        yield f"{' and '.join([*given, *at_defaults])}:"
+        yield f"{' and '.join([*with_properties, *at_defaults])}:"
     for metric, ratio in pair.ratios.items():
-        claim, meaning = _SAID[metric]
+        claim, meaning = _SENTENCES[metric]
         better = pair.better(metric)
         unclear = "inconclusive, as the interval is wide" if ratio.inconclusive else "no difference shown"
         outcome = meaning.format(better=better) if better else unclear

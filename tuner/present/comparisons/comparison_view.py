@@ -83,12 +83,12 @@ def hypervolumes_text(comparison: StudyComparison, size: SizeComparison) -> str:
     )
 
 
-def _config(recommendation: Recommendation | None, asked: Sequence[str]) -> str:
+def _config(recommendation: Recommendation | None, metrics: Sequence[str]) -> str:
     if recommendation is None:
         return "nothing yet"
     numbers = [
         f"{number(recommendation.metrics[name])} {_unit(name)}"
-        for name in dict.fromkeys((*_SHOWN, *asked))
+        for name in dict.fromkeys((*_SHOWN, *metrics))
         if name in recommendation.metrics
     ]
     what = "its baseline" if recommendation.is_baseline else f"trial {recommendation.trial.number}"

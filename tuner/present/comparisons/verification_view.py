@@ -11,16 +11,16 @@ from tuner.results.comparisons.verification import Judgement
 def verification_lines(judgement: Judgement) -> Iterator[str]:
     """Yield the lines that `tuner verify` prints: the guarantees, and each metric of each record size."""
     yield f"guarantee: {judgement.guarantees}"
-    for each in judgement.sizes:
-        outcomes = judgement.outcomes[each.record_bytes]
+    for size in judgement.sizes:
+        outcomes = judgement.outcomes[size.record_bytes]
         texts = {
             metric: f"{gain} times as good: {outcomes[metric]}; one more round would show {one_more_round(gain)}"
-            for metric, gain in each.gains.items()
+            for metric, gain in size.gains.items()
         }
-        texts |= {metric: f"could not be compared: {why}" for metric, why in each.not_compared.items()}
+        texts |= {metric: f"could not be compared: {why}" for metric, why in size.not_compared.items()}
         for metric, outcome in texts.items():
-            sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
-            yield f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
+            sides = f"{number(size.baseline.get(metric))} -> {number(size.values.get(metric))}"
+            yield f"{size.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
     if judgement.sizes:
         yield "all rounds ran one after another, so these results hold only for that time"
 

@@ -85,30 +85,30 @@ def because(checked: CheckedFinding) -> str:
     finding = checked.finding
     several = len(checked.compared) > 1
     compared = [_compared_words(each, verdict=several) for each in checked.compared]
-    said = [f"{ROW_METRICS[finding.metric].label}: {'; '.join(compared)}"]
+    sentences = [f"{ROW_METRICS[finding.metric].label}: {'; '.join(compared)}"]
     if checked.outcome is FindingOutcome.ARTEFACT and finding.artefact is not None:
-        said.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
+        sentences.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
     if left_out := len(finding.comparisons) - len(checked.compared):
-        said.append(f"the quick version leaves out {left_out} of {len(finding.comparisons)} comparisons")
-    return ". ".join(f"{each[0].upper()}{each[1:]}" for each in said)
+        sentences.append(f"the quick version leaves out {left_out} of {len(finding.comparisons)} comparisons")
+    return ". ".join(f"{each[0].upper()}{each[1:]}" for each in sentences)
 
 
 def _compared_words(comparison: CheckedComparison, *, verdict: bool) -> str:
     """Return a comparison in words: the rows, the ratio here and in the paper, and with `verdict` the outcome."""
     compared = comparison.comparison
     paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
-    here = "not measured in two rounds" if comparison.ratio is None else str(comparison.ratio)
+    ratio = "not measured in two rounds" if comparison.ratio is None else str(comparison.ratio)
     if comparison.zero_rounds:
-        here = f"no ratio, as a value is 0 in {counted(comparison.zero_rounds, 'round')}"
+        ratio = f"no ratio, as a value is 0 in {counted(comparison.zero_rounds, 'round')}"
     if comparison.limited:
-        here += f", but {OTHER_LIMITS_TEXT} limited {' and '.join(comparison.limited)}"
+        ratio += f", but {OTHER_LIMITS_TEXT} limited {' and '.join(comparison.limited)}"
     if compared.along:
         rows = f" of {_settings(compared.of)}" if compared.of else ""
         what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
     else:
         over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
         what = f"{_settings(compared.of)} / {over}"
-    return f"{what} = {here}{paper}{f', {comparison.outcome}' if verdict else ''}"
+    return f"{what} = {ratio}{paper}{f', {comparison.outcome}' if verdict else ''}"
 
 
 def _settings(selected: Mapping[str, RowValue]) -> str:
@@ -173,9 +173,8 @@ def _doubts(results: ExperimentResults) -> Iterable[str]:
     alike: dict[str, dict[tuple[str, int], str]] = {}
     for row in results.rows:
         for index, trial in enumerate(row.trials):
-            for said in (*trial.warnings, trial.error):
-                if said:
-                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), {}).setdefault((row.row.name, index), said)
+            for doubt in filter(None, (*trial.warnings, trial.error)):
+                alike.setdefault(doubt.translate(_WITHOUT_NUMBERS), {}).setdefault((row.row.name, index), doubt)
     for by_measurement in alike.values():
         rows = dict.fromkeys(name for name, _ in by_measurement)
         count = len(by_measurement)
@@ -192,9 +191,9 @@ def experiment_lines(results: ExperimentResults) -> list[str]:
         if results.spec.rounds == 1:
             lines.append(_ONE_ROUND)
         else:
-            for each in results.findings:
-                lines.append(f"{each.outcome!s:>18}  {each.finding.claim} [{each.finding.source}]")
-                lines.append(f"{'':>18}  {because(each)}")
+            for checked in results.findings:
+                lines.append(f"{checked.outcome!s:>18}  {checked.finding.claim} [{checked.finding.source}]")
+                lines.append(f"{'':>18}  {because(checked)}")
         lines.append("")
     return [*lines, *notes_of(results)]
 

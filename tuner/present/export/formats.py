@@ -133,11 +133,11 @@ def _entries(recommendation: Recommendation, format_: Format, *, everything: boo
 
     A format for the Java client has the whole config; one for librdkafka has it only if `everything` is set.
     """
-    config, found, kind = recommendation.config, _FORMATS[format_], _CLIENTS[format_]
-    own = {name: shown_value(name, config.effective(name)) for name in found.own_defaults}
+    config, form, kind = recommendation.config, _FORMATS[format_], _CLIENTS[format_]
+    own = {name: shown_value(name, config.effective(name)) for name in form.own_defaults}
     whole = everything or kind is ClientKind.JAVA
     properties = {**own, **pasted_values(recommendation, kind, everything=whole)}
-    return {found.key.format(name): value for name, value in properties.items()}
+    return {form.key.format(name): value for name, value in properties.items()}
 
 
 def _properties(recommendation: Recommendation, values: Mapping[str, str]) -> str:
@@ -161,12 +161,12 @@ def _variable(name: str) -> str:
 
 def _commented(recommendation: Recommendation, format_: Format, values: Mapping[str, str]) -> str:
     """Return a config in a client's format, as properties or YAML below a comment that says where it comes from."""
-    found, entries = _FORMATS[format_], dict(sorted(values.items()))
+    form, entries = _FORMATS[format_], dict(sorted(values.items()))
     translated = is_translated(format_, recommendation.config.client)
     origin = _origin_of_translation(recommendation) if translated else _origin(recommendation)
-    head = _comment([*origin, *([f"to use it: {found.usage}"] if found.usage else [])])
-    if found.layout is FileLayout.YAML:
-        return format_properties({}, comment=head) + _yaml(found, entries)
+    head = _comment([*origin, *([f"to use it: {form.usage}"] if form.usage else [])])
+    if form.layout is FileLayout.YAML:
+        return format_properties({}, comment=head) + _yaml(form, entries)
     return format_properties(entries, comment=head)
 
 

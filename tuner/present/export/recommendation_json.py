@@ -198,18 +198,18 @@ def explanations_json(study: str, explanations: Sequence[Explanation]) -> dict[s
 
 def _explanation_json(why: Explanation) -> dict[str, Any]:
     """Return a JSON object that holds everything about an explanation."""
-    found = why.recommendation
+    recommendation = why.recommendation
     return document(
         "explanation",
-        study=found.study,
-        record_bytes=found.record_bytes,
-        goal=str(found.goal),
-        is_baseline=found.is_baseline,
-        confirmed=found.confirmed,
-        trial=_trial_in_short(found.trial),
-        baseline=_trial_in_short(found.baseline),
-        gains=gains_json(found.gains),
-        changes=[asdict(change) for change in changes(found.trial, found.baseline.values)],
+        study=recommendation.study,
+        record_bytes=recommendation.record_bytes,
+        goal=str(recommendation.goal),
+        is_baseline=recommendation.is_baseline,
+        confirmed=recommendation.confirmed,
+        trial=_trial_in_short(recommendation.trial),
+        baseline=_trial_in_short(recommendation.baseline),
+        gains=gains_json(recommendation.gains),
+        changes=[asdict(change) for change in changes(recommendation.trial, recommendation.baseline.values)],
         undo_rounds=why.effects.rounds,
         effects=[_effect(each) for each in why.effects.each],
         product=gains_json(why.effects.product),

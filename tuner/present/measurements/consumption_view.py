@@ -32,9 +32,9 @@ def print_consumption(consumption: Consumption, written: Measurement | None) -> 
 
 def _rows(consumption: Consumption, verdict: Verdict, written: Measurement | None) -> list[tuple[str, str]]:
     origin, reading = consumption.origin, consumption.reading
-    given = " ".join(f"{name}={value}" for name, value in reading.properties.items()) or "the client's defaults"
+    properties = " ".join(f"{name}={value}" for name, value in reading.properties.items()) or "the client's defaults"
     rows = [
-        ("config", given),
+        ("config", properties),
         (
             "consumers",
             f"{counted(reading.consumers, 'consumer')} of {origin.client_version} on "
@@ -78,26 +78,26 @@ def _counts(consumption: Consumption) -> str:
     counts = consumption.counts
     if not counts.agree:
         return "; ".join(counts.differences())
-    known = [f"{counts.taken:,} taken"]
+    equal_counts = [f"{counts.taken:,} taken"]
     if counts.received == counts.taken:
-        known.append("as many received (counted by the client's statistics)")
+        equal_counts.append("as many received (counted by the client's statistics)")
     if counts.stored is not None and counts.stored == counts.taken:
-        known.append("as many in the topic")
-    said = " = ".join(known) + "; in each partition in order, none twice"
+        equal_counts.append("as many in the topic")
+    text = " = ".join(equal_counts) + "; in each partition in order, none twice"
     if counts.skipped:
-        said += f"; {counts.skipped:,} offsets have no record (compaction, transactions or retention)"
+        text += f"; {counts.skipped:,} offsets have no record (compaction, transactions or retention)"
     if counts.unread:
-        said += f"; {counts.unread:,} of {counts.stored:,} were not reached"
-    return said
+        text += f"; {counts.unread:,} of {counts.stored:,} were not reached"
+    return text
 
 
 def weaknesses(consumption: Consumption, verdict: Verdict) -> list[str]:
     """Return the warnings that a user should read before believing the numbers."""
-    found = list(consumption.warnings)
+    warnings = list(consumption.warnings)
     if verdict.other_limit and verdict.bound is not Bottleneck.GENERATOR:
-        found.append(f"{verdict.other_limit}, so the throughput says little about the consumers")
+        warnings.append(f"{verdict.other_limit}, so the throughput says little about the consumers")
     if not consumption.counts.agree:
-        found.append("the counts of records differ: " + "; ".join(consumption.counts.differences()))
+        warnings.append("the counts of records differ: " + "; ".join(consumption.counts.differences()))
     if consumption.stopped_early:
-        found.append("the load was stopped early")
-    return found
+        warnings.append("the load was stopped early")
+    return warnings

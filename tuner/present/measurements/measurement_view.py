@@ -44,7 +44,7 @@ def print_measurement(measurement: Measurement, bootstrap: str, command_config: 
 
 
 def _rows(measurement: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
-    given = shown_values(measurement.config.values) or "the client's defaults"
+    properties = shown_values(measurement.config.values) or "the client's defaults"
     load, origin = measurement.workload, measurement.origin
     offered = f"paced at {load.rate_records_per_s:,.0f} records/s" if load.rate_records_per_s else "saturating"
     offered += "" if load.peak_ratio == 1 else f" with bursts of {load.peak_ratio:g} times that"
@@ -52,7 +52,7 @@ def _rows(measurement: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
     wire = [] if on_wire is None else [f"{on_wire:.2f} bytes on the wire per value byte"]
     delay = [("send delay", _percentiles(measurement.send_delay))] if measurement.send_delay.count else []
     return [
-        ("config", f"{given}  [{measurement.config.fingerprint}]"),
+        ("config", f"{properties}  [{measurement.config.fingerprint}]"),
         (
             "workload",
             f"{load.record_sizes} B records, {offered}, {measurement.duration_s:.1f} s after {load.warmup_s:g} s of "
@@ -73,18 +73,20 @@ def _rows(measurement: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
 
 def _consumers(measurement: Measurement) -> list[tuple[str, str]]:
     """Return the results of the consumers that read during the load; empty without consumers."""
-    found = measurement.end_to_end
-    if found is None:
+    end_to_end = measurement.end_to_end
+    if end_to_end is None:
         return []
-    fetch = "" if found.fetch_records is None else f", {found.fetch_records:,.0f} records in a fetch"
-    cpu = "" if found.client_cpu_ms_per_mb is None else f", {found.client_cpu_ms_per_mb:.1f} ms of their CPU per MB"
+    fetch = "" if end_to_end.fetch_records is None else f", {end_to_end.fetch_records:,.0f} records in a fetch"
+    cpu_ms = end_to_end.client_cpu_ms_per_mb
+    cpu = "" if cpu_ms is None else f", {cpu_ms:.1f} ms of their CPU per MB"
     return [
-        ("end to end", _percentiles(found.latency) if found.latency.count else "no record was taken"),
-        ("of which fetch", _percentiles(found.fetch) if found.fetch.count else "unknown"),
+        ("end to end", _percentiles(end_to_end.latency) if end_to_end.latency.count else "no record was taken"),
+        ("of which fetch", _percentiles(end_to_end.fetch) if end_to_end.fetch.count else "unknown"),
         (
             "consumers",
-            f"{counted(found.consumers, 'consumer')}: {found.records_per_s:,.0f} records/s, {found.behind_records:,} "
-            f"records behind at the end{fetch}{cpu}; {found.taken:,} records taken in all",
+            f"{counted(end_to_end.consumers, 'consumer')}: {end_to_end.records_per_s:,.0f} records/s, "
+            f"{end_to_end.behind_records:,} records behind at the end{fetch}{cpu}; {end_to_end.taken:,} records taken "
+            "in all",
         ),
     ]
 
@@ -96,12 +98,12 @@ def _percentiles(times: Histogram) -> str:
 def _counts(measurement: Measurement) -> str:
     counts = measurement.counts
     if counts.agree:
-        known = [f"{counts.acknowledged:,} acknowledged"]
+        equal_counts = [f"{counts.acknowledged:,} acknowledged"]
         if counts.transmitted is not None:
-            known.append("as many records sent (counted by the client's statistics)")
+            equal_counts.append("as many records sent (counted by the client's statistics)")
         if counts.stored is not None:
-            known.append("as many in the topic")
-        return " = ".join(known)
+            equal_counts.append("as many in the topic")
+        return " = ".join(equal_counts)
     return "; ".join(counts.differences())
 
 
@@ -120,44 +122,44 @@ def _check(measurement: Measurement) -> str:
 
 def weaknesses(measurement: Measurement, verdict: Verdict) -> list[str]:
     """Return the warnings that a user should read before believing the numbers of a measurement."""
-    found = list(measurement.warnings)
+    warnings = list(measurement.warnings)
     if measurement.latency_is_local:
-        found.append(
+        warnings.append(
             "with acks=0 the broker sends no answer, so the latency only covers the time until the record was handed "
             "to the local socket"
         )
     if verdict.other_limit:
-        found.append(f"{verdict.other_limit}, so the throughput says nothing about this config")
+        warnings.append(f"{verdict.other_limit}, so the throughput says nothing about this config")
     if verdict.latency_is_buffer:
-        found.append(
+        warnings.append(
             "the latency is mostly the time that a record waits in the client's full buffer; give a --rate to measure "
             "the latency of this config"
         )
     if verdict.consumers_fell_behind:
-        found.append(verdict.consumers_fell_behind)
+        warnings.append(verdict.consumers_fell_behind)
     check = measurement.latency_check
     if check is not None and check.agrees is False and not measurement.latency_is_local:
-        found.append(
+        warnings.append(
             f"the measured latency differs from the latency in the client's statistics by "
             f"{check.difference_ratio:+.1%}; up to 3 % is normal"
         )
     if not measurement.counts.agree:
-        found.append("the counts of records differ: " + "; ".join(measurement.counts.differences()))
+        warnings.append("the counts of records differ: " + "; ".join(measurement.counts.differences()))
     if measurement.latency.count < _MIN_SAMPLES_P999:
-        found.append(
+        warnings.append(
             f"only {measurement.latency.count:,} latencies were sampled, so p99.9 and max are rough; measure for longer"
         )
     used = measurement.activity.partitions_used if measurement.activity else None
     load = measurement.workload
     if used is not None and used < load.partitions:
         sticky = "sticky.partitioning.linger.ms" in measurement.config.client.catalogue and not load.key_bytes
-        found.append(
+        warnings.append(
             f"{load.partitions - used} of {load.partitions} partitions got less than a tenth of an even share of the "
             "records" + " (sticky.partitioning.linger.ms decides how long the client stays with one partition)" * sticky
         )
     if measurement.stopped_early:
-        found.append("the measurement was stopped early")
-    return found
+        warnings.append("the measurement was stopped early")
+    return warnings
 
 
 def _print_command(measurement: Measurement, bootstrap: str, command_config: Path | None) -> None:

@@ -28,14 +28,14 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         topic: Name of the topic.
         calibrated_by: Name of the study that calibrates the model; None if no study does.
     """
-    load, each = advice.load, "" if advice.producers == 1 else " each"
+    load, per_producer = advice.load, "" if advice.producers == 1 else " each"
     heads = ["linger.ms", "batch.size", "compression.type", "records per batch", "batches/s", "MB/s sent"]
     rows = [["", *heads, "broker CPU, cores", "p50, ms", "p99, ms"], _row("today", advice.today)]
     rows += [_row("", other) for other in advice.others]
     return [
         f"what other settings would do: {ESTIMATE}",
         f"assumed: the Java client, {counted(advice.producers, 'producer')} of "
-        f"{number(load.rate_records_per_s)} records/s{each}, "
+        f"{number(load.rate_records_per_s)} records/s{per_producer}, "
         f"{load.record_sizes} B a record, {percent(load.compressibility_ratio)} of it compressible"
         f"{', with keys' if load.key_bytes else ''}",
         *aligned(rows),

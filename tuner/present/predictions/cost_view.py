@@ -17,10 +17,10 @@ _PRICES: Final[Mapping[str, str]] = {"broker_cpu": "core_hour", "network": "netw
 """The unit price of each part."""
 
 
-def cost_lines(found: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> list[str]:
+def cost_lines(recommended: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> list[str]:
     """Return the costs of each record size as lines of text: a row for each part, a column for each config."""
     lines = []
-    for recommendation, costs in found:
+    for recommendation, costs in recommended:
         unit = f" ({prices.currency})" if prices.currency else ""
         rows = [[f"{recommendation.record_bytes} B, for 1 TB of values{unit}", *costs]]
         for part, label in _PARTS.items():
@@ -32,25 +32,25 @@ def cost_lines(found: Sequence[tuple[Recommendation, Costs]], prices: Prices) ->
 
 def _remarks(recommendation: Recommendation, costs: Costs, prices: Prices) -> list[str]:
     missing: dict[str, list[str]] = {}
-    said = []
+    remarks = []
     for part, label in _PARTS.items():
         lacking = [name for name, each in costs.items() if getattr(each, part) is None]
         if len(lacking) == len(costs):
             why = "not measured" if getattr(prices, _PRICES[part]) is not None else "no price given"
             missing.setdefault(why, []).append(label)
         elif lacking:
-            said.append(f"{label}: not measured for the {lacking[0]} config, so the two totals can't be compared")
-    comparable = not said
-    said += [f"{why}, so not counted: {', '.join(labels)}" for why, labels in missing.items()]
+            remarks.append(f"{label}: not measured for the {lacking[0]} config, so the two totals can't be compared")
+    comparable = not remarks
+    remarks += [f"{why}, so not counted: {', '.join(labels)}" for why, labels in missing.items()]
     before, after = costs["baseline"].total, costs["recommended"].total if "recommended" in costs else None
     if recommendation.is_baseline:
-        said.append("the baseline is recommended, so there is nothing to compare")
+        remarks.append("the baseline is recommended, so there is nothing to compare")
     elif comparable and before and after is not None:
-        said.append(f"the recommended config costs {after / before:.2f} times as much as the baseline")
-    return said
+        remarks.append(f"the recommended config costs {after / before:.2f} times as much as the baseline")
+    return remarks
 
 
-def cost_json(study: str, found: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> dict[str, Any]:
+def cost_json(study: str, recommended: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> dict[str, Any]:
     """Return the costs of each record size as JSON types; a cost is null if it was not measured or has no price."""
     return document(
         "costs",
@@ -63,6 +63,6 @@ def cost_json(study: str, found: Sequence[tuple[Recommendation, Costs]], prices:
                 "warnings": list(recommendation.warnings),
                 "per_tb": {name: {**asdict(each), "total": each.total} for name, each in costs.items()},
             }
-            for recommendation, costs in found
+            for recommendation, costs in recommended
         ],
     )

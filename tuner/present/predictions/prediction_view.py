@@ -45,15 +45,17 @@ def prediction_lines(
         predictions: The predictions, each with the heading of its column, or why there is none.
         retention: The retention limits and the disks; None if they are not asked about.
     """
-    known = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, Prediction)]
+    predicted = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, Prediction)]
     unknown = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, str)]
     return [
         *caveats(source),
         f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}",
-        *(f"{title}: {_load(each)}; {config_text(each)}" for title, each in known),
+        *(f"{title}: {_load(each)}; {config_text(each)}" for title, each in predicted),
         *(f"{title}: no prediction, because {reasons}" for title, reasons in unknown),
         "",
-        *aligned([["", *(title for title, _ in known)], *prediction_rows([each for _, each in known], retention)]),
+        *aligned(
+            [["", *(title for title, _ in predicted)], *prediction_rows([each for _, each in predicted], retention)]
+        ),
         "",
         determined(calibration),
     ]
@@ -71,20 +73,20 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
         predictions: The predictions.
         retention: The retention limits and the disks; None if they are not asked about.
     """
-    found, rows = list(predictions), []
+    predictions, rows = list(predictions), []
     for name in (*AT_FULL_SPEED, *AT_RATE):
-        cells = [_cell(each, name) for each in found]
+        cells = [_cell(each, name) for each in predictions]
         if any(cell != "-" for cell in cells):
             load = "full speed" if name in AT_FULL_SPEED else "the fixed rate"
             rows.append([f"{ROW_METRICS[name].title}, at {load}", *cells])
-    taken = [each.consumer_mb_per_s for each in found]
+    taken = [each.consumer_mb_per_s for each in predictions]
     if any(each is not None for each in taken):
         rows.append(["a consumer takes on one core, MB/s", *map(number, taken)])
-    rows.append([BOUND_BY, *(each.bound_by for each in found)])
-    stored = [each.stored_gb_per_day for each in found]
+    rows.append([BOUND_BY, *(each.bound_by for each in predictions)])
+    stored = [each.stored_gb_per_day for each in predictions]
     if any(each is not None for each in stored):
         rows.append(["stored by all replicas, GB per day", *map(number, stored)])
-    return rows if retention is None else [*rows, *_retention_rows(retention, found)]
+    return rows if retention is None else [*rows, *_retention_rows(retention, predictions)]
 
 
 def _retention_rows(retention: Retention, predictions: Sequence[Prediction]) -> Iterator[list[str]]:
@@ -109,18 +111,18 @@ def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str
         predictions: By value of the setting, the prediction, or why there is none.
     """
     rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), BOUND_BY]]
-    for value, each in predictions.items():
-        if isinstance(each, Prediction):
-            rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])
+    for value, outcome in predictions.items():
+        if isinstance(outcome, Prediction):
+            rows.append([value, *(_cell(outcome, name) for name in _SWEPT), outcome.bound_by])
         else:
-            rows.append([value, *("-" for _ in _SWEPT), each])
-    known = ((value, each) for value, each in predictions.items() if isinstance(each, Prediction))
+            rows.append([value, *("-" for _ in _SWEPT), outcome])
+    predicted = ((value, each) for value, each in predictions.items() if isinstance(each, Prediction))
     return [
         *caveats(source),
         f"{ESTIMATE}; {fitted_to(source.observations, source.name)}",
         *(
             f"with {setting}={value}: {_load(each)}; {config_text(each)}; the other rows differ in {setting} only"
-            for value, each in islice(known, 1)
+            for value, each in islice(predicted, 1)
         ),
         *aligned(rows, right=False),
     ]
@@ -214,12 +216,12 @@ def interval_text(interval: Interval) -> str:
 def determined(calibration: Calibration) -> str:
     """Return which of the model's constants the measurements determine, in words."""
     unknown = len(calibration.undetermined)
-    known = [name for name in calibration.names if name not in calibration.undetermined]
-    if not known:
+    names = [name for name in calibration.names if name not in calibration.undetermined]
+    if not names:
         return f"these measurements determine none of the model's {unknown} constants, so the intervals are wide"
     return (
-        f"these measurements determine {len(known)} of the model's {len(calibration.names)} constants: "
-        f"{', '.join(known)}; predictions that depend on the others have wide intervals"
+        f"these measurements determine {len(names)} of the model's {len(calibration.names)} constants: "
+        f"{', '.join(names)}; predictions that depend on the others have wide intervals"
     )
 
 

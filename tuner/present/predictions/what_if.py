@@ -5,7 +5,7 @@ from math import ceil, floor, log10
 from types import MappingProxyType
 from typing import Any, Final
 
-from runners.performance_model.performance import perform
+from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.client_facts.knobs import IN_FLIGHT
 from search_spaces.errors import ConfigError
@@ -48,7 +48,7 @@ def what_if_json(
         typed: The text that the user typed into the fields of `tuner.prediction.retention.TYPED`.
     """
     predictions = side_by_side(source, question, calibration)
-    known = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
+    predicted = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
     return {
         "means": len(calibration.observations),
         "fields": [
@@ -56,8 +56,8 @@ def what_if_json(
             *_load_fields(source, calibration, question),
             *_disk_fields(question, typed),
         ],
-        "headings": [title_of(heading) for heading in known],
-        "rows": prediction_rows(known.values(), retention),
+        "headings": [title_of(heading) for heading in predicted],
+        "rows": prediction_rows(predicted.values(), retention),
         "unknown": [each for each in predictions.values() if isinstance(each, str)],
         "config": config_text(question),
         "simulated": source.simulated,
@@ -103,7 +103,7 @@ def _load_fields(source: PredictionSource, calibration: Calibration, question: Q
     yield _slider("producers", question.producers, 1, most_producers, 1)
     if load.rate_records_per_s is not None:
         settings = Settings.of(source.config, load, min(question.producers, most_producers))
-        capacity = perform(calibration.constants, settings, load).capacity_records_per_s
+        capacity = performance_of_settings(calibration.constants, settings, load).capacity_records_per_s
         step = 10.0 ** max(0, floor(log10(capacity)) - 2)
         most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
         rates = [each.rate_records_per_s for each in (load, source.workload) if each.rate_records_per_s is not None]

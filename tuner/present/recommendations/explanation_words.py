@@ -104,9 +104,9 @@ def effect_name(why: Explanation, effect: Effect) -> str:
 
     Changes that were undone together with it are named after it.
     """
-    found = why.recommendation
-    known = {change.name: change for change in changes(found.trial, found.baseline.values)}
-    leader, *others = (f"{known[knob]} instead of {known[knob].baseline or 'nothing'}" for knob in effect.knobs)
+    recommendation = why.recommendation
+    changed = {change.name: change for change in changes(recommendation.trial, recommendation.baseline.values)}
+    leader, *others = (f"{changed[knob]} instead of {changed[knob].baseline or 'nothing'}" for knob in effect.knobs)
     return f"{leader}, together with {', '.join(others)}" if others else leader
 
 
@@ -223,18 +223,18 @@ def _together(why: Explanation) -> Iterable[str]:
 
 def _unmeasured(why: Explanation) -> Iterable[str]:
     """Yield sentences about changes that were not measured one by one, with the reason."""
-    left = why.unmeasured
-    if not left:
+    unmeasured = why.unmeasured
+    if not unmeasured:
         return
-    found = why.recommendation
+    recommendation = why.recommendation
     if len(why.effects.each) == 1:
-        whole = "the whole gain comes from it" if found.confirmed else "any difference comes from it"
-        yield f"{effect_name(why, left[0])}: the only change, so {whole}"
-    elif len(left) == len(why.effects.each):
-        names = "; ".join(effect_name(why, each) for each in left)
-        yield f"{names}: not measured one by one, {_why_not(found)}"
+        whole = "the whole gain comes from it" if recommendation.confirmed else "any difference comes from it"
+        yield f"{effect_name(why, unmeasured[0])}: the only change, so {whole}"
+    elif len(unmeasured) == len(why.effects.each):
+        names = "; ".join(effect_name(why, each) for each in unmeasured)
+        yield f"{names}: not measured one by one, {_why_not(recommendation)}"
     else:
-        for each in left:
+        for each in unmeasured:
             reason = each.undone.because if each.undone.variant is None else "there was no time for it"
             yield f"{effect_name(why, each)}: not measured alone ({reason})"
 

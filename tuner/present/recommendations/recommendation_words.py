@@ -59,16 +59,16 @@ def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
 
     If the user gave no goal, and the study's first goal has no proven config, the first line says so.
     """
-    found = []
+    sentences = []
     if recommendation.unproven:
         goals = enumerated(recommendation.unproven)
         kept = " that meets the constraints" if recommendation.constrained else ""
-        found.append(f"{goals}: no config{kept} is proven better")
+        sentences.append(f"{goals}: no config{kept} is proven better")
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
         words += recommendation.asked
-        found.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
-    return found
+        sentences.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
+    return sentences
 
 
 def in_short(recommendation: Recommendation) -> str:

@@ -24,5 +24,5 @@ def is_wide(values: Iterable[float], ratio: float = _USUAL_RATIO) -> bool:
         values: The values.
         ratio: The smallest ratio of the largest to the smallest value for a logarithmic axis.
     """
-    known = list(values)
-    return bool(known) and min(known) > 0 and max(known) / min(known) >= ratio
+    numbers = list(values)
+    return bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= ratio

@@ -36,8 +36,8 @@ def _chart(rows: tuple[RowResults, ...], metric: str, along: str) -> go.Figure:
         (figure.update_xaxes, figure.update_yaxes) if along else (figure.update_yaxes, figure.update_xaxes)
     )
     if along:
-        places = [place for each in series for row, _ in each.measured if (place := row.row.number(along)) is not None]
-        of_setting(title_text=along, **(LOG_AXIS if is_wide(places, FROM_ZERO_RATIO) else {}))
+        numbers = [at for each in series for row, _ in each.measured if (at := row.row.number(along)) is not None]
+        of_setting(title_text=along, **(LOG_AXIS if is_wide(numbers, FROM_ZERO_RATIO) else {}))
     else:
         of_setting(autorange="reversed", automargin=True)
     shown = [mean.value for each in series for _, mean in each.measured]

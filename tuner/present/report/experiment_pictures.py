@@ -37,9 +37,9 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
         path: The file to write; its suffix decides the format.
         most: The number of metrics to draw; None draws all that the experiment's tables show.
     """
-    known = [name for name in results.spec.metrics if any(row.mean(name) for row in results.rows)][:most]
+    metrics = [name for name in results.spec.metrics if any(row.mean(name) for row in results.rows)][:most]
     lost = [row for row in results.rows if row.around_loss]
-    parts = [(name, along, rows) for name in known for along, rows in groups(results.rows)]
+    parts = [(name, along, rows) for name in metrics for along, rows in groups(results.rows)]
     parts = [(name, along, rows) for name, along, rows in parts if any(row.mean(name) for row in rows)]
     heights = [_LINES_HEIGHT] * (len(OVER_TIME) if lost else 0)
     heights += [
@@ -63,10 +63,10 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
         axes = next(places)
         style(axes, ROW_METRICS[metric].title)
         series = series_of(rows, metric, along)
-        for each, colour in zip(series, COLOURS * len(series), strict=False):
-            _draw(axes, each, along, colour)
-        shown = [mean.value for each in series for _, mean in each.measured]
-        shown += [value for each in series for _, value in each.papers]
+        for line, colour in zip(series, COLOURS * len(series), strict=False):
+            _draw(axes, line, along, colour)
+        shown = [mean.value for line in series for _, mean in line.measured]
+        shown += [value for line in series for _, value in line.papers]
         _scale(axes, "y" if along else "x", far_apart=is_wide(shown, FROM_ZERO_RATIO))
         if along:
             values = sorted({row.row.number(along) or 0.0 for row in rows})
@@ -76,7 +76,7 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
             axes.set_xlabel(along)
         else:
             axes.invert_yaxis()
-        if any(each.name or each.papers for each in series) and len(series) <= _MOST_IN_LEGEND:
+        if any(line.name or line.papers for line in series) and len(series) <= _MOST_IN_LEGEND:
             _legend(figure, axes)
     save(figure, path)
 
@@ -97,18 +97,18 @@ def _draw(axes: Axes, series: Series, along: str, colour: str) -> None:
     ]
     look: dict[str, Any] = {"color": colour, "capsize": 3, "ms": 5, "label": series.name or "here"}
     paper: dict[str, Any] = {"mfc": "none", "color": colour, "label": f"{series.name} paper".strip()}
-    found = [value for _, value in series.papers]
+    paper_values = [value for _, value in series.papers]
     if along:
-        axes.errorbar(_places(series.measured, along), values, yerr=reach, fmt="o-", **look)
-        if found:
-            axes.plot(_places(series.papers, along), found, "D:", **paper)
+        axes.errorbar(_positions(series.measured, along), values, yerr=reach, fmt="o-", **look)
+        if paper_values:
+            axes.plot(_positions(series.papers, along), paper_values, "D:", **paper)
     else:
         axes.errorbar(values, [row.row.name for row, _ in series.measured], xerr=reach, fmt="o", **look)
-        if found:
-            axes.plot(found, [row.row.name for row, _ in series.papers], "D", **paper)
+        if paper_values:
+            axes.plot(paper_values, [row.row.name for row, _ in series.papers], "D", **paper)
 
 
-def _places(rows: Sequence[tuple[RowResults, object]], along: str) -> list[float]:
+def _positions(rows: Sequence[tuple[RowResults, object]], along: str) -> list[float]:
     """Return the positions of rows on the axis of a setting that all of them have."""
     return [row.row.number(along) or 0.0 for row, _ in rows]
 

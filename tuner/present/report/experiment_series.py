@@ -61,8 +61,8 @@ def line_setting(rows: tuple[RowResults, ...]) -> str:
         for name in row.row.varied:
             if (number := row.row.number(name)) is not None:
                 numbers[name].add(number)
-    found = max(numbers, key=lambda name: len(numbers[name]), default="")
-    return found if found and len(numbers[found]) >= _FEWEST_ON_LINE else ""
+    setting = max(numbers, key=lambda name: len(numbers[name]), default="")
+    return setting if setting and len(numbers[setting]) >= _FEWEST_ON_LINE else ""
 
 
 def series_of(rows: tuple[RowResults, ...], metric: str, along: str) -> list[Series]:
@@ -76,13 +76,13 @@ def series_of(rows: tuple[RowResults, ...], metric: str, along: str) -> list[Ser
     named: dict[str, list[RowResults]] = defaultdict(list)
     for row in rows:
         named[_rest(row, along)].append(row)
-    found = []
+    lines = []
     for name, members in named.items():
         measured = tuple((row, mean) for row in members if (mean := row.mean(metric)) is not None)
         papers = tuple((row, value) for row in members if (value := row.in_paper(metric)) is not None)
         if measured:
-            found.append(Series(name, measured, papers))
-    return found
+            lines.append(Series(name, measured, papers))
+    return lines
 
 
 def _rest(row: RowResults, along: str) -> str:

@@ -63,7 +63,7 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     right = _right_half(view)
     places = [f"bottom {'left' if right(point) else 'right'}" for point in baseline]  # away from the other labels
     figure.update_traces(textposition=places, selector={"name": "baseline"})
-    figure.update_traces(textposition=_label_places(picked, right), selector={"name": RECOMMENDED_FOR})
+    figure.update_traces(textposition=_label_positions(picked, right), selector={"name": RECOMMENDED_FOR})
     _axes(figure, view)
     return figure
 
@@ -75,7 +75,7 @@ def _right_half(view: ReportView) -> Callable[[Point], bool]:
     return lambda point: point.x > middle
 
 
-def _label_places(points: Sequence[Point], right: Callable[[Point], bool]) -> list[str]:
+def _label_positions(points: Sequence[Point], right: Callable[[Point], bool]) -> list[str]:
     """Return where the label of each point stands, so that labels seldom overlap or are cut off.
 
     From the highest point to the lowest, labels stand above and below their points in turn.
@@ -128,9 +128,9 @@ def drift_figure(size: SizeResults) -> go.Figure:
     repeats = [t for t in size.trials if t.kind is TrialKind.BASELINE and t.state is State.COMPLETE]
     for metric, colour in zip(COMPARED_WITH_BASELINE, (BLUE, ORANGE), strict=True):
         middle = size.baseline_metrics.get(metric)
-        known = [trial for trial in repeats if metric in trial.metrics] if middle else []
-        if middle and known:
-            at = {"x": [t.number for t in known], "y": [t.metrics[metric] / middle for t in known]}
+        measured = [trial for trial in repeats if metric in trial.metrics] if middle else []
+        if middle and measured:
+            at = {"x": [t.number for t in measured], "y": [t.metrics[metric] / middle for t in measured]}
             figure.add_trace(go.Scatter(**at, mode="lines+markers", name=title(metric), line={"color": colour}))
     figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
     figure.update_xaxes(title=TRIAL_AXIS)
@@ -164,10 +164,10 @@ def effects_figure(why: Explanation) -> go.Figure:
     shown = [each for each in why.effects.each if each.gains]
     figure = figure_of("", height=150 + 22 * len(shown) * len(why.metrics))
     for metric, colour in zip(why.metrics, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
-        known = [(each, each.gains[metric]) for each in shown if metric in each.gains]
-        values = [gain.value for _, gain in known]
-        reach = _bars([(gain.value - gain.low, gain.high - gain.value) for _, gain in known], colour)
-        names = [escape(" ".join(each.knobs)) for each, _ in known]
+        measured = [(each, each.gains[metric]) for each in shown if metric in each.gains]
+        values = [gain.value for _, gain in measured]
+        reach = _bars([(gain.value - gain.low, gain.high - gain.value) for _, gain in measured], colour)
+        names = [escape(" ".join(each.knobs)) for each, _ in measured]
         marker = {"color": colour, "size": 9}
         style = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
         figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **style))
@@ -235,11 +235,13 @@ def _hover(size: SizeResults, point: Point) -> str:
     trial, baseline = point.trial, size.baseline
     is_baseline = baseline is not None and trial.number == baseline.number
     metrics = size.shown_metrics(trial)
-    asked = tuple(objective.metric for objective in size.objectives)
+    objectives = tuple(objective.metric for objective in size.objectives)
     lines = [f"<b>{'baseline' if is_baseline else f'trial {trial.number}'}</b>"]
-    lines += [f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=asked)[:_MANY]]
+    lines += [
+        f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=objectives)[:_MANY]
+    ]
     raw = {} if is_baseline else size.raw_metrics(trial)
-    measured = {name: number(raw[f"raw_{name}"]) for name in asked if f"raw_{name}" in raw}
+    measured = {name: number(raw[f"raw_{name}"]) for name in objectives if f"raw_{name}" in raw}
     lines += [f"raw_{name}: {text}" for name, text in measured.items() if text != number(metrics.get(name))]
     lines.append(escape(trial.guarantee))
     if trial.verdict:

@@ -29,21 +29,21 @@ def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: 
         path: The file to write; its suffix decides the format.
         heading: The title of the picture.
     """
-    known = {value: each for value, each in predictions.items() if isinstance(each, Prediction)}
-    charts = [("mb_per_s",)] + [LATENCIES] * any(LATENCIES[0] in each.values for each in known.values())
+    predicted = {value: each for value, each in predictions.items() if isinstance(each, Prediction)}
+    charts = [("mb_per_s",)] + [LATENCIES] * any(LATENCIES[0] in each.values for each in predicted.values())
     figure = canvas(height=3.0 * len(charts))
     for index, metrics in enumerate(charts):
         axes = figure.add_subplot(len(charts), 1, index + 1)
         style(axes, heading if index == 0 else "")
         for metric, colour in zip(metrics, (BLUE, ORANGE), strict=False):
-            found = {value: each.values[metric] for value, each in known.items() if metric in each.values}
-            _draw_intervals(axes, found, colour, title(metric))
+            intervals = {value: each.values[metric] for value, each in predicted.items() if metric in each.values}
+            _draw_intervals(axes, intervals, colour, title(metric))
         if len(metrics) > 1:
             axes.set_yscale("log")
             log_ticks(axes.yaxis)
         else:
             axes.set_ylim(bottom=0)
-        _sweep_axis(axes, list(known))
+        _sweep_axis(axes, list(predicted))
         axes.set_xlabel(setting)
         axes.legend(loc="best", frameon=False)
     save(figure, path)

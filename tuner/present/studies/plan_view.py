@@ -221,24 +221,24 @@ def _later_knobs_text(begin: dict[str, int], trials: int | None) -> str:
 
 def _sessions_text(spec: StudySpec) -> str:
     """Return a text about what each round begins with; empty if the rounds follow one another."""
-    most, said = estimate.most_rounds(spec), []
+    most, parts = estimate.most_rounds(spec), []
     if not most:
         return ""
     if rounds_on_new_brokers(spec):
         added = duration(estimate.sessions_s(spec))
-        said.append(
+        parts.append(
             f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
             "size (confirm.new_broker)"
         )
     if spreads_rounds(spec):
-        said.append(_spread_text(spec))
+        parts.append(_spread_text(spec))
     if spec.confirm.spread_over_s:
         over = duration(spec.confirm.spread_over_s)
         gap = duration(spec.confirm.gap_s)
-        said.append(
+        parts.append(
             f"up to {most} rounds are spread over at most {over} for a record size, {gap} apart (confirm.spread_over)"
         )
-    return "; ".join(said)
+    return "; ".join(parts)
 
 
 def _spread_text(spec: StudySpec) -> str:

@@ -170,8 +170,8 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
     """
     state = state_of(progress, finished=study.finished)
     doing = progress if progress is not None and state is progress.state and progress.running else None
-    asked, totals = study.facts.get(TRIALS_PER_SIZE), study.facts.get(TOTALS, {})
-    sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
+    trials_per_size, totals = study.facts.get(TRIALS_PER_SIZE), study.facts.get(TOTALS, {})
+    sizes = tuple(_size(study, size, totals.get(size.record_bytes, trials_per_size)) for size in study.sizes)
     trials = _in_order(study)
     failed = [trial for trial in trials if trial.state is State.FAILED]
     return Status(

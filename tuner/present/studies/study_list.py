@@ -159,13 +159,13 @@ def study_csv(studies: Sequence[ListedStudy]) -> str:
     gains = ("best_gain", "best_gain_low", "best_gain_high", "best_gain_metric", "best_gain_record_bytes")
     columns = ("name", "kind", "state", "target", "record_sizes", "trials_done", "trials_planned", *gains, "updated_at")
     rows = []
-    for each in studies:
-        best = each.best_gain
+    for study in studies:
+        best = study.best_gain
         ratio = (best.ratio.value, best.ratio.low, best.ratio.high) if best else (None,) * 3
         of = (best.metric, best.record_bytes) if best else (None, None)
-        trials = (each.trials_done, each.trials_planned)
-        sizes = " ".join(each.record_sizes)
-        row = (each.name, each.kind, each.state, each.target, sizes, *trials, *ratio, *of, each.updated_at)
+        trials = (study.trials_done, study.trials_planned)
+        sizes = " ".join(study.record_sizes)
+        row = (study.name, study.kind, study.state, study.target, sizes, *trials, *ratio, *of, study.updated_at)
         rows.append(dict(zip(columns, row, strict=True)))
     return csv_of(rows, columns)
 

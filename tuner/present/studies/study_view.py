@@ -82,15 +82,16 @@ class StudyView(LiveLine, Reporter):
 
 def _recommended(results: StudyResults, record_bytes: str) -> str:
     try:
-        found = recommend(results, record_bytes)
+        recommendation = recommend(results, record_bytes)
     except NoFeasibleConfig as error:
         return f"{record_bytes} B: {error}"
-    if found.is_baseline:
-        return f"{record_bytes} B: {advice_to_keep(found)}"
-    if not found.proven:
-        return f"{record_bytes} B: trial {found.trial.number}: {not_advice(found)}"
-    first_line = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found)}"
-    changed = changes(found.trial, found.baseline.values)
+    if recommendation.is_baseline:
+        return f"{record_bytes} B: {advice_to_keep(recommendation)}"
+    if not recommendation.proven:
+        return f"{record_bytes} B: trial {recommendation.trial.number}: {not_advice(recommendation)}"
+    trial = f"trial {recommendation.trial.number}, {in_short(recommendation)}"
+    first_line = f"{record_bytes} B: recommended for {recommendation.goal}: {trial}"
+    changed = changes(recommendation.trial, recommendation.baseline.values)
     return "\n".join([first_line, *(f"{'':>10}{each}" for each in changed)])
 
 
@@ -165,9 +166,9 @@ def _compared(search: SearchState, trial: Trial) -> str:
     """
     if trial.fingerprint == search.baselines[0].fingerprint:
         return "baseline"
-    found = next((each.number for each in search.searched if each.fingerprint == trial.fingerprint), None)
-    if found is not None:
-        return f"winner (trial {found})"
+    winner = next((each.number for each in search.searched if each.fingerprint == trial.fingerprint), None)
+    if winner is not None:
+        return f"winner (trial {winner})"
     of_other_client = f"{trial.client}, {'config' if trial.values else 'defaults'}"
     return "config" if trial.client == search.baselines[0].client else of_other_client
 

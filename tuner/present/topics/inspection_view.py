@@ -147,16 +147,16 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
 def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) -> None:
     table = [["", "topic", "saved", "batches saved", "bytes saved", "codec", "today"]]
     for rank, row in enumerate(rows[:top], 1):
-        found, savings = row.inspection, row.inspection.savings
+        inspection, savings = row.inspection, row.inspection.savings
         table.append(
             [
                 str(rank),
-                found.topic,
+                inspection.topic,
                 share(row.saved_ratio),
-                f"{number(savings.batches_ratio * found.recent_batches)} ({share(savings.batches_ratio)})",
-                f"{number(savings.bytes_ratio * found.recent_bytes / 1e6)} MB ({share(savings.bytes_ratio)})",
+                f"{number(savings.batches_ratio * inspection.recent_batches)} ({share(savings.batches_ratio)})",
+                f"{number(savings.bytes_ratio * inspection.recent_bytes / 1e6)} MB ({share(savings.bytes_ratio)})",
                 savings.codec,
-                in_short(found),
+                in_short(inspection),
             ]
         )
     OUT.show(*aligned(table))

@@ -20,11 +20,11 @@ from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, miss
 from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
 
 LIMITED_BY_HOST: Final = f"{OTHER_LIMITS_TEXT} limited it: the config may reach a higher throughput"
-TOLD_APART: Final = (
+_GAIN: Final = (
     "how many times better than the baseline, by the means of all measurements of the study; this proves no gain, "
     "because the config was not measured alternating with the baseline"
 )
-HOW_SURE: Final = "95 % interval of the config's mean, from the scatter of repeated measurements in this study"
+_INTERVAL: Final = "95 % interval of the config's mean, from the scatter of repeated measurements in this study"
 OPTIMISTIC: Final = (
     "The front looks better than it is, because the best of many trials was also lucky: even where nothing can be "
     "gained, some config looks better than the baseline."
@@ -142,8 +142,8 @@ def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
         size: The results of the record size.
         metrics: The metrics to show, from `front_metrics`.
     """
-    found = [size.confirmation(name) for name in dict.fromkeys(each.fingerprint for each in size.confirmations)]
-    measured = [each for each in found if each is not None and each.gains]
+    confirmations = [size.confirmation(name) for name in dict.fromkeys(each.fingerprint for each in size.confirmations)]
+    measured = [each for each in confirmations if each is not None and each.gains]
     gains = {metric: [each.gains[metric] for each in measured if metric in each.gains] for metric in metrics}
     rows = []
     for each in measured:
@@ -227,7 +227,7 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
 
 def front_notes(size: SizeResults) -> list[str]:
     """Return sentences that explain how to read the table of the front."""
-    notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}.", OPTIMISTIC]
+    notes = [f"x baseline: {_GAIN}.", f"±: {_INTERVAL}.", OPTIMISTIC]
     if in_turn_rows(size, ()):
         notes.append(_OF_ROUNDS)
     for metric, ratio in size.estimates.drift_ratio.items():

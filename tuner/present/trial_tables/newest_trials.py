@@ -19,14 +19,14 @@ def newest_trials(study: StudyResults) -> list[dict[str, Any]]:
     newest = study.newest.record_bytes if study.newest is not None else ""
     sizes = sorted(study.sizes, key=lambda size: size.record_bytes != newest)
     rows = [(size, trial) for size in sizes for trial in reversed(size.trials)][:SHOWN_TRIALS]
-    asked = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in study.objectives)))
+    metrics = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in study.objectives)))
     return [
         {
             "record_bytes": size.record_bytes,
             "number": trial.number,
             "kind": str(trial.kind),
             "result": _result(size, trial),
-            "metrics": {title(name): number(size.shown_metrics(trial).get(name)) for name in asked},
+            "metrics": {title(name): number(size.shown_metrics(trial).get(name)) for name in metrics},
             "changes": " ".join(map(str, changes(trial, size.baseline.values if size.baseline else {}))),
         }
         for size, trial in rows

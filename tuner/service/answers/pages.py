@@ -25,7 +25,7 @@ from tuner.present.studies.status import status_of
 from tuner.present.studies.study_list import listed_experiment, listed_study
 from tuner.present.trial_tables.newest_trials import newest_trials
 from tuner.service.answers.query import JSON, PNG, Answer
-from tuner.service.answers.results_cache import ResultsCache, asked_sizes
+from tuner.service.answers.results_cache import ResultsCache, selected_sizes
 from tuner.storage.protocols import ResultsStore
 
 
@@ -76,7 +76,7 @@ def picture(cache: ResultsCache, study: str, store: ResultsStore, parameters: Ma
     from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 
     results = cache.results(study, store)
-    (size,) = asked_sizes(results, parameters["record_bytes"])
+    (size,) = selected_sizes(results, parameters["record_bytes"])
     with tempfile.TemporaryDirectory(prefix="tuner-front-") as folder:
         path = Path(folder) / "front.png"
         draw_front(
@@ -92,7 +92,7 @@ def figure(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
     from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 
     results = cache.results(study, store)
-    (size,) = asked_sizes(results, parameters["record_bytes"])
+    (size,) = selected_sizes(results, parameters["record_bytes"])
     return Answer.of(figure_json(front_figure(size, goals_by_trial(recommendations_by_goal(results, size)))), JSON)
 
 

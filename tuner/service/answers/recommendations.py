@@ -24,10 +24,10 @@ def recommendation(cache: ResultsCache, study: str, store: ResultsStore, paramet
     """Return the configs that a study recommends."""
     results = cache.results(study, store)
     form = Format(parameters.get("form", Format.JSON))
-    found, missing = _recommended(results, parameters)
+    recommended, missing = _recommended(results, parameters)
     if missing:
         raise missing
-    text = export_all(found, form, everything=parameters.get("everything", False))
+    text = export_all(recommended, form, everything=parameters.get("everything", False))
     return Answer.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
 
 
@@ -43,10 +43,10 @@ def explanation(cache: ResultsCache, study: str, store: ResultsStore, parameters
         raise missing
     sizes = [results.size(each.record_bytes) for each in recommended]
     importances = [knob_importance(size) if size is not None else {} for size in sizes]
-    found = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
+    explanations = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
     if parameters.get("form") == "text":
-        return Answer.of(text_of(partial(print_explanations, found)), TEXT)
-    return Answer.of(explanations_json(results.name, found))
+        return Answer.of(text_of(partial(print_explanations, explanations)), TEXT)
+    return Answer.of(explanations_json(results.name, explanations))
 
 
 def _recommended(

@@ -41,10 +41,12 @@ class Responder:
         try:
             with closing(self._cache.open_store(query.study)) as store:
                 if query.what == EVERY_RECOMMENDATION:
-                    asked = recommendations.polled_recommendations(query.study, self._cache.results(query.study, store))
+                    queries = recommendations.polled_recommendations(
+                        query.study, self._cache.results(query.study, store)
+                    )
                 else:
-                    asked = [query]
-                return {each: self._response(each, store) for each in asked}
+                    queries = [query]
+                return {each: self._response(each, store) for each in queries}
         except Exception as error:  # noqa: BLE001 - `_problem` says why
             return {query: _problem(query, error)}
 

@@ -15,41 +15,41 @@ from tuner.present.trial_tables.trial_json import trial_json
 from tuner.results.comparisons.comparison import compare
 from tuner.results.grid_tables import grid_tables
 from tuner.service.answers.query import CSV, HTML, TEXT, Answer
-from tuner.service.answers.results_cache import ResultsCache, asked_sizes
+from tuner.service.answers.results_cache import ResultsCache, selected_sizes
 from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore
 
 
 def status(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the progress of a study."""
-    found = status_of(cache.results(study, store), store.progress(), datetime.now(UTC))
+    status_now = status_of(cache.results(study, store), store.progress(), datetime.now(UTC))
     if state := parameters.get("state"):
-        found = found.in_queue(state)
+        status_now = status_now.in_queue(state)
     if parameters.get("form") == "text":
         from tuner.present.studies.status_view import status_text
 
-        return Answer.of(text_of(lambda out: out.print(status_text(found))), TEXT)
-    return Answer.of(found.as_json())
+        return Answer.of(text_of(lambda out: out.print(status_text(status_now))), TEXT)
+    return Answer.of(status_now.as_json())
 
 
 def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return one page of a study's trials: at most `limit` of them, beginning after the sequence number `after`."""
     after, limit = int(parameters.get("after", 0)), int(parameters.get("limit", 100))
-    found = store.trials(after, limit)
+    page = store.trials(after, limit)
     # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
     # page, so that they hold every trial of the page.
-    asked = parameters.get("record_bytes")
-    sizes = asked_sizes(cache.results(study, store), asked) if found or asked is not None else ()
-    known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
+    record_bytes = parameters.get("record_bytes")
+    sizes = selected_sizes(cache.results(study, store), record_bytes) if page or record_bytes is not None else ()
+    by_number = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
     shown = {size.record_bytes for size in sizes}
     rows = [
-        {"sequence": sequence, **trial_json(*known[trial.record_bytes, trial.number])}
-        for sequence, trial in found
-        if asked is None or trial.record_bytes in shown
+        {"sequence": sequence, **trial_json(*by_number[trial.record_bytes, trial.number])}
+        for sequence, trial in page
+        if record_bytes is None or trial.record_bytes in shown
     ]
     for row in rows:
         row.pop("sampler_state", None)
-    following = found[-1][0] if len(found) == limit and found else None
+    following = page[-1][0] if len(page) == limit and page else None
     return Answer.of(document("trials", study=study, trials=rows, next_after=following))
 
 
@@ -59,7 +59,7 @@ def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameter
     from tuner.present.trial_tables.frames import trials_csv, trials_frame, trials_json
 
     results = cache.results(study, store)
-    frame = trials_frame(asked_sizes(results, parameters.get("record_bytes")))
+    frame = trials_frame(selected_sizes(results, parameters.get("record_bytes")))
     if parameters["form"] == "csv":
         return Answer.of(trials_csv(frame), CSV)
     objectives = [each.metric for each in results.objectives]
@@ -71,7 +71,7 @@ def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapp
     from tuner.present.trial_tables.front_table import front_csv, fronts_json
 
     results = cache.results(study, store)
-    sizes = asked_sizes(results, parameters.get("record_bytes"))
+    sizes = selected_sizes(results, parameters.get("record_bytes"))
     match parameters.get("form", "json"):
         case "csv":
             return Answer.of(front_csv(*sizes), CSV)
@@ -89,7 +89,7 @@ def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mappi
     from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
 
     results = cache.results(study, store)
-    sizes = asked_sizes(results, parameters.get("record_bytes"))
+    sizes = selected_sizes(results, parameters.get("record_bytes"))
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     match parameters.get("form", "json"):
         case "csv":
@@ -111,21 +111,22 @@ def report(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
 def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the comparison of a study with another one."""
     found_in = (cache.results(study, store), cache.other_results(parameters["second"]))
-    # The names of the folders: two studies that are called the same would be shown with their paths on this host.
-    found = replace(compare(*found_in), names=(study, parameters["second"]))
+    # The studies are named after their folders. Otherwise, two studies of the same name would be shown with their
+    # paths on this host.
+    compared = replace(compare(*found_in), names=(study, parameters["second"]))
     match parameters["form"]:
         case "html":
             from tuner.present.report.page import fronts_html
             from tuner.present.report.study_points import pictures_to_compare
 
             drawn = found_in[0].objectives == found_in[1].objectives
-            return Answer.of(fronts_html(found, pictures_to_compare(found_in, found) if drawn else {}), HTML)
+            return Answer.of(fronts_html(compared, pictures_to_compare(found_in, compared) if drawn else {}), HTML)
         case "text":
             from tuner.present.comparisons.comparison_view import print_comparison
 
-            return Answer.of(text_of(partial(print_comparison, found)), TEXT)
+            return Answer.of(text_of(partial(print_comparison, compared)), TEXT)
         case _:
-            return Answer.of(found.as_json())
+            return Answer.of(compared.as_json())
 
 
 def verification(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:

@@ -126,9 +126,9 @@ class ResultsCache:
         if not new:
             return before
         searched = sum(trial.kind in SEARCHING_KINDS for _, trial in new)
-        found = _Extent(new[-1][0], before.trials + len(new), before.search_trials + searched)
-        self._extents[key] = found
-        return found
+        extent = _Extent(new[-1][0], before.trials + len(new), before.search_trials + searched)
+        self._extents[key] = extent
+        return extent
 
 
 def no_study(name: str) -> Problem:
@@ -136,7 +136,7 @@ def no_study(name: str) -> Problem:
     return Problem(ProblemKind.NOT_FOUND, f"there is no study {name}, or it has no results yet")
 
 
-def asked_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
+def selected_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
     """Return the results of one record size; of all record sizes of the study if `record_bytes` is None.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The REST resources for the requests of clients besides running a study, as FastAPI routes."""
+"""The FastAPI routes that confirm, verify, fork, remove and plan studies, and that copy them to MLflow."""
 
 from typing import Annotated
 
@@ -62,8 +62,8 @@ def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
         """
         if await request.body():  # settings in a body would be ignored, and the load would run for hours without them
             raise Problem(ProblemKind.INVALID, "a confirmation takes no body: send its settings as query parameters")
-        asked = confirm_options(goal, rounds, max_rounds, width_ratio, undo_rounds)
-        return json_response(await actions.confirm(study, asked))
+        settings = confirm_options(goal, rounds, max_rounds, width_ratio, undo_rounds)
+        return json_response(await actions.confirm(study, settings))
 
     @api.post("/studies/{study}/sync", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def sync(study: Study) -> Response:
@@ -122,8 +122,8 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
         without any measurement, and its judgement is returned immediately (status 200).
         """
-        found, new = await actions.verify(body, client_name(request))
-        return json_response(found, status=201 if new else 200)
+        answer, new = await actions.verify(body, client_name(request))
+        return json_response(answer, status=201 if new else 200)
 
     @api.get(
         "/studies/{study}/verification",
@@ -136,8 +136,8 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
         form: JsonOrText = "json",
     ) -> Response:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
-        found = await studies.responses.fresh(ResultQuery.of(study, "verification", form=form))
-        return response_of(found)
+        response = await studies.responses.fresh(ResultQuery.of(study, "verification", form=form))
+        return response_of(response)
 
 
 def _add_plan(api: APIRouter, actions: StudyActions) -> None:
@@ -162,5 +162,5 @@ def _add_plan(api: APIRouter, actions: StudyActions) -> None:
 
         The body is a study file, as for `POST /v1/studies`. Nothing is stored.
         """
-        found = await actions.plan(await study_text(request), mb_per_s, as_text=form == "text")
-        return Response(found, media_type=TEXT) if isinstance(found, str) else json_response(found)
+        planned = await actions.plan(await study_text(request), mb_per_s, as_text=form == "text")
+        return Response(planned, media_type=TEXT) if isinstance(planned, str) else json_response(planned)

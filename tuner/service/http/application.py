@@ -122,10 +122,10 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
     async def front_page(
         cursor: Annotated[str | None, Query(pattern=CURSOR_PATTERN)] = None,
     ) -> Response:
-        found, following = await studies.listed(30, cursor)
+        listed, following = await studies.listed(30, cursor)
         counts = await run_in_threadpool(studies.queue.counts)
         named = {str(state): count for state, count in counts.items()}
-        page = pages.list_page(found, following, named, studies.config.mlflow_url)
+        page = pages.list_page(listed, following, named, studies.config.mlflow_url)
         return Response(page, headers=headers, media_type=HTML)
 
     @app.get("/studies/{study}", include_in_schema=False)
@@ -146,10 +146,10 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
     async def what_if_page(request: Request, study: Study) -> Response:
         # Each field of the form is a producer property, such as linger.ms, or a setting of the load, such as the rate.
         changes = dict(request.query_params)
-        found = await studies.responses.get(prediction_query(study, changes, "page"))
-        if found.status != 200:
-            return response_of(found)
-        page = pages.what_if_page(study, json.loads(found.body))
+        response = await studies.responses.get(prediction_query(study, changes, "page"))
+        if response.status != 200:
+            return response_of(response)
+        page = pages.what_if_page(study, json.loads(response.body))
         return Response(page, headers=headers, media_type=HTML)
 
     @app.get("/submit", include_in_schema=False)
@@ -251,9 +251,9 @@ def _metrics(
 def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def of_validation(_: Request, error: RequestValidationError) -> Response:
-        found = tuple({"line": None, "key": _place(each), "detail": _rule_and_value(each)} for each in error.errors())
-        detail = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
-        return problem_response(Problem(ProblemKind.INVALID, detail, found))
+        errors = tuple({"line": None, "key": _place(each), "detail": _rule_and_value(each)} for each in error.errors())
+        detail = "; ".join(f"{each['key']}: {each['detail']}" for each in errors)
+        return problem_response(Problem(ProblemKind.INVALID, detail, errors))
 
     @app.exception_handler(HTTPException)
     async def of_http(request: Request, error: HTTPException) -> Response:

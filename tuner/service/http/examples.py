@@ -83,7 +83,7 @@ _PROBLEM_SCHEMA: Final[dict[str, Any]] = {
         },
     },
 }
-_SAID: Final = {
+_DESCRIPTIONS: Final = {
     400: "The request is malformed.",
     401: "The request needs a token, or its token is not valid.",
     403: "The token's role does not allow the request, or a page of another site or a proxy sent it.",
@@ -108,7 +108,7 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
         "description": text,
         "content": {MEDIA_TYPE: {"schema": _PROBLEM_SCHEMA, "example": {**_PROBLEM, "status": status}}},
     }
-    for status, text in _SAID.items()
+    for status, text in _DESCRIPTIONS.items()
 }
 _VIEW_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",

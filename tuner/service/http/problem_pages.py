@@ -55,8 +55,10 @@ def prefers_html(accept: str) -> bool:
     wanted = {}
     for part in accept.lower().split(","):
         kind, *parameters = (each.strip() for each in part.split(";"))
-        given: dict[str, Any] = {name.strip(): value for name, _, value in (each.partition("=") for each in parameters)}
-        wanted[kind] = _quality(given.get("q", "1"))
+        values: dict[str, Any] = {
+            name.strip(): value for name, _, value in (each.partition("=") for each in parameters)
+        }
+        wanted[kind] = _quality(values.get("q", "1"))
     # A range that names the type takes precedence over one with a wildcard.
     json_ranges = (MEDIA_TYPE, "application/json", "application/*", "*/*")
     other = next((wanted[each] for each in json_ranges if each in wanted), 0.0)

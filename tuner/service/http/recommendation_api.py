@@ -64,11 +64,11 @@ class RecommendationParameters(BaseModel):
         Raises:
             WorkloadRefused: `record_bytes` is no record size.
         """
-        given = self.model_dump(mode="json", exclude={"study"})
+        parameters = self.model_dump(mode="json", exclude={"study"})
         if self.record_bytes is not None:
             # The cache has one answer for all spellings of a size.
-            given["record_bytes"] = str(RecordSizes.parse(self.record_bytes))
-        return ResultQuery.of(study, what, **given)
+            parameters["record_bytes"] = str(RecordSizes.parse(self.record_bytes))
+        return ResultQuery.of(study, what, **parameters)
 
 
 class ExplanationParameters(RecommendationParameters):

@@ -47,12 +47,12 @@ def only_known_parameters(request: Request) -> None:
     """
     resource = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
     schemas = {each["name"]: each["schema"] for each in resource.get("parameters", ()) if each["in"] == "query"}
-    known = list(schemas)
-    rule = f"a query parameter must be one of {', '.join(known)}" if known else "this takes no query parameters"
-    unknown = [name[:60] for name in request.query_params if name not in known]
-    found = tuple({"line": None, "key": f"query.{name}", "detail": f"{rule}, but got {name!r}"} for name in unknown)
-    if found:
-        raise Problem(ProblemKind.INVALID, f"{rule}, but got {', '.join(map(repr, unknown))}", found)
+    names = list(schemas)
+    rule = f"a query parameter must be one of {', '.join(names)}" if names else "this takes no query parameters"
+    unknown = [name[:60] for name in request.query_params if name not in names]
+    errors = tuple({"line": None, "key": f"query.{name}", "detail": f"{rule}, but got {name!r}"} for name in unknown)
+    if errors:
+        raise Problem(ProblemKind.INVALID, f"{rule}, but got {', '.join(map(repr, unknown))}", errors)
     for name, schema in schemas.items():
         kinds = {each.get("type") for each in (schema, *schema.get("anyOf", ()))}
         if "array" not in kinds:

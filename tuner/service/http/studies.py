@@ -194,7 +194,7 @@ class Studies:
         if len(jobs) > limit:
             return jobs[:limit], [], str(jobs[limit - 1].number)
         submitted = self.queue.names()
-        # A folder may have any name, but the addresses of pages and the cursors only those that a study may have.
+        # A folder may have any name, but the address of a page and a cursor accept only names that a study may have.
         recorded = sorted(name for name in storage_at().names(self.config.root) if re.fullmatch(NAME_PATTERN, name))
         others = [name for name in recorded if name > after_name and name not in submitted][: limit + 1 - len(jobs)]
         if len(jobs) + len(others) <= limit:
@@ -231,13 +231,13 @@ class Studies:
     async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         # What a running study or experiment is doing changes even while its results do not.
         if job is not None and job.active:
-            found = await self.responses.fresh(ResultQuery.of(name, "summary", at_work=True))
+            response = await self.responses.fresh(ResultQuery.of(name, "summary", at_work=True))
         else:
-            found = await self.responses.get(ResultQuery.of(name, "summary"))
-            experiment = json.loads(found.body)["experiment"] if found.status == 200 else None
+            response = await self.responses.get(ResultQuery.of(name, "summary"))
+            experiment = json.loads(response.body)["experiment"] if response.status == 200 else None
             if experiment is not None and experiment["state"] != StudyState.FINISHED:
-                found = await self.responses.fresh(ResultQuery.of(name, "summary"))
-        return {**self._head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
+                response = await self.responses.fresh(ResultQuery.of(name, "summary"))
+        return {**self._head(name, job), "summary": json.loads(response.body) if response.status == 200 else None}
 
     def _head(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         head = _head(name, job)

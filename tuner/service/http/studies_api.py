@@ -47,9 +47,11 @@ def studies_router(studies: Studies) -> APIRouter:
         `limited` lists the values that the service has changed, because its operator limits them.
         """
         text = await study_text(request)
-        asked, changes = await run_in_threadpool(submission_of, text, studies.config, os.environ, client_name(request))
+        submission, changes = await run_in_threadpool(
+            submission_of, text, studies.config, os.environ, client_name(request)
+        )
         may_change = request.headers.get("if-none-match", "").strip() != "*"
-        view, new = await studies.submit(asked, may_change=may_change)
+        view, new = await studies.submit(submission, may_change=may_change)
         headers = {"location": view["links"]["self"]}
         view["limited"] = limited_json(changes)
         return json_response(view, status=201 if new else 200, headers=headers)
@@ -70,8 +72,8 @@ def studies_router(studies: Studies) -> APIRouter:
         An experiment in the service's folder is listed too, and its `summary` has what `tuner studies` shows of it.
         `next` is the `cursor` of the next page, or null on the last page.
         """
-        found, following = await studies.listed(limit, cursor)
-        return json_response(document("studies", studies=found, next=following))
+        views, following = await studies.listed(limit, cursor)
+        return json_response(document("studies", studies=views, next=following))
 
     @api.get("/studies/{study}", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def show(study: Study) -> Response:

@@ -1,4 +1,4 @@
-"""The requests of clients besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
+"""Carries out what clients ask of studies: to confirm, verify, fork, remove or plan one, or to copy it to MLflow."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -95,9 +95,9 @@ class VerificationRequest(BaseModel):
             ConfigError: The client does not accept the config.
             RequestRefused: `max_rounds` is less than `rounds`.
         """
-        given = self.model_fields_set
+        fields_set = self.model_fields_set
         fewest, most = verification_rounds(
-            self.rounds if "rounds" in given else None, self.max_rounds if "max_rounds" in given else None
+            self.rounds if "rounds" in fields_set else None, self.max_rounds if "max_rounds" in fields_set else None
         )
         return VerificationTerms(
             config=ProducerConfig.parse(self.config, client),
@@ -231,12 +231,12 @@ class StudyActions:
                 measure a record size, or `max_rounds` is less than `rounds`.
             Problem: A setting can't be given together with a study whose load is to be used.
         """
-        found = await run_in_threadpool(self._verify, body, submitted_by)
-        if isinstance(found, tuple):
-            name, changes = found
+        queued = await run_in_threadpool(self._verify, body, submitted_by)
+        if isinstance(queued, tuple):
+            name, changes = queued
             self.studies.supervisor.wake()
             return {**await self.studies.show(name), "limited": limited_json(changes)}, True
-        return found, False
+        return queued, False
 
     def _verify(
         self, body: VerificationRequest, submitted_by: str
@@ -267,8 +267,10 @@ class StudyActions:
     def _like(self, body: VerificationRequest, name: str) -> tuple[str, dict[str, float]]:
         """Return a study file with the load of another study, and the fixed rate of each record size."""
         fixed = {"target": body.target, "baseline": body.baseline, "seconds": body.seconds, "warmup": body.warmup}
-        if given := [key for key, value in fixed.items() if value is not None]:
-            raise Problem(ProblemKind.INVALID, f"study decides how to measure, so leave these out: {', '.join(given)}")
+        if excluded := [key for key, value in fixed.items() if value is not None]:
+            raise Problem(
+                ProblemKind.INVALID, f"study decides how to measure, so leave these out: {', '.join(excluded)}"
+            )
         study = str(body.study)
         text = self.studies.queue.study_file(study)
         with closing(self._stored(study)) as store:
@@ -365,11 +367,11 @@ def _naming_fields(body: VerificationRequest) -> Iterator[None]:
     except StudyFileError as error:
         if body.study is not None:
             raise
-        found = dict.fromkeys((f"body.{_field_of(each.key)}", each.what) for each in error.problems)
+        problems = dict.fromkeys((f"body.{_field_of(each.key)}", each.what) for each in error.problems)
         raise Problem(
             ProblemKind.INVALID,
-            "; ".join(f"{field}: {what}" for field, what in found),
-            tuple({"line": None, "key": field, "detail": what} for field, what in found),
+            "; ".join(f"{field}: {what}" for field, what in problems),
+            tuple({"line": None, "key": field, "detail": what} for field, what in problems),
         ) from None
 
 

@@ -91,12 +91,12 @@ class TokenFile:
             ServiceConfigError: The file can't be read. The caller must then refuse every request.
         """
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return ()
         except OSError as error:
             raise self._unreadable(error) from None
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         if stamp != self._seen:
             self._tokens = self._read()
             self._seen = stamp
@@ -114,8 +114,8 @@ class TokenFile:
         if len(presented) > _LONGEST:
             return None
         digest = _digest(presented)
-        found = [token for token in self.tokens() if hmac.compare_digest(token.sha256, digest)]
-        return found[0] if found else None
+        matching = [token for token in self.tokens() if hmac.compare_digest(token.sha256, digest)]
+        return matching[0] if matching else None
 
     def add(self, name: str, role: TokenRole) -> str:
         """Make a new token and store its hash.
@@ -178,12 +178,12 @@ class TokenFile:
 
     def _read(self) -> tuple[Token, ...]:
         try:
-            found: Any = json.loads(self.path.read_text(encoding="utf-8"))
-            if found["schema_version"] != SCHEMA_VERSION:
-                raise ValueError(f"a newer release wrote the file (schema_version {found['schema_version']!r})")
+            content: Any = json.loads(self.path.read_text(encoding="utf-8"))
+            if content["schema_version"] != SCHEMA_VERSION:
+                raise ValueError(f"a newer release wrote the file (schema_version {content['schema_version']!r})")
             return tuple(
                 Token(str(each["name"]), TokenRole(each["role"]), str(each["sha256"]), str(each["created_at"]))
-                for each in found["tokens"]
+                for each in content["tokens"]
             )
         except OSError as error:
             raise self._unreadable(error) from None

@@ -180,23 +180,23 @@ class JobQueue:
         Raises:
             WrongMove: The study is waiting or running.
         """
-        found: list[QueuedJob] = []
+        removed: list[QueuedJob] = []
 
         def cancel(ask: Ask, _: bool) -> None:
             jobs = _jobs(ask, "WHERE name = ?", name)
             for job in jobs:
                 check_removable(job)
                 ask(_SET_STATE, str(JobState.CANCELLED), name)
-            if not found:  # a repeated attempt would find the state that the first attempt has set
-                found.extend(jobs)
+            if not removed:  # a repeated attempt would find the state that the first attempt has set
+                removed.extend(jobs)
 
         def restore(ask: Ask, _: bool) -> None:
-            for job in found:
+            for job in removed:
                 ask(_SET_STATE, str(job.state), name)
 
         self._table.change(cancel)
         try:
-            yield bool(found)
+            yield bool(removed)
         except BaseException:
             self._table.change(restore)
             raise
@@ -305,10 +305,10 @@ class JobQueue:
                 return job  # the first attempt has done it
             seen.append(job)
             check_move(job, to, owner)
-            state, new_note, given = to, note, task
+            state, new_note, new_task = to, note, task
             if cancels_task(job, to):
-                state, new_note, given = job.task.then, note or "", Task()
-            text = None if given is None else given.as_text()
+                state, new_note, new_task = job.task.then, note or "", Task()
+            text = None if new_task is None else new_task.as_text()
             ask(_MOVE, str(state), str(state), new_note, crashes, text, str(state), delay_s, name)
             return _named(ask, name)
 

@@ -109,8 +109,8 @@ class StudyProcess:
             )
         process = cls(folder, attempt, ProcessIdentity.of(own.pid), own)
         try:
-            # The process waits for this word. It gets it after it was recorded, so that a service that is started after
-            # this one was killed can find the process.
+            # The process waits for its input, and gets it only after it was recorded. So if this service is killed, the
+            # next service can find the process.
             _record(folder, attempt, process.identity)
             assert own.stdin is not None
             with contextlib.suppress(BrokenPipeError), own.stdin:  # it may have ended already

@@ -67,23 +67,23 @@ def carry_out(task: Task, text: str, folder: Path, config: ServiceConfig) -> Non
                 _sync(spec, folder)
 
 
-def _confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
+def _confirmed_with(spec: StudySpec, settings: dict[str, Any]) -> StudySpec:
     """Return a study whose confirmation has other settings.
 
     Args:
         spec: The study.
-        given: The settings of `ConfirmSpec` that are replaced, as JSON values.
+        settings: The settings of `ConfirmSpec` that are replaced, as JSON values.
     """
-    goals = {"goals": tuple(map(Goal, given["goals"]))} if given.get("goals") else {}
-    return replace(spec, confirm=spec.confirm.changed({**given, **goals}))
+    goals = {"goals": tuple(map(Goal, settings["goals"]))} if settings.get("goals") else {}
+    return replace(spec, confirm=spec.confirm.changed({**settings, **goals}))
 
 
-def _verify(spec: StudySpec, text: str, folder: Path, given: dict[str, Any], view: StudyView) -> None:
+def _verify(spec: StudySpec, text: str, folder: Path, task: dict[str, Any], view: StudyView) -> None:
     """Measure a config alternating with the baseline, and keep the judgement with the results."""
-    terms = VerificationTerms.from_json(given["terms"])
-    spec = replace(terms.study(spec), rates_records_per_s=given["rates"])
+    terms = VerificationTerms.from_json(task["terms"])
+    spec = replace(terms.study(spec), rates_records_per_s=task["rates"])
     results = measure_study(spec, text, folder, view)
-    judgement = Judgement.before(spec, terms, given["file"]).after(results, spec, terms)
+    judgement = Judgement.before(spec, terms, task["file"]).after(results, spec, terms)
     kept = {
         "record": judgement.as_json(),
         "text": "\n".join(verification_lines(judgement)),
