@@ -114,7 +114,7 @@ class AdminConnection:
         return self.admin.list_topics(timeout=timeout_s)
 
     def listed(self) -> Any:
-        """Return what `metadata` returns, of a cluster that has answered before.
+        """Return the same as `metadata`, for a cluster that has answered before.
 
         Raises:
             BrokerLost: The cluster did not answer.

@@ -30,7 +30,7 @@ _HASH_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class TopicSample:
-    """Statistics of some of a topic's records. Sizes are of values, without keys and headers, if nothing else is said.
+    """Statistics of some of a topic's records. Sizes are of values, without keys and headers, unless stated otherwise.
 
     Attributes:
         records: The number of records that were read.

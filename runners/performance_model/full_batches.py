@@ -1,4 +1,4 @@
-"""Computes how many records a full batch holds, and how many a batch holds on average that `batch.size` ends.
+"""Computes the number of records in a full batch, and the mean number in the batches that `batch.size` ends.
 
 librdkafka limits a batch by its uncompressed size. The Java client limits the compressed size. It estimates this size
 with a ratio that it learns from the batches that it has sent to the topic. This module follows its classes

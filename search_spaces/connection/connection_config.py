@@ -172,7 +172,7 @@ def _pop_text(properties: dict[str, Value], name: str) -> str | None:
 
 
 def _trimmed(name: str, value: str) -> str:
-    """Return a value without the blanks around it, which Java removes too, as the file may be one of Java's.
+    """Return a value without the blanks around it. Java removes them too, and the file may be one for Java.
 
     To librdkafka, a blank at the end of a password is a part of it. A line break there is left over from how an
     environment variable was set.

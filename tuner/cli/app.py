@@ -50,8 +50,7 @@ class _OptionsGivenOnce:
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line.
 
-        Somebody who repeats an option whose last value alone would count takes it for a list, and would measure only a
-        part of what they want.
+        A user who repeats an option believes that it takes a list. Without this check, only the last value would count.
 
         Raises:
             typer.BadParameter: An option is given twice.
@@ -70,7 +69,7 @@ class _OptionsGivenOnce:
 
 
 class _Command(_OptionsGivenOnce, TyperCommand):
-    """A command."""
+    """A command that takes each option once, unless the option takes several values."""
 
 
 class _Commands(_OptionsGivenOnce, TyperGroup):

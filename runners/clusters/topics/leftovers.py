@@ -68,7 +68,7 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
 
 
 def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
-    """Delete the topics that runs of this host which have ended left on a cluster.
+    """Delete the topics that ended runs of this host left on a cluster.
 
     The files in the state folder that list what these runs created are deleted too.
 
