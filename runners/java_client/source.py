@@ -1,4 +1,4 @@
-"""Consumers of a load with Kafka's Java client, which read in a Java process."""
+"""Consumers that read a load with Kafka's Java client, in a Java process."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence

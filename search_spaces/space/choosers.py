@@ -6,30 +6,30 @@ from typing import Self
 
 
 class RangeEnds:
-    """A chooser that picks the low or the high end of every range, and a given word for one knob."""
+    """A chooser that picks the low ends of all ranges, or the high ends, and a given word for one knob."""
 
     def __init__(self, name: str, word: str, *, at_high: bool) -> None:
-        """Set up what the chooser picks.
+        """Make a chooser.
 
         Args:
-            name: The knob for which to pick `word`; for every other knob with words, the first word is picked.
-            word: The word for the knob `name`.
-            at_high: Whether to pick the high end of every range; otherwise the low end.
+            name: The knob whose word is set. For every other knob with words, the chooser picks the first word.
+            word: The word of this knob.
+            at_high: Whether the chooser picks the high ends of ranges; otherwise it picks the low ends.
         """
         self._name = name
         self._word = word
         self._at_high = at_high
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return `low` or `high`: the end that was chosen for all ranges."""
+        """Return `high` if the chooser picks the high ends, and `low` otherwise."""
         return high if self._at_high else low
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return `low` or `high`: the end that was chosen for all ranges."""
+        """Return `high` if the chooser picks the high ends, and `low` otherwise."""
         return high if self._at_high else low
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the given word for the given knob, and the first of the choices for any other knob."""
+        """Return the word that was set for this knob, or else the first of the choices."""
         return self._word if name == self._name else choices[0]
 
 

@@ -100,7 +100,7 @@ def open_bench(
         pool = stack.enter_context(closing(existing_pool or _pool(spec, keys, say)))
         bench = Bench(targets, pool, store.lost_leases, store.await_lease)
         topics.callback(bench.close)
-        bench.on_recovered = partial(_compare_cluster, spec, store, targets, say)
+        bench.on_recovered = partial(_record_replaced_cluster, spec, store, targets, say)
         # MLflow is not touched before the clusters can be used, because most errors come before this.
         if mirror is not None:
             mirror.start(store.set_fact)
@@ -136,8 +136,8 @@ def _targets(
     return list(targets), {**facts, **of_topics}
 
 
-def _compare_cluster(spec: BenchSpec, store: ResultsStore, targets: Sequence[TrialTarget], say: Say) -> None:
-    """Store and tell whether a lost broker came back as another cluster, as a broker without its data does."""
+def _record_replaced_cluster(spec: BenchSpec, store: ResultsStore, targets: Sequence[TrialTarget], say: Say) -> None:
+    """Store and tell the change if a lost broker came back without its data, and so with another cluster id."""
     opened = [each.opened for each in targets if isinstance(each, ClusterTarget)]
     facts = environment_facts(opened, on_ray=spec.ray is not None)
     if change := check_environment(spec.name, store, facts, loads_here=spec.ray is None, mix=True):

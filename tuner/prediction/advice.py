@@ -87,7 +87,9 @@ class Advice:
 
 
 def advice(inspection: Inspection, calibration: Calibration, period_s: float, replication: int = 1) -> Advice | None:
-    """Estimate how the producers of a topic would behave with other settings; None if nothing is written to it.
+    """Estimate what other settings would change for the producers of a topic.
+
+    The result is None if nothing is written to the topic.
 
     Args:
         inspection: The statistics of the topic's batches.

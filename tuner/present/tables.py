@@ -7,7 +7,7 @@ from typing import Any
 
 
 def csv_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
-    """Return rows as CSV with a line of column names. A value in an inner mapping gets a column such as `host.cores`.
+    """Return rows as CSV, after a line with the names of the columns. `host.cores` is the value `cores` in `host`.
 
     Args:
         rows: The rows. If a row lacks a column, its cell is empty. Lists are left out.
@@ -31,6 +31,6 @@ def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table, of which the first row holds the headings, as lines of Markdown."""
+    """Return a table as lines of Markdown. The first row has the headings."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
     return [lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]

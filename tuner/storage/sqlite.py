@@ -136,7 +136,7 @@ class SqliteFile:
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Run the block, and raise SQLite's errors about the file or disk as `RecordDamaged` or `RecordUnwritable`."""
+        """Turn SQLite's errors about the file or the disk in the block into `RecordDamaged` or `RecordUnwritable`."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

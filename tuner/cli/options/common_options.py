@@ -92,7 +92,7 @@ def selected_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["
 
 @contextmanager
 def as_usage_error(*kinds: type[Exception], option: str | None = None) -> Iterator[None]:
-    """Run the block, and raise its errors of these kinds as errors about the command line.
+    """Turn errors of these kinds in the block into errors about the command line.
 
     Args:
         kinds: The kinds of errors.

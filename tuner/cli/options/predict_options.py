@@ -45,7 +45,7 @@ def option_of_parameter(name: str) -> str:
 
 @contextmanager
 def refused_by_option() -> Iterator[None]:
-    """Run the block, and raise its `RequestRefused` as an error about the option for the refused setting.
+    """Turn a `RequestRefused` in the block into an error about the option that sets the refused setting.
 
     Raises:
         typer.BadParameter: The block raised a `RequestRefused`.

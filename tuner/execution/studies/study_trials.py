@@ -170,7 +170,7 @@ class StudyTrials:
         rate_records_per_s: float | None,
         confirm_round: int,
     ) -> None:
-        """Measure one config of a confirmation now, while no other trial is running.
+        """Measure one config for a confirmation. No other trial may be running.
 
         Raises:
             DeadlinePassed: The time of `search.until` passed so long ago that even a confirmation may not continue.
@@ -181,7 +181,7 @@ class StudyTrials:
     def run_burn_in(
         self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_steady: bool = False
     ) -> Trial:
-        """Make a burn-in run now, while no other trial is running, and return its trial; see `start` and `run_one`."""
+        """Make a burn-in run and return its trial. No other trial may be running. The errors are those of `run_one`."""
         started = self.started_trial(size, TrialKind.BURN_IN, Proposal(config))
         return self._run(started, rate_records_per_s, until_steady=until_steady)
 

@@ -307,13 +307,13 @@ def experiments_markdown(experiments: Sequence[ExperimentResults]) -> str:
 
 
 def experiments_json(experiments: Sequence[ExperimentResults]) -> dict[str, Any]:
-    """Return the results of one experiment, or a list of those of several, as JSON types; unknown values are null."""
+    """Return the results of experiments as JSON types: of one experiment alone, or a list. Unknown values are null."""
     found = [experiment_json(each) for each in experiments]
     return found[0] if len(found) == 1 else document("experiments", experiments=found)
 
 
 def experiments_csv(experiments: Sequence[ExperimentResults]) -> str:
-    """Return every measurement of experiments as CSV, one per line; of several, a column names the experiment."""
+    """Return the measurements of experiments as CSV, one per line; of several experiments, with their names."""
     trials = [trial for results in experiments for row in results.rows for trial in row.trials]
     names = [name for name in ROW_METRICS if any(name in trial.metrics for trial in trials)]
     return csv_of(

@@ -108,7 +108,8 @@ class SurrogateModel:
         constraints = [self._constraint(name, measured) for name in seen.missed_constraints()]
 
         def acquisition(wanted: Array) -> Array:
-            # Many candidates are equal, above all if most parameters have few values.
+            # Many candidates are equal, above all if most parameters have few values. Their bytes are compared, because
+            # NaN, which stands for a parameter that is not in use, does not equal itself.
             keys = np.ascontiguousarray(wanted).view(f"V{wanted.shape[1] * wanted.itemsize}").ravel()
             _, first, which = np.unique(keys, return_index=True, return_inverse=True)
             points = self._points(wanted[first])
@@ -187,7 +188,7 @@ class SurrogateModel:
 
 
 def _weighted(processes: Sequence[GaussianProcess]) -> list[tuple[float, GaussianProcess]]:
-    """Return predictions of the same objective with their weights, without those that hardly count."""
+    """Return the weight of each prediction of an objective. Predictions with a negligible weight are left out."""
     densities = np.array([each.leave_one_out_log_density() for each in processes])
     weights = np.exp(densities - densities.max())
     weights /= weights.sum()
@@ -195,6 +196,6 @@ def _weighted(processes: Sequence[GaussianProcess]) -> list[tuple[float, Gaussia
 
 
 def _softened(gains: Array) -> Array:
-    """Return gains over the reference, with those far below 0 moved closer to 0."""
+    """Return gains over the reference. Those far below 0 are moved closer to 0."""
     behind = np.maximum(-gains, 0.0)
     return np.asarray(np.maximum(gains, 0.0) - _SOFTENED * np.log1p(behind / _SOFTENED))
