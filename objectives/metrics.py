@@ -127,10 +127,11 @@ def _latencies(
     shown_saturated: frozenset[ShownIn] = frozenset(),
 ) -> tuple[Metric, Metric]:
     """Return two metrics for a latency such as "p99": one under load at a fixed rate, one with a full client queue."""
-    name, label = f"latency_{what}_ms", f"latency {what.replace('p999', 'p99.9')}"
     window = read if in_windows else None
-    at_rate = f"{what} from the intended send time to the acknowledgement, at the study's fixed rate"
-    full = f"{what} with the client's queue full: shows how large the queue is, not how fast the cluster is"
+    spoken = what.replace("p999", "p99.9")
+    name, label = f"latency_{what}_ms", f"latency {spoken}"
+    at_rate = f"{spoken} of the time from a record's intended send to its acknowledgement, at the study's fixed rate"
+    full = f"{spoken} of the same time at full speed; it shows how large the client's queue is, not how fast Kafka is"
     return (
         Metric(
             name,

@@ -161,7 +161,7 @@ class LoadSection(RecordsSection):
     consumers: Annotated[int, fields.whole(0, MOST_CONSUMERS)] = 0
     """Number of consumers that read the topic while it is written, for the end-to-end latency."""
     zone: Annotated[str, fields.word(("same", "other"))] = "other"
-    """With target.zone_delay or zone_bandwidth: same keeps the clients in the brokers' zone, other behind that link."""
+    """other: the link of target.zone_delay and zone_bandwidth is between clients and brokers. same: it is not used."""
     rate_records_per_s: Annotated[float, fields.number(0, MOST_RATE_RECORDS_PER_S, above=True)] | None = None
     """Records per second of all producers together. Without it, records are sent as fast as the client takes them."""
     peak_ratio: PeakRatio = _LOAD.peak_ratio
@@ -255,7 +255,7 @@ class FindingSection(Section):
     order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
     """Settings of several rows. Each row is compared with the one before it in this list."""
     along: Annotated[str, fields.text()] | None = None
-    """A setting with numbers. A straight line is fitted along it, and its last value is divided by its first."""
+    """A setting with numbers. A line is fitted to the metric along it; the line's end is divided by its beginning."""
     each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
     """Cases with settings that are added to `of`, `over` and `order`. The finding must hold in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]
@@ -302,7 +302,7 @@ class RaySection(Section):
     ray_address: Text | None = None
     """host:port of your Ray cluster's head, or auto. Run the tuner on one of its nodes."""
     ray_code: Annotated[Code, fields.one_of(Code)] = Code.SHIP
-    """ship: workers of your Ray cluster get the code of this process; installed: they use their nodes' installation."""
+    """ship: workers of your Ray cluster get the code of this process; installed: they run the tuner of their node."""
     ray_wait: Duration = DEFAULT_WAIT_S
     """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
 

@@ -16,7 +16,7 @@ StudyError
 ├── RequestRefused      what was asked for does not fit the study that it is about (exit 2)
 ├── NotAStudy           the name is that of an experiment                        (exit 2)
 ├── NothingToFit        nothing was measured that the performance model needs    (exit 1)
-├── NotPredictable      no measurement covers what a prediction is asked for     (exit 2)
+├── NotPredictable      no measurement covers what should be predicted           (exit 2)
 └── TooManyFailures     several trials in a row gave no measurement              (exit 1)
 """
 
@@ -80,7 +80,7 @@ class NothingToFit(StudyError):
 
 
 class NotPredictable(StudyError):
-    """The measurements of a study do not cover what a prediction is asked for; the message names each reason."""
+    """The measurements of a study do not cover what should be predicted; the message names each reason."""
 
     @classmethod
     def outside(cls, study: str, reasons: str) -> Self:
@@ -113,7 +113,7 @@ class LimitTooLow(StudyError):
 
 
 class RequestRefused(StudyError):
-    """What was asked for does not fit the study that it is about; the message says what to change.
+    """The request does not fit its study; the message says what to change.
 
     Attributes:
         setting: The setting that the message is about, by its name in the REST API, such as `disk_bytes`; "" if the

@@ -112,9 +112,9 @@ class ServiceFile(Section):
     """The keys of the service's config file."""
 
     host: Text = "127.0.0.1"
-    """Address to listen at. Any address other than loopback needs tokens."""
+    """Address to listen on. Any address other than loopback needs tokens."""
     port: Annotated[int, fields.whole(0, 65_535)] = 8080
-    """Port to listen at; 0 takes a free port."""
+    """Port to listen on; 0 takes a free port."""
     allowed_hosts: Annotated[list[Host], Field(max_length=100)] = Field(default_factory=list)
     """Host names that clients may use, without a port. If this is set, a request with any other name in its Host header
     is refused. A name that is not loopback needs tokens."""

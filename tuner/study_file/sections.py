@@ -238,7 +238,7 @@ class SearchSection(Section):
     trials: Annotated[int, fields.whole(1, 1_000_000)] | None = _SEARCH.trials
     """Trials per record size, baselines and failed ones included. With another limit or a grid, there is no default."""
     hours: Annotated[float, fields.number(0, 10_000, above=True)] | None = _SEARCH.hours
-    """Hours in which the study normally ends, with its confirmation. Time before a stop of the study counts, too."""
+    """Hours within which the study normally ends, confirmation included. Time before an interruption counts, too."""
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
     """Local time of day by which the study normally ends. No trial of the search starts after it."""
     max_bytes: Bytes | None = _SEARCH.max_bytes
@@ -250,14 +250,14 @@ class SearchSection(Section):
     seed: Seed = _SEARCH.seed
     """Seed of the method that proposes configs."""
     startup_trials: Annotated[int, fields.whole(0, 1_000_000)] = _SEARCH.startup_trials
-    """Trials before the method uses what it has learnt. They are random after the starting points.
+    """Trials before the method uses what it has learnt: the starting points, and then random configs.
 
-    The method bayesian takes at most 3, and with the performance model only the baseline.
+    The method bayesian needs at most 3 such trials, and with the performance model only the baseline.
     """
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
     """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Limit on the baseline runs in one burn-in, which ends earlier if they show no trend. 0 means one run, like 1.
+    """Largest number of baseline runs in a burn-in, which ends earlier if they show no trend. 0 means 1.
 
     There is one more run if latencies are objectives, and a second burn-in if the fixed rate changes.
     """
@@ -285,9 +285,12 @@ class ConfirmSection(Section):
     """The confirmation, which measures the winners of the search again, alternating with the baseline."""
 
     rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.rounds
-    """Minimum number of rounds, by default at most max_rounds. Each measures baseline and winners once. 0: none."""
+    """Minimum number of rounds. Each measures the baseline and the winners once. 0: no confirmation.
+
+    If you set only max_rounds, and to less than the default, the minimum is as low.
+    """
     max_rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.max_rounds
-    """Maximum number of rounds, at least rounds: used where the confidence interval of a gain is still too wide."""
+    """Maximum number of rounds. Winners get more than the minimum while the interval of their gain is too wide."""
     width_ratio: Annotated[float, fields.number(0, 10, above=True)] = _CONFIRM.width_ratio
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are needed."""
     nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees
@@ -331,7 +334,7 @@ class SafetySection(Section):
     """Limits that protect the target."""
 
     max_bytes_per_trial: Bytes = _SAFETY.max_bytes_per_trial
-    """A trial is stopped before all its phases send more than this: a number of bytes, or a text such as 50GB."""
+    """A trial is stopped before its phases together send more than this: a number of bytes, or a text such as 50GB."""
     min_free_disk: Annotated[int, fields.size(0, _MOST_BYTES)] = _SAFETY.min_free_disk_bytes
     """A trial is stopped if a broker's disk on this machine has less free space: bytes, or a text such as 5GB."""
     max_failures_in_a_row: Annotated[int, fields.whole(1, 1_000_000)] = _SAFETY.max_failures_in_a_row
@@ -355,9 +358,9 @@ class ExecutorSection(Section):
     kind: Annotated[Executor, fields.one_of(Executor)] = Executor.RAY
     """ray: in Ray workers; local: on this machine without Ray; simulated: without Kafka, to try a study out."""
     ray_address: Text | None = None
-    """host:port of your Ray cluster's head, or auto. Run the tuner on one of its nodes. Default: Ray starts here."""
+    """host:port of your Ray cluster's head, or auto. Run the tuner on one of its nodes. Default: a Ray on this host."""
     ray_code: Annotated[Code, fields.one_of(Code)] = Code.SHIP
-    """ship: workers of your Ray cluster get the code of this process; installed: they use their nodes' installation."""
+    """ship: workers of your Ray cluster get the code of this process; installed: they run the tuner of their node."""
     ray_wait: Duration = DEFAULT_WAIT_S
     """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
     placement: Zones = Field(default_factory=list, validate_default=False)

@@ -72,7 +72,7 @@ def _command(level: int, command: Any, context: Any, under: str = "") -> Iterato
 def _body(command: Any, context: Any, path: str = "tuner") -> Iterator[str]:
     text = command.help or ""
     yield from (prose(paragraph) for paragraph in _EXAMPLES.sub("", text).split("\n\n") if paragraph.strip())
-    usage = " ".join(each.strip("{}") for each in command.collect_usage_pieces(context))
+    usage = re.sub("[{}]", "", " ".join(command.collect_usage_pieces(context)))
     yield fenced("text", f"{path} {usage}")
     if found := _EXAMPLES.search(text):
         yield fenced("console", "\n".join(_example(line.strip()) for line in found["lines"].splitlines() if line))

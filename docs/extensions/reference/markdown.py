@@ -13,7 +13,7 @@ _CODE: Final = re.compile(
     r"|(?<![\w-])--[a-z][\w-]*"
     r"|\b[A-Z]+(?:_[A-Z0-9]+)+\b"
     r"|(?<![\w/.])[a-z]+\.\*"
-    r"|(?<![\w/.:])[a-z]\w+(?:[._][a-z0-9]+)+\b(?![/:]\w)"
+    r"|(?<![\w/.:-])[a-z]\w+(?:[._][a-z0-9]+)+\b(?![/:]\w)"
 )
 _PAGE: Final = re.compile(r"docs/([\w/-]+\.md)")
 _SPECIAL: Final = re.compile(r"([\\*_<>\[\]{}#|$])")

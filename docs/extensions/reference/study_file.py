@@ -173,10 +173,14 @@ def _mapping(schema: Schema, parts: Schema) -> str:
 
 def _count(schema: Schema) -> str:
     low, high = schema.get("minItems", 0), schema.get("maxItems")
-    return f"{low:,} to {high:,}" if high is not None else f"at least {low:,}"
+    if high is None:
+        return f"at least {low:,}" if low else "any number of"
+    return f"{low:,} to {high:,}"
 
 
 def _number(schema: Schema) -> str:
+    if "minimum" in schema and schema["minimum"] == schema.get("maximum"):
+        return f"only {_digits(schema['minimum'])}"
     return f"a {'whole ' if schema['type'] == 'integer' else ''}number {_range(schema)}"
 
 

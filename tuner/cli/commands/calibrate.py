@@ -41,7 +41,7 @@ def calibrate(
             max=MOST_RATE_RECORDS_PER_S,
             metavar="N",
             help="Records per second at which latencies are measured.",
-            show_default="30 % of what the model expects of the client's defaults",
+            show_default="30 % of the throughput that the model predicts for the client's defaults",
         ),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of the topics.")] = 3,

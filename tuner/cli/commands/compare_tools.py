@@ -50,8 +50,8 @@ def compare_tools(
 ) -> None:
     """Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.
 
-    Both tools get the same settings, which are translated for Kafka's Java client. Both send many different records,
-    and get a new topic for each measurement.
+    Both tools get the same settings. They are translated for ProducerPerformance, which uses Kafka's Java client. Both
+    send many different records, and get a new topic for each measurement.
 
     \b
     Example:

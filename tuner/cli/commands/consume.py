@@ -54,8 +54,7 @@ def consume(
     """Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.
 
     On your cluster, this needs the Read permission on the topic. There is no consumer group, no offset is committed,
-    and nothing is written. Without TOPIC, a broker is started on this machine, and a topic of its own is filled and
-    read.
+    and nothing is written. Without TOPIC, the tuner starts a broker on this machine, fills a topic, and reads it.
 
     \b
     Examples:

@@ -292,10 +292,10 @@ def doctor(
     With --bootstrap and without --topic, the command creates one empty topic on the cluster and deletes it. With
     --bootstrap, it also deletes the topics of earlier runs on this host that were killed.
 
-    The checks are about the client library, Java, Docker, the clock, the disks, other programs, the speed of the
-    processors and, with --bootstrap, contact with the cluster and your permissions on it.
+    It checks the client library, Java, Docker, the clock, the disks, other programs and the speed of the processors.
+    With --bootstrap, it also checks the connection to the cluster and your permissions on it.
 
-    The exit code is 1 if something on this host will not work. It is 3 if only the cluster is the problem, because it
+    The exit code is 1 if the tuner will not work on this host. It is 3 if only the cluster is the problem, because it
     can't be reached or refuses access.
 
     \b

@@ -30,7 +30,7 @@ def lint(
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
             help="The client that FILE is for.",
-            show_default="the one that its properties show; else librdkafka",
+            show_default="the one that its properties show, or else librdkafka",
         ),
     ] = None,
     client_version: Annotated[
@@ -64,9 +64,9 @@ def lint(
     """Check a producer's properties file for mistakes and for lines that do nothing, and explain its values.
 
     Each finding is one line. An error means that the client refuses the file or can't send with it, or that a name is
-    misspelt. A warning means that the client works, but does not do what the line suggests. A hint is good to know:
-    defaults that other versions of the client have changed, memory and, with --record-bytes and --rate, what the
-    values mean for these records. Passwords and logins are never printed.
+    misspelt. A warning means that the client works, but does not do what the line suggests. Hints are about
+    defaults that the file sets or that other versions have changed, about memory and, with --record-bytes and --rate,
+    about what the values mean for these records. Passwords and logins are never printed.
 
     The exit code is 97 if there is an error, and 0 if there is none, also with warnings and hints. It is 2 if the file
     can't be read, or if an option is wrong.

@@ -27,8 +27,8 @@ def sync_study(
 ) -> None:
     """Bring MLflow up to date with a study, for example after the MLflow server was down.
 
-    The command writes to MLflow what it lacks of the study. With --tracking-uri, it copies the study to another MLflow
-    server. The study's own results are not changed.
+    The command writes to MLflow the part of the study that is not there yet. With --tracking-uri, it copies the study
+    to another MLflow server. The study's own results are not changed.
 
     \b
     Examples:

@@ -75,8 +75,8 @@ class PredictOptions:
         typer.Option(
             metavar="FILE",
             help="Properties file of a producer.",
-            show_default="the recommended config of the study, else its baseline; of an experiment, its control, or "
-            "the first row that the model describes",
+            show_default="the config that the study recommends, or else its baseline. For an experiment: its "
+            "control, or else the first row that the model describes",
         ),
     ] = None
     record_bytes: Annotated[str | None, workload_options.record_sizes(default="the first of the study")] = None

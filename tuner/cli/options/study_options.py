@@ -203,7 +203,7 @@ class StudyOptions:
     hours: Annotated[
         float | None,
         typer.Option(
-            help="Hours in which the study normally ends, confirmation included, such as 8.",
+            help="Hours within which the study normally ends, confirmation included, such as 8.",
             rich_help_panel=_HOW_LONG,
         ),
     ] = None

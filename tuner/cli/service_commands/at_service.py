@@ -40,7 +40,7 @@ Target = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Cluster of the service to measure on, such as lab; simulated measures nothing.",
+        help="Cluster of the service to measure on, such as lab; with simulated, a model computes the numbers.",
         show_default="the target of the study file, or the service's default",
         rich_help_panel=TARGET_PANEL,
     ),

@@ -52,13 +52,17 @@ def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
         ] = None,
         undo_rounds: Annotated[
             int | None,
-            Query(ge=0, le=100, description="Rounds that measure a winner with one property set back at a time."),
+            Query(
+                ge=0,
+                le=100,
+                description="Rounds that measure copies of a winner, each with one property at the baseline's value.",
+            ),
         ] = None,
     ) -> Response:
         """Measure the best configs of a study and the baseline again, as `tuner confirm` does.
 
-        The study goes back into the queue, and then into its present state. It must be complete, paused or failed.
-        Settings that are left out are those of the study file.
+        The study must be complete, paused or failed. It goes back into the queue. Afterwards, a complete study is
+        complete again, and any other is paused. Settings that are left out are those of the study file.
         """
         if await request.body():  # settings in a body would be ignored, and the load would run for hours without them
             raise Problem(ProblemKind.INVALID, "a confirmation takes no body: send its settings as query parameters")
@@ -69,8 +73,9 @@ def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
     async def sync(study: Study) -> Response:
         """Bring MLflow up to date with a study, as `tuner sync` does, for example after MLflow was down.
 
-        The study goes back into the queue, and then into its present state. A confirmation or a verification of the
-        study that was paused or has failed must be resumed first.
+        The study must be complete, paused or failed. It goes back into the queue. Afterwards, a complete study is
+        complete again, and any other is paused. A confirmation or a verification of the study that was paused or has
+        failed must be resumed first.
         """
         return json_response(await actions.sync(study))
 

@@ -87,7 +87,7 @@ class ConfigParameters(RecommendationParameters, _StudyParameter):
 
     form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON
     everything: Annotated[
-        bool, Query(alias="all", description="Whether formats to paste also hold properties with the client's default.")
+        bool, Query(alias="all", description="Whether to include properties that have the client's default value.")
     ] = False
 
 
