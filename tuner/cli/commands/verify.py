@@ -47,8 +47,8 @@ def verify(
     than the durability of --study), or if the latencies can't be compared because one side uses acks=0.
 
     The exit code is 98 if an interval is too wide to decide: it contains the threshold, and its upper end is more than
-    twice its lower end. The threshold is 1, or 1 - T with --tolerance-ratio T. With --min-gain G, the interval contains
-    both 1 and G.
+    twice its lower end. The threshold is 1, or 1 - T with --tolerance-ratio T. With --min-gain G, it is G, and the
+    interval must contain 1, too.
 
     The rounds end early if records are lost, or if a number is certainly worse than allowed. They also end early if all
     numbers are certainly good enough, except that constraints of --study need all rounds.
