@@ -359,7 +359,7 @@ class Client:
             found: dict[str, Any] = json.loads(data)
         except ValueError:
             raise ServiceUnreachable(
-                f"the service must answer in JSON, but {self.url} does not; check the address"
+                f"{self.url} does not answer in JSON, as a service does; check the address"
             ) from None
         return found
 

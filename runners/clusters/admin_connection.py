@@ -160,7 +160,7 @@ class AdminConnection:
             )
         if code == KafkaError.POLICY_VIOLATION:
             return TargetRefused(
-                f"the policies of the cluster must allow us to {action}, but the cluster answers: {answer}; change the "
+                f"a policy of the cluster does not allow us to {action}; the cluster answers: {answer}; change the "
                 "workload so that it follows the policy, or name an existing topic (`target.topic`, `--topic`)"
             )
         if code == KafkaError.INVALID_REPLICATION_FACTOR:
@@ -178,7 +178,7 @@ class AdminConnection:
             return BrokerLost(
                 f"the cluster did not answer the request to {action}: {why}; check that its brokers are running"
             )
-        return WorkloadRefused(f"the cluster must be able to {action}, but it answers: {answer}; change the workload")
+        return WorkloadRefused(f"the cluster can't {action}; it answers: {answer}; change the workload")
 
     def missing_permissions(self, operations: Sequence[str], topic: str) -> TargetRefused:
         """Return the error that tells the user which permissions are missing and how to grant them.

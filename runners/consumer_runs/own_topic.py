@@ -135,9 +135,7 @@ def read_while_writing(
         writer.join()
     written = writer.result()
     if consumed is None:
-        raise GeneratorError(
-            "the producer must write until the consumers have ended, but it ended before them; run again"
-        )
+        raise GeneratorError("the producer ended before the consumers; run again")
     return consumed, written
 
 

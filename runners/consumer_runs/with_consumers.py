@@ -135,8 +135,8 @@ class _Consuming:
         if not self._started.wait(_START_PATIENCE_S):
             self.stop()
             raise GeneratorError(
-                f"the consumers must begin to read within {_START_PATIENCE_S:.0f} s, but did not; check whether this "
-                "host or the brokers have too much to do"
+                f"the consumers did not begin to read within {_START_PATIENCE_S:.0f} s; check whether this host or the "
+                "brokers are overloaded"
             )
         self._raise_error()
 

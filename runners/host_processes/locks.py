@@ -41,8 +41,8 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
         held = _acquired(path, lambda: progress("waiting for another process that is preparing Kafka"), timeout_s)
     except Timeout:
         raise EmbeddedBrokerError(
-            f"preparing Kafka needs the lock {path}, which must be free within {timeout_s:.0f} s, but another process "
-            "holds it; wait until that process ends, or end it, and try again"
+            f"another process has held the lock {path} for {timeout_s:.0f} s, and preparing Kafka needs it; wait until "
+            "that process ends, or end it, and try again"
         ) from None
     with held:
         yield

@@ -98,7 +98,7 @@ class CompiledProgram:
             raise
         except OSError as error:
             raise JarsUnavailable(
-                f"the Java client's files must be kept in {root}, but that failed: {error}; free some space there or "
+                f"the Java client's files could not be stored in {root}: {error}; free some space there or "
                 "change the permissions, or set KAFKA_TUNER_CACHE to another folder"
             ) from None
 
@@ -181,7 +181,7 @@ def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path
         ran = run_java([*command, "-cp", class_path, "-d", output, *sources], _COMPILE_TIMEOUT_S)
         if ran.returncode != 0:
             raise GeneratorError(
-                f"the {name} must compile with this release of kafka-clients, but the compiler reports: "
+                f"the {name} does not compile with this release of kafka-clients; the compiler reports: "
                 f"{ran.stderr.strip()[:2000]}"
             )
         output.rename(classes)

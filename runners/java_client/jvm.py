@@ -131,8 +131,8 @@ class Jvm:
             return self.receive(timeout_s)
         except TimeoutError:
             raise WorkerLost(
-                f"the Java client's process must answer within {timeout_s:.0f} s, but did not; check whether this host "
-                f"has too much to do, or whether the process was stopped. {self._last_words()}"
+                f"the Java client's process did not answer within {timeout_s:.0f} s; check whether this host is "
+                f"overloaded, or whether the process was stopped. {self._last_words()}"
             ) from None
 
     def receive(self, timeout_s: float) -> Message:
@@ -165,8 +165,7 @@ class Jvm:
             self._silent_s += timeout_s
             if self._silent_s > _SILENCE_S:
                 raise LoadPaused(
-                    "the Java client's process must answer ten times a second, but was silent for "
-                    f"{_SILENCE_S:.0f} s; check whether it was stopped"
+                    f"the Java client's process was silent for {_SILENCE_S:.0f} s; check whether it was stopped"
                 ) from None
             return None
         self._silent_s = 0.0
@@ -234,13 +233,13 @@ class Jvm:
         self._readers[1].join(_FAREWELL_S)
         if self._out_of_memory:
             return GeneratorError(
-                f"the Java client must fit into its heap of {self.heap_bytes / 2**20:.0f} MiB, but ran out of memory "
+                f"the Java client ran out of memory with a heap of {self.heap_bytes / 2**20:.0f} MiB "
                 f"({self._out_of_memory}); lower buffer.memory and batch.size of a producer, or fetch.max.bytes of a "
                 "consumer, or measure smaller records"
             )
         code = self._process.poll()
         return WorkerLost(
-            f"the Java client's process must run until it reports a result, but it ended with exit code {code}; check "
+            f"the Java client's process ended with exit code {code} before it reported a result; check "
             f"whether it was killed, for example because memory ran out. {self._last_words()}"
         )
 

@@ -59,7 +59,7 @@ def _resolved(
         # jgo raises errors of its HTTP library, of the file system and of its own, which share no base class.
         except Exception as error:  # noqa: BLE001
             raise JarsUnavailable(
-                f"{what} must be in Maven's repository, but could not be fetched: {first_line(error)}\n{advice}"
+                f"{what} could not be fetched from Maven's repository: {first_line(error)}\n{advice}"
             ) from None
 
 

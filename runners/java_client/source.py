@@ -108,7 +108,7 @@ class JavaSource(RecordSource):
             answer = jvm.receive(_OPEN_S)
         except TimeoutError:
             raise BrokerLost(
-                f"the cluster must return the metadata of topic {topic}, but did not within {_OPEN_S:.0f} s"
+                f"the cluster did not return the metadata of topic {topic} within {_OPEN_S:.0f} s"
             ) from None
         if answer["is"] == "refused":
             raise _refusal(answer)
@@ -245,7 +245,7 @@ def _refusal(message: Message) -> RunnerError:
     if kind == "config":
         return WorkloadRefused(_INVALID.format(because))
     if "Authentication" in kind or "Authorization" in kind:
-        return TargetRefused(f"the cluster must let us read the topic, but the Java client reports: {because}")
+        return TargetRefused(f"the cluster does not let us read the topic; the Java client reports: {because}")
     return BrokerLost(f"the Java client stopped reading the topic: {because}")
 
 

@@ -73,7 +73,7 @@ class JarFolder:
                         self._fetch(missing, progress)
         except OSError as error:
             raise JarsUnavailable(
-                f"the jars of {self._what} must be kept in {self.root}, but that failed: {error}; free some space "
+                f"the jars of {self._what} could not be stored in {self.root}: {error}; free some space "
                 "there or change the permissions, or set KAFKA_TUNER_CACHE to another folder"
             ) from None
         return os.pathsep.join(str(self._jars / jar.file_name) for jar in self._pinned)

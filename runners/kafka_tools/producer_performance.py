@@ -129,7 +129,7 @@ def java_throughput(
         )
     if not report.measured.records:
         raise DeliveryFailed(
-            "Kafka's ProducerPerformance must deliver at least one record after the warm-up, but it delivered none "
+            "Kafka's ProducerPerformance delivered no record after the warm-up "
             f"({'; '.join(report.warnings)}); check the properties of the producer"
         )
     return report

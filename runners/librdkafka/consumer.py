@@ -91,7 +91,7 @@ class ConsumerClient:
         if error:
             self.listen(0)
             why = "; ".join([*self.complaints][-2:]) or capi.error_text(error)
-            raise BrokerLost(f"the cluster must return the metadata of topic {topic}, but did not: {why}")
+            raise BrokerLost(f"the cluster did not return the metadata of topic {topic}: {why}")
         self._lib.rd_kafka_metadata_destroy(found)
 
     def start(self, ranges: Sequence[OffsetRange]) -> None:
@@ -196,7 +196,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     try:
         handle = open_client(capi.CONSUMER, {**OWN_PROPERTIES, **properties}, _EVENTS)
     except GeneratorError as error:
-        raise WorkloadRefused(f"the consumer must accept its properties, but {error}; change it (-X)") from None
+        raise WorkloadRefused(f"{error}; change it (-X)") from None
     queue = lib.rd_kafka_queue_get_main(handle)
     lib.rd_kafka_set_log_queue(handle, None)
     ignored = []

@@ -180,15 +180,13 @@ class CoreReservations:
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)
         if silent:
             hosts = ", ".join(node.host for node, each in zip(nodes, asking, strict=True) if each in silent)
-            raise RayUnfit(
-                f"each Ray node must report its versions within {_ANSWER_S:g} s, but {hosts} did not; check these nodes"
-            )
+            raise RayUnfit(f"these Ray nodes did not report their versions within {_ANSWER_S:g} s: {hosts}; check them")
         try:
             answers: list[dict[str, str]] = self.ray.get(asking)
         except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):
             return None
         except self.ray.exceptions.RayError as error:
-            raise RayUnfit(f"each Ray node must report its software versions, but Ray says: {reason(error)}") from error
+            raise RayUnfit(f"a Ray node did not report its software versions; Ray says: {reason(error)}") from error
         return answers
 
     def _try_to_reserve(self, nodes: Sequence[RayNode], zones: Sequence[str | None], deadline: float) -> Any | None:
@@ -214,7 +212,7 @@ class CoreReservations:
     def _wait_or_refuse(self, lack: str, deadline: float) -> None:
         if time.monotonic() >= deadline:
             raise RayUnfit(
-                f"the Ray cluster must offer what the study needs within {self.cluster.wait_s:g} s, but {lack}; start "
+                f"within {self.cluster.wait_s:g} s, the Ray cluster did not offer what the study needs: {lack}; start "
                 "suitable nodes, or change what the study needs (placement, consumer_zone, producers)"
             )
         self._tell_once(f"waiting up to {self.cluster.wait_s:g} s for the Ray cluster: {lack}")

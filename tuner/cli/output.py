@@ -87,9 +87,7 @@ def write_output(file: Path, content: str | bytes, *, force: bool = False) -> No
         else:
             folders.write_atomically(_place(file), data, _MODE if status is None else stat.S_IMODE(status.st_mode))
     except OSError as error:
-        raise StudyError(
-            f"the whole output must be written to {file}, but that failed: {error.strerror}; name another file"
-        ) from None
+        raise StudyError(f"the output could not be written to {file}: {error.strerror}; name another file") from None
 
 
 def check_picture(file: Path | None, *, force: bool = False) -> None:

@@ -314,8 +314,8 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
     refuse_experiment(facts, folder)
     if OBJECTIVES not in facts:
         raise RecordDamaged(
-            f"the results store in {folder} must say what the study optimises, but does not: "
-            "its first run ended too early; run the study again"
+            f"the results store in {folder} does not say what the study optimises, because its first run ended too "
+            "early; run the study again"
         )
     with undamaged(f"the fact 'objectives' in {folder}"):
         objectives = tuple(Objective(metric) for metric in facts[OBJECTIVES])

@@ -141,11 +141,11 @@ def text_of_json(text: str) -> str:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
         return text if _reads_as(text, value) else json.dumps(value, indent=0, ensure_ascii=False)
     except json.JSONDecodeError as error:
-        raise _refused(f"the body must be JSON, but: {error.msg}", error.lineno) from None
+        raise _refused(f"the body is not valid JSON: {error.msg}", error.lineno) from None
     except DuplicateKey as error:
-        raise _refused("the body must be readable as JSON, but this key occurs twice", key=str(error)) from None
+        raise _refused("a key of a JSON object must occur once, but this one occurs twice", key=str(error)) from None
     except ValueError as error:
-        raise _refused(f"the body must be readable as JSON, but: {error}", _line_of_number(text)) from None
+        raise _refused(f"the body can't be read as JSON: {error}", _line_of_number(text)) from None
     except RecursionError:
         raise _refused("the values are nested too deeply; use fewer levels") from None
 

@@ -27,7 +27,7 @@ def undamaged(what: str) -> Iterator[None]:
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, RecursionError, zlib.error) as error:
         message = str(error)[:200]
         raise RecordDamaged(
-            f"{what} must be as kafka-tuner wrote it, but can't be read "
+            f"{what} can't be read: it is not as kafka-tuner wrote it "
             f"({type(error).__name__}: {message if message.isprintable() else repr(message)}); "
             "restore it from a copy, or start a new study under another name"
         ) from None

@@ -40,7 +40,7 @@ def writing(path: Path) -> Iterator[None]:
 def unwritable(path: Path, reason: str) -> RecordUnwritable:
     """Return the error for a file of the results store that can't be written."""
     return RecordUnwritable(
-        f"{path} must be writable, but the system says: {reason}; make room on the disk, correct the permissions "
+        f"{path} can't be written: {reason}; make room on the disk, correct the permissions "
         "or name another folder (KAFKA_TUNER_STUDIES), and run the same command again: a study continues after its "
         "last stored trial"
     )

@@ -36,14 +36,14 @@ def study_folder(name: str, root: Path | None = None) -> Path:
 
 def unusable_file(error: OSError) -> str:
     """Return what a message says about a file or a disk that can't be read or written, and what the user can do."""
-    what, advice = "the disk, or the file that the output goes to,", ""
+    what, advice = "the disk, or the file that the output goes to", ""
     if error.filename is not None:
         what, path, state = error.filename, Path(str(error.filename)), state_root()
         if studies_root() in (path, *path.parents):
             advice = f"; set {ROOT_VARIABLE} to a folder for studies that can be written to"
         elif state in (path, *path.parents) or path in state.parents:  # the first missing folder of the path is named
             advice = f"; set {HOME_VARIABLE} to a folder for the tuner's files that can be written to"
-    return f"the files that the tuner needs must be readable and writable, but {what} is not: {error.strerror}{advice}"
+    return f"{what} can't be read or written: {error.strerror}{advice}"
 
 
 def shared_url(url: str | None = None) -> PostgresUrl | None:

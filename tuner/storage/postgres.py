@@ -165,7 +165,7 @@ class PostgresStorage(Storage):
         """
         rows = self._rows(connection, _STUDY, name)
         if not rows:
-            raise StudyNotFound(f"the study must be in {self.shown}, but {name} is not")
+            raise StudyNotFound(f"there is no study {name} in {self.shown}")
         return int(rows[0][0])
 
     def _rows(self, connection: Connection, query: str, *values: str) -> list[tuple[Any, ...]]:

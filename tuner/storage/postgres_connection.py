@@ -117,18 +117,19 @@ class Connection:
                     self._drop()
                     away_s = time.monotonic() - began_s
                     if hopeless or away_s + pause_s > self.patience_s or self._closed.wait(pause_s):
-                        raise StorageUnreachable(self._broken("answer", error)) from None
+                        raise StorageUnreachable(self._broken("does not answer", error)) from None
                     if self.tell is not None and away_s > _NEWS_S and not user_was_told:
-                        away = self._broken("answer", error)
+                        away = self._broken("does not answer", error)
                         self.tell(f"{away}; retrying for up to {self.patience_s:.0f} s, nothing is lost")
                         user_was_told = True
                     pause_s, again = min(2 * pause_s, _LAST_PAUSE_S), True
                 except self._psycopg.errors.InsufficientPrivilege as error:
                     self._drop()
-                    raise StorageUnreachable(self._broken("allow kafka-tuner to use its tables", error)) from None
+                    message = self._broken("does not allow kafka-tuner to use its tables", error)
+                    raise StorageUnreachable(message) from None
                 except self._psycopg.Error as error:
                     self._drop()
-                    raise RecordDamaged(self._broken("have intact tables", error)) from None
+                    raise RecordDamaged(self._broken("has damaged tables", error)) from None
                 except StudyError:
                     raise
                 except BaseException:
@@ -192,8 +193,8 @@ class Connection:
             self._open.close()
             self._open = None
 
-    def _broken(self, rule: str, error: Exception) -> str:
-        return f"the storage at {self.url.shown} must {rule}, but the last request failed: {self._line(error)}"
+    def _broken(self, what: str, error: Exception) -> str:
+        return f"the storage at {self.url.shown} {what}: {self._line(error)}"
 
     def _line(self, error: Exception) -> str:
         """Return the text of a library's error on one line and without secrets."""

@@ -144,8 +144,7 @@ class SqliteFile:
                 raise unwritable(self.path, str(error)) from None
             if _code(error) == sqlite3.SQLITE_BUSY:
                 raise RecordUnwritable(
-                    f"{self.path} must become free within {_BUSY_S:.0f} s, but another process keeps it locked; end "
-                    "that process, or try again"
+                    f"another process has kept {self.path} locked for {_BUSY_S:.0f} s; end that process, or try again"
                 ) from None
             # Subclasses of DatabaseError are other errors, such as a duplicate row, unless the message is about damage.
             of_damage = str(error).startswith(("Could not decode to UTF-8", "no such "))

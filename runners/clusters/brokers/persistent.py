@@ -128,7 +128,7 @@ def _damaged(path: Path) -> EmbeddedBrokerError:
         else "no such broker runs on this host any more, so remove the file"
     )
     return EmbeddedBrokerError(
-        f"{path} must say where the broker of `tuner broker start` runs, but it is damaged; {advice}"
+        f"{path}, which says where the broker of `tuner broker start` runs, is damaged; {advice}"
     )
 
 

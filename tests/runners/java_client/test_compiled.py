@@ -48,7 +48,9 @@ def test_what_a_killed_compilation_left_is_removed(own_cache: Path) -> None:
 
 
 def test_a_release_that_can_not_be_found_gives_one_clear_error(own_cache: Path) -> None:
-    with pytest.raises(JarsUnavailable, match=r"kafka-clients 3\.7\.0 must be in Maven's repository") as caught:
+    with pytest.raises(
+        JarsUnavailable, match=r"kafka-clients 3\.7\.0 could not be fetched from Maven's repository"
+    ) as caught:
         CompiledProgram.prepare("3.7.0")
     assert "2.8.2, 3.9.1, 4.3.1 are tested" in str(caught.value)
 

@@ -120,14 +120,14 @@ def test_a_process_that_does_not_answer_is_lost(tmp_path: Path, monkeypatch: pyt
     silent.write_text("#!/bin/sh\nexec sleep 60\n")
     silent.chmod(0o755)
     program = CompiledProgram(Java(silent, "25.0.2", 25, "PATH"), "", NEWEST)
-    with pytest.raises(WorkerLost, match=r"must answer within 0 s, but did not; .* It wrote: nothing"):
+    with pytest.raises(WorkerLost, match=r"did not answer within 0 s; .* It wrote: nothing"):
         Jvm(program, HEAP_BYTES)
 
 
 def test_a_process_without_memory_names_the_heap() -> None:
     with (
         started(heap_bytes=48 << 20) as jvm,
-        pytest.raises(GeneratorError, match=r"its heap of 48 MiB, .*OutOfMemoryError.*lower buffer"),
+        pytest.raises(GeneratorError, match=r"a heap of 48 MiB .*OutOfMemoryError.*lower buffer"),
     ):
         on_fake_broker(load_of(jvm, ENDLESS), {"buffer.memory": str(1 << 30), "batch.size": str(200 << 20)})
     assert not psutil.pid_exists(jvm.pid)
@@ -146,7 +146,7 @@ def test_the_waits_for_a_message_are_counted(monkeypatch: pytest.MonkeyPatch) ->
     with started() as jvm:
         time.sleep(0.3)  # as if this process itself had been stopped
         assert jvm.next_message(0.15) is None
-        with pytest.raises(LoadPaused, match="must answer ten times a second"):
+        with pytest.raises(LoadPaused, match=r"was silent for \d+ s; check whether it was stopped"):
             jvm.next_message(0.15)
 
 

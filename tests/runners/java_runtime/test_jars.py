@@ -164,7 +164,7 @@ def test_without_network_there_is_one_clear_error(jars: JarFolder, monkeypatch: 
 def test_an_unwritable_cache_gives_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(
-        JarsUnavailable, match=rf"^the jars of {WHAT} must be kept .* KAFKA_TUNER_CACHE to another folder"
+        JarsUnavailable, match=rf"^the jars of {WHAT} could not be stored .* KAFKA_TUNER_CACHE to another folder"
     ):
         JarFolder(tmp_path / "file" / "kafka", PINNED, WHAT).class_path()
 

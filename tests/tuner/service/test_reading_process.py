@@ -52,7 +52,7 @@ def test_a_hanging_process_is_killed_and_replaced(reading: ReadingProcess, child
     send(signal.SIGSTOP, child)
     refused = asked(reading)
     assert refused.status == 503
-    assert b"nobody was not" in refused.body
+    assert b"reading the study nobody took longer than" in refused.body
     assert not child.is_alive()
     reading.longest_s = TIMEOUT_S
     assert asked(reading).status == 404

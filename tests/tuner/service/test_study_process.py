@@ -108,13 +108,13 @@ def test_a_study_whose_files_cannot_be_read_does_not_stop_the_others(tmp_path: P
         supervisor.wake()
         eventually(lambda: queue.find("second").state is JobState.COMPLETE)
         note = eventually(lambda: queue.find("first").note)
-        assert "the files of the study must be readable and writable, but: [Errno 21]" in note
+        assert "the files of the study can't be read or written: [Errno 21]" in note
         assert str(tmp_path / "first" / PROCESS_FILE) in note
         assert queue.find("first").state in (JobState.QUEUED, JobState.RUNNING)
         assert queue.find("first").crashes == 0
         (tmp_path / "first" / PROCESS_FILE).rmdir()
         eventually(lambda: supervisor.started == 2)
-    assert any(line.startswith("first: the files of the study must be") for line in said)
+    assert any(line.startswith("first: the files of the study can't be") for line in said)
 
 
 @pytest.mark.long

@@ -39,7 +39,7 @@ def test_a_full_disk_is_an_error_and_the_study_continues_later(disk: Path, left_
     filler = disk / "filler"
     filler.write_bytes(bytes(DISK_BYTES - (left_kb << 10) - 4096))
     with pytest.raises(
-        RecordUnwritable, match=rf"{disk}/night.* must be writable, .*(No space|full|I/O error)[^;]*; make room"
+        RecordUnwritable, match=rf"{disk}/night.* can't be written: .*(No space|full|I/O error)[^;]*; make room"
     ):
         run(disk / "night")
     filler.unlink()

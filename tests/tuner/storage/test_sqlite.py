@@ -118,7 +118,9 @@ def test_overwritten_pages_are_reported_as_damaged_when_they_are_read(tmp_path: 
 def test_a_study_file_that_is_no_text_is_named(store: SqliteStore) -> None:
     store.set_study_file("study: größer\n")
     (store.folder / STUDY_FILE).write_bytes("study: größer\n".encode("latin-1"))
-    with pytest.raises(RecordDamaged, match=f"{store.folder / STUDY_FILE} must be as kafka-tuner wrote it"):
+    with pytest.raises(
+        RecordDamaged, match=f"{store.folder / STUDY_FILE} can't be read: it is not as kafka-tuner wrote it"
+    ):
         store.study_file()
 
 
@@ -177,7 +179,7 @@ def test_a_folder_that_two_paths_lead_to_has_one_driver(tmp_path: Path, reached:
 
 def test_a_store_without_objectives_has_no_results(store: SqliteStore, tmp_path: Path) -> None:
     store.append(trial(0))
-    with pytest.raises(RecordDamaged, match="must say what the study optimises"):
+    with pytest.raises(RecordDamaged, match="does not say what the study optimises"):
         load_results(tmp_path)
 
 
@@ -291,7 +293,7 @@ def test_a_trial_that_does_not_fit_on_the_disk_is_a_tuner_error_and_is_stored_la
             store.append(trial(len(store.trials())))
         except RecordUnwritable as error:
             told.append(str(error))
-    assert "results.db must be writable, but the system says: database or disk is full" in told[0]
+    assert "results.db can't be written: database or disk is full" in told[0]
     stored = store.trials()
     store._file.rows("PRAGMA max_page_count = 1000")
     store.append(trial(99))
@@ -350,7 +352,7 @@ def test_a_study_that_may_only_be_read_is_read(folder_of_another_user: Path, in_
             path.chmod(path.stat().st_mode & 0o555)
         with without_privileges(), contextlib.closing(FolderStorage().read(folder)) as reader:
             assert [each.number for _, each in reader.trials()] == [1]
-            with pytest.raises(RecordUnwritable, match=r"results\.db must be writable"):
+            with pytest.raises(RecordUnwritable, match=r"results\.db can't be written"):
                 reader.append(trial(2))
         folder.chmod(0o755)
 

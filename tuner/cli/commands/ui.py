@@ -60,7 +60,7 @@ def ui(
         return
     if place.sqlite_file is not None and not place.sqlite_file.is_file():
         raise StudyNotFound(
-            f"MLflow's database must exist, but there is no {place.sqlite_file}; `tuner run` or `tuner sync` creates it"
+            f"MLflow's database {place.sqlite_file} does not exist yet; `tuner run` or `tuner sync` creates it"
         )
     chosen = _free_port(host, port)
     if chosen != port:

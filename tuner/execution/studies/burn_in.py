@@ -184,8 +184,8 @@ class BurnIn:
             failures += 1
             if failures >= self.trials.spec.safety.max_failures_in_a_row:
                 raise TooManyFailures(
-                    f"the baseline must be measured before any other config, but {failures} attempts in a row gave no "
-                    f"throughput. Fix the cause and run the same command again. The last error: {trial.error}"
+                    f"{failures} attempts in a row to measure the baseline gave no throughput. Fix the cause and run "
+                    f"the same command again. The last error: {trial.error}"
                 )
 
     def check_rate(self, size: RecordSizes) -> None:

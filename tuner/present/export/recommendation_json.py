@@ -135,8 +135,8 @@ def recommendation_of(stored: Mapping[str, Any]) -> Recommendation:
         recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise RecordDamaged(
-            f"the JSON of a recommendation must have every field with a valid value, but reading it gave {error!r}; "
-            "run tuner sync to write it again"
+            f"a field of the stored recommendation is missing or has a wrong value ({error!r}); run tuner sync to "
+            "write the recommendation again"
         ) from None
     return recommendation
 

@@ -110,7 +110,7 @@ def _naming_report(results: StudyResults) -> Iterator[None]:
         yield
     except OSError as error:
         raise StudyError(
-            f"the files of a report must be writable, but {error.filename} is not: {error.strerror}. The results of "
+            f"{error.filename}, a file of the report, can't be written: {error.strerror}. The results of "
             f"{results.name} are stored; `{shlex.join(['tuner', 'report', results.name])}` writes the report again"
         ) from error
 

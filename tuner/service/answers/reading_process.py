@@ -75,9 +75,7 @@ class ReadingProcess:
                 self._end()
             else:
                 self._end()
-                return _unavailable(
-                    query, f"a study must be read within {self.longest_s:g} s, but {query.study} was not"
-                )
+                return _unavailable(query, f"reading the study {query.study} took longer than {self.longest_s:g} s")
         return _unavailable(
             query, f"the process that reads studies crashed during this query ({query.what}); try again"
         )

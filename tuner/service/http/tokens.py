@@ -193,7 +193,7 @@ class TokenFile:
             ) from None
 
     def _unreadable(self, error: OSError) -> ServiceConfigError:
-        return ServiceConfigError(f"the token file {self.path} must be readable, but: {error.strerror}")
+        return ServiceConfigError(f"the token file {self.path} can't be read: {error.strerror}")
 
 
 def is_private(path: Path) -> bool:

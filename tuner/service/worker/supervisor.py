@@ -123,7 +123,7 @@ class Supervisor:
             try:
                 self._begin(job)
             except OSError as error:  # one study must not stop the others
-                self._try_again(job, f"the files of the study must be readable and writable, but: {error}")
+                self._try_again(job, f"the files of the study can't be read or written: {error}")
 
     def _begin(self, job: QueuedJob) -> None:
         """Start the process of a study that was just claimed, unless it is running already."""
@@ -145,7 +145,7 @@ class Supervisor:
                 self._look_at(job)
             except OSError as error:
                 # Its process may still load the target, so it keeps its state until its files can be read.
-                message = f"{job.name}: the files of the study must be readable and writable, but: {error}"
+                message = f"{job.name}: the files of the study can't be read or written: {error}"
                 if self._unreadable.get(job.name) != message:
                     self._log(message)
                 self._unreadable[job.name] = message

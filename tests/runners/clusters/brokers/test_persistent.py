@@ -71,7 +71,7 @@ def test_a_damaged_record_is_named_with_what_to_do() -> None:
     running = start_persistent()
     (record,) = clean_up_lists("persistent")
     whole = record.path.read_text()
-    said = f"{record.path} must say where the broker of `tuner broker start` runs, but it is damaged; "
+    said = f"{record.path}, which says where the broker of `tuner broker start` runs, is damaged; "
     for damaged in ("{", json.dumps({**json.loads(whole), "facts": {}})):
         record.path.write_text(damaged)
         for asked in (persistent_status, stop_persistent, start_persistent):

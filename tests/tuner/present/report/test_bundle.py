@@ -70,12 +70,14 @@ def test_a_full_disk_is_reported_with_the_file_and_the_command_that_writes_the_r
 
     results = study(tmp_path, trials=5, rounds=0)
     monkeypatch.setattr(bundle, "write_for_everybody", full)
-    with pytest.raises(StudyError, match=rf"{tmp_path}/recommended/1000/.* is not: No space left on device\."):
+    with pytest.raises(
+        StudyError, match=rf"{tmp_path}/recommended/1000/.* can't be written: No space left on device\."
+    ):
         write_study(results)
     with pytest.raises(StudyError) as told:
         bundle.write_report(results, tmp_path / "report.html")
     assert str(told.value) == (
-        f"the files of a report must be writable, but {tmp_path / 'report.html'} is not: No space left on device. The "
+        f"{tmp_path / 'report.html'}, a file of the report, can't be written: No space left on device. The "
         "results of overnight are stored; `tuner report overnight` writes the report again"
     )
 
