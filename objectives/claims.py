@@ -98,7 +98,7 @@ def decide(
 def _transfer_without(proven: Claim, graph: Mapping[Claim, Mapping[Claim, float]], claim: Claim, other: Claim) -> float:
     """Return which part of the share of `claim` goes to `other`, now that the claim `proven` needs no share any more.
 
-    The part that `claim` would have passed on to `proven` goes to the claims to which `proven` would have passed it on.
+    `claim` would have passed a part on to `proven`. This part now goes where `proven` passes its share.
     """
     there_and_back = graph[claim].get(proven, 0.0) * graph[proven].get(claim, 0.0)
     if there_and_back >= 1:

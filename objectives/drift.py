@@ -27,7 +27,7 @@ _EVIDENCE: Final = 2.0
 
 This is about a likelihood ratio test at 5 %.
 """
-_VAGUE: Final = 100.0
+_LEVEL_VARIANCE: Final = 100.0
 """Prior variance of the baseline's level; so large that only the measurements decide."""
 _MOST: Final = 60
 """The most measurements of the baseline to fit. If there are more, neighbours are averaged, to keep the fit fast."""
@@ -87,11 +87,11 @@ class Drift:
         at = np.asarray(self.numbers, dtype=float)
         # Before the first baseline and after the last one, the level is constant.
         shared = np.clip(np.minimum(at, number) - at[0], 0.0, None)
-        return float((self.step_log**2 * shared + _VAGUE) @ self._weights)
+        return float((self.step_log**2 * shared + _LEVEL_VARIANCE) @ self._weights)
 
 
 def _covariance(shared: NDArray[np.float64], step: float, noise: float) -> NDArray[np.float64]:
-    return step**2 * shared + _VAGUE + noise**2 * np.eye(len(shared))
+    return step**2 * shared + _LEVEL_VARIANCE + noise**2 * np.eye(len(shared))
 
 
 def _log_likelihoods(values: NDArray[np.float64], covariances: NDArray[np.float64]) -> list[float]:

@@ -311,7 +311,7 @@ def _client_buffer(evidence: Evidence) -> str | None:
     return f"the client's queue was full {full} of the time while the broker had time to spare"
 
 
-def _nothing_else(evidence: Evidence) -> str | None:
+def _generator_by_exclusion(evidence: Evidence) -> str | None:
     """Return why the load generator was the limit, once every other cause is ruled out; None if evidence is missing.
 
     The client's queue was not full, although neither the client's thread nor the network nor the broker was at its
@@ -335,5 +335,5 @@ _SIGNS: Final[Signs[Evidence]] = (
     (Bottleneck.NETWORK, _network),
     (Bottleneck.BROKER, _broker),
     (Bottleneck.CLIENT_BUFFER, _client_buffer),
-    (Bottleneck.GENERATOR, _nothing_else),
+    (Bottleneck.GENERATOR, _generator_by_exclusion),
 )

@@ -13,7 +13,7 @@ A paced phase can also be ended early because its latency is too high. For examp
 join the front only with a throughput above 200 MB/s. If at most the share `RARE_RATIO` of the trials so far had such a
 throughput, the paced phase is ended. The saturating phase (load as fast as the client takes it, for throughput)
 follows. If the trial then reaches more than 200 MB/s after all, its paced phase is run again at full length
-(`may_lead`).
+(`would_join_front`).
 
 Source: racing as in irace (López-Ibáñez et al. 2016), but with prediction intervals within a trial instead of tests
 between configs.
@@ -160,9 +160,9 @@ MIN_WINDOWS: Final = 2
 """How many windows are measured before a phase may be ended."""
 RARE_RATIO: Final = 2 / 5
 """A throughput counts as rare if at most this share of the trials reached it."""
-_FEW: Final = 8
+_FEWEST_TRIALS: Final = 8
 """If there are fewer trials than this, no throughput counts as rare."""
-_ALSO_OF_PARTS: Final = ("held_rate_ratio",)
+_KNOWN_WHEN_SHORT: Final = ("held_rate_ratio",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Race:
             return self._lost(ranges)
         return self._can_hardly_recover(ranges) if self._may_be_short else None
 
-    def may_lead(self, metrics: Mapping[str, float]) -> bool:
+    def would_join_front(self, metrics: Mapping[str, float]) -> bool:
         """Return whether a trial with these metrics would join the Pareto front."""
         limits = {each.metric: baseline for each, baseline in self.constraints if baseline is not None}
         judged = score(metrics, self.objectives, [each for each, _ in self.constraints], limits)
@@ -256,10 +256,11 @@ class Race:
         if len(ahead) == len(self.rivals):
             return Stop(f"{worse}{' and all other trials of the front' if len(ahead) > 1 else ''}", ends_trial=False)
         unknown = [index for index, objective in enumerate(self.objectives) if objective.metric not in ranges]
-        if len(self.others) < _FEW:
+        if len(self.others) < _FEWEST_TRIALS:
             return None
         escaping = sum(
-            not any(self._covers(self.rivals[number], values, unknown) for number in ahead) for values in self.others
+            not any(self._is_at_least_as_good(self.rivals[number], values, unknown) for number in ahead)
+            for values in self.others
         )
         # One is added to both counts, because a value that no trial has shown yet is still possible.
         if (escaping + 1) / (len(self.others) + 1) > RARE_RATIO:
@@ -272,7 +273,7 @@ class Race:
     def _may_be_short(self) -> bool:
         """Whether a shortened paced phase still gives all metrics that are needed from it."""
         metrics = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
-        return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
+        return all(name in FOLLOWED or name in _KNOWN_WHEN_SHORT for name in metrics if OUTCOME_METRICS[name].paced)
 
     def _rivals_ahead(self, ranges: Mapping[str, PredictedRange]) -> list[int]:
         """Return the numbers of the front's trials that beat the running trial even in the best predicted case.
@@ -292,12 +293,12 @@ class Race:
             )
         ]
 
-    def _covers(self, ours: Sequence[float], theirs: Sequence[float], indices: Sequence[int]) -> bool:
+    def _is_at_least_as_good(self, ours: Sequence[float], theirs: Sequence[float], indices: Sequence[int]) -> bool:
         return all(not _is_better(theirs[index], ours[index], self.objectives[index]) for index in indices)
 
     def _predicted_text(self, ranges: Mapping[str, PredictedRange]) -> str:
         return " and ".join(
-            _bound(each.metric, ranges[each.metric].at_best(each.direction), at_least=_is_least(each))
+            _bound(each.metric, ranges[each.metric].at_best(each.direction), at_least=_lower_is_better(each))
             for each in self.objectives
             if each.metric in ranges
         )
@@ -313,12 +314,12 @@ def metrics_in_windows(objectives: Sequence[Objective], constraints: Sequence[Co
     return tuple(name for name in metrics if name in FOLLOWED)
 
 
-def _is_least(objective: Objective) -> bool:
+def _lower_is_better(objective: Objective) -> bool:
     return objective.direction is Direction.MINIMIZE
 
 
 def _is_better(ours: float, theirs: float, objective: Objective) -> bool:
-    return ours < theirs if _is_least(objective) else ours > theirs
+    return ours < theirs if _lower_is_better(objective) else ours > theirs
 
 
 def _bound(metric: str, value: float, *, at_least: bool) -> str:

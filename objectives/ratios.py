@@ -42,7 +42,7 @@ repeat on a new broker: see docs/evidence/trust.md.
 """
 SESSIONS_APART_SD: Final = sqrt(2) * SESSION_SD
 """Standard deviation of the difference between two sessions, on the logarithm of a ratio that both have measured."""
-_AIM: Final = 0.95
+_AIMED_WIDTH_RATIO: Final = 0.95
 """Share of the requested interval width to aim for, as later rounds may scatter a little more than the first rounds."""
 _POOLED_WEIGHT: Final = 4
 """The most degrees of freedom that the scatter in other rounds adds to the scatter of a comparison in few rounds."""
@@ -226,7 +226,7 @@ def rounds_needed(ours: Sequence[float], theirs: Sequence[float], *, level: floa
         level: Level of the confidence interval.
         width_ratio: Requested width of the interval, relative to the ratio.
     """
-    logs, width = _logs(ours, theirs), _AIM * width_ratio
+    logs, width = _logs(ours, theirs), _AIMED_WIDTH_RATIO * width_ratio
     half = log(width / 2 + sqrt(1 + width**2 / 4))  # exp(half) - exp(-half) is the width
     return max(len(logs), ceil((t_quantile(level, len(logs) - 1) * _deviation(logs) / half) ** 2))
 

@@ -145,19 +145,19 @@ class Client:
 
     def study(self, name: str) -> dict[str, Any]:
         """Return one study with its state and its progress."""
-        return self._json("GET", _own(name))
+        return self._json("GET", _study_path(name))
 
     def pause(self, name: str) -> dict[str, Any]:
         """Stop a study until it is resumed, and return the study."""
-        return self._json("POST", f"{_own(name)}/pause")
+        return self._json("POST", f"{_study_path(name)}/pause")
 
     def resume(self, name: str) -> dict[str, Any]:
         """Continue a study that was paused or that failed, and return the study."""
-        return self._json("POST", f"{_own(name)}/resume")
+        return self._json("POST", f"{_study_path(name)}/resume")
 
     def cancel(self, name: str) -> dict[str, Any]:
         """Stop a study for good, or only its confirmation or copy to MLflow, and return the study."""
-        return self._json("POST", f"{_own(name)}/cancel")
+        return self._json("POST", f"{_study_path(name)}/cancel")
 
     def confirm(
         self,
@@ -186,7 +186,7 @@ class Client:
             "width_ratio": width_ratio,
             "undo_rounds": undo_rounds,
         }
-        return self._json("POST", _path(f"{_own(name)}/confirm", goal=list(goals) or None, **settings))
+        return self._json("POST", _path(f"{_study_path(name)}/confirm", goal=list(goals) or None, **settings))
 
     def verify(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the service to measure a producer config in turn with a baseline.
@@ -202,7 +202,7 @@ class Client:
 
     def verification(self, name: str) -> dict[str, Any]:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
-        return self._json("GET", f"{_own(name)}/verification")
+        return self._json("GET", f"{_study_path(name)}/verification")
 
     def fork(
         self, name: str, new_name: str, study_file: str | None = None, media_type: str = "application/yaml"
@@ -216,15 +216,15 @@ class Client:
             media_type: `application/yaml` or `application/json`.
         """
         body = None if study_file is None else study_file.encode()
-        return self._json("POST", _path(f"{_own(name)}/fork", name=new_name), body, media_type if body else None)
+        return self._json("POST", _path(f"{_study_path(name)}/fork", name=new_name), body, media_type if body else None)
 
     def remove(self, name: str) -> dict[str, Any]:
         """Remove a study for good, with its results. A study that waits or runs is refused."""
-        return self._json("POST", f"{_own(name)}/remove")
+        return self._json("POST", f"{_study_path(name)}/remove")
 
     def sync(self, name: str) -> dict[str, Any]:
         """Ask the service to copy a study's latest results to MLflow, and return the study, which is then queued."""
-        return self._json("POST", f"{_own(name)}/sync")
+        return self._json("POST", f"{_study_path(name)}/sync")
 
     def plan(self, study_file: str, mb_per_s: float = 200.0, media_type: str = "application/yaml") -> dict[str, Any]:
         """Return what a study would do, in the form of `tuner plan --json`. Nothing is stored.
@@ -250,17 +250,17 @@ class Client:
         """
         following: int | None = after
         while following is not None:
-            page = self._json("GET", _path(f"{_own(name)}/trials", after=following, limit=500))
+            page = self._json("GET", _path(f"{_study_path(name)}/trials", after=following, limit=500))
             yield from page["trials"]
             following = page["next_after"]
 
     def front(self, name: str, record_bytes: str | None = None) -> dict[str, Any]:
         """Return the Pareto fronts of a study in the form of `tuner front --json`."""
-        return self._json("GET", _path(f"{_own(name)}/front", record_bytes=record_bytes))
+        return self._json("GET", _path(f"{_study_path(name)}/front", record_bytes=record_bytes))
 
     def grid(self, name: str, record_bytes: str | None = None) -> dict[str, Any]:
         """Return the tables of a grid search in the form of `tuner grid --json`."""
-        return self._json("GET", _path(f"{_own(name)}/grid", record_bytes=record_bytes))
+        return self._json("GET", _path(f"{_study_path(name)}/grid", record_bytes=record_bytes))
 
     def comparison(self, first: str, second: str) -> dict[str, Any]:
         """Return the comparison of two studies in the form of `tuner compare --json`."""
@@ -280,11 +280,11 @@ class Client:
             **parameters: Further query parameters, such as `record_bytes` for a front.
         """
         form = form or (None if what == "report" else "text")
-        return self._ask("GET", _path(f"{_own(name)}/{what}", format=form, **parameters)).decode()
+        return self._ask("GET", _path(f"{_study_path(name)}/{what}", format=form, **parameters)).decode()
 
     def status(self, name: str) -> dict[str, Any]:
         """Return the progress of a study in the form of `tuner status --json`."""
-        return self._json("GET", f"{_own(name)}/status")
+        return self._json("GET", f"{_study_path(name)}/status")
 
     def recommend(
         self,
@@ -342,7 +342,7 @@ class Client:
             ServiceUnreachable: The connection was lost. Call again with the last sequence number to continue.
         """
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
-        with self._answer("GET", f"{_own(name)}/events", None, headers, _SILENCE_S) as response:
+        with self._answer("GET", f"{_study_path(name)}/events", None, headers, _SILENCE_S) as response:
             yield from _events(response)
 
     def _json(
@@ -396,7 +396,7 @@ class Client:
                 raise ServiceUnreachable(f"no service answers at {self.url}: {reason}") from None
 
 
-def _own(name: str) -> str:
+def _study_path(name: str) -> str:
     return f"/v1/studies/{quote(name, safe='')}"
 
 

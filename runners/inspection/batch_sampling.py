@@ -174,7 +174,7 @@ def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: 
     room_bytes = int(_FILL * limits.most_response_bytes)
     while (going := [cursor for cursor in cursors if not cursor.done]) and _has_room(reader, limits):
         together = [cursor for cursor in going if not cursor.alone]
-        for leader, several in _requests(together, room_bytes) if together else _alone(going):
+        for leader, several in _requests(together, room_bytes) if together else _requests_for_one_partition(going):
             if _has_room(reader, limits):
                 _read(reader, leader, several, room_bytes)
     for cursor in cursors:
@@ -211,7 +211,7 @@ def _requests(cursors: Iterable[_Cursor], room_bytes: int) -> Iterator[tuple[Bro
         yield leader, several
 
 
-def _alone(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cursor]]]:
+def _requests_for_one_partition(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cursor]]]:
     """Yield a request for one partition of each topic, first for the topics with the fewest batches so far.
 
     Of each topic, the partition with the most batches so far is read on, because only successive batches show how long

@@ -38,8 +38,8 @@ class DelayLine(Generic[Owner]):
 
     Attributes:
         chunk_bytes: The largest chunk to give to `take`.
-        held_bytes: Bytes that were taken, and of which the receiver has not accepted all yet. The caller subtracts what
-            the receiver accepts.
+        held_bytes: Bytes of the chunks that were taken and that the receiver has not accepted completely. The caller
+            subtracts a chunk when the receiver has all of it.
     """
 
     def __init__(self, direction: LinkDirection) -> None:

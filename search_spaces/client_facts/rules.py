@@ -65,7 +65,7 @@ class Rule:
         statement: The rule in one sentence.
         source: How we know that the rule is needed.
         broken: Returns the values that break the rule, as text; None if the rule is kept.
-        idle: The property that has no effect in a config that breaks the rule, and may be left out; "" if the config
+        idle: The property that has no effect if the rule is broken, so that it may be left out; "" if the config then
             does not work at all, or does something else.
         outcome: What happens to a config that breaks the rule.
     """

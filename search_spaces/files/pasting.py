@@ -12,8 +12,8 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
 
     A property that the file sets and the config does not is written with its effective value in the config. Levels of
     codecs that the config does not use, and other properties without an effect, stay as the file has them. A property
-    that has no effect in the file, but would have one in the config, is always written: the file may hold a value of it
-    that was left out when the file was read.
+    that has an effect in the config, but none in the file, is always written, because the file may set it to a value
+    that was ignored when the file was read.
 
     Args:
         config: The config that the producer should have.
@@ -34,9 +34,13 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
 
     while added := missing({**file, **values}):
         values |= added
-    woken = {name: wanted.text(name) for name in _ignored(client, file) - _ignored(client, values) if name in names}
-    values |= woken
-    for name in [name for name in values if name not in woken and (not everything or name not in config.values)]:
+    now_effective = {
+        name: wanted.text(name) for name in _ignored(client, file) - _ignored(client, values) if name in names
+    }
+    values |= now_effective
+    for name in [
+        name for name in values if name not in now_effective and (not everything or name not in config.values)
+    ]:
         without = {each: value for each, value in values.items() if each != name}
         if all(not missing(given) and not client.broken_rules(given) for given in (without, {**file, **without})):
             values = without

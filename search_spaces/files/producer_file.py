@@ -141,7 +141,7 @@ def _only_librdkafka(name: str) -> bool:
 
 
 def _java(file: JavaFile, name: str) -> ProducerFile:
-    notes = (*file.notes, *_aside(file.set_aside, name))
+    notes = (*file.notes, *_ignored_note(file.set_aside, name))
     return ProducerFile(file.values, notes, file.client, file.transaction_timeout_ms)
 
 
@@ -160,7 +160,7 @@ def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
         used = java_file.config.effective("linger.ms")
         rule = "whose Java default is 5 since 4.0 and 0 before 4.0"
         notes.append(f"{file} does not set linger.ms, {rule}; {used} is used")
-    notes += _aside(java_file.set_aside, file)
+    notes += _ignored_note(java_file.set_aside, file)
     return ProducerFile(config.values, tuple(notes), config.client, java_file.transaction_timeout_ms)
 
 
@@ -204,7 +204,7 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
         problems += librdkafka().broken_rules({**values, **within})
     if problems:
         raise ConfigProblems(problems)
-    notes = _aside(aside, file)
+    notes = _ignored_note(aside, file)
     unclear = guessed and not any(_only_librdkafka(name) for name in entries) and "enable.idempotence" not in values
     if unclear and values:
         notes.append(
@@ -226,7 +226,7 @@ def _entry(name: str) -> Property | None:
     return None
 
 
-def _aside(names: tuple[str, ...] | list[str], file: str) -> list[str]:
+def _ignored_note(names: tuple[str, ...] | list[str], file: str) -> list[str]:
     if not names:
         return []
     return [f"ignored in {file}, because they do not tune the producer: {', '.join(names)}"]

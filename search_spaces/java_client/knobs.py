@@ -49,7 +49,7 @@ def _largest(sizes: Sizes) -> Range:
     return Range(max(16_384, sizes.message_bytes), max(_MOST_REQUEST_BYTES, sizes.message_bytes), log=True)
 
 
-def _adapts(sizes: Sizes, baseline: EffectiveValues) -> bool:
+def _partitioner_can_adapt(sizes: Sizes, baseline: EffectiveValues) -> bool:
     return sizes.partitions > 1 and sizes.key_bytes == 0 and not baseline.is_given(PARTITIONER)
 
 
@@ -108,7 +108,7 @@ _ADAPTIVE: Final = (
         ADAPTIVE,
         "",
         fixed(words("true", "false")),
-        _adapts,
+        _partitioner_can_adapt,
         f"{_KIP_794}: sends more records to partitions whose queues are short, which uneven brokers make longer",
         Stage.LAST,
     ),

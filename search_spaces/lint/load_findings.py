@@ -87,7 +87,7 @@ def meanings(entries: Entries, load: LintLoad) -> Iterator[LintFinding]:
     batch = limits.batch_holds(entries.effective_values, load.record_bytes)
     queue = limits.queue_holds(entries.effective_values, load.record_bytes)
     for holds in (batch, queue):
-        yield from _outdone(entries, holds, load)
+        yield from _never_reached(entries, holds, load)
     if load.rate_records_per_s is None:
         yield _of(entries, _first(batch), f"a full batch holds {_records(batch[_first(batch)], load)}")
         yield _of(entries, _first(queue), f"the queue holds {_records(queue[_first(queue)], load)}")
@@ -101,7 +101,7 @@ def _first(holds: Mapping[str, int]) -> str:
     return min(holds, key=holds.__getitem__)
 
 
-def _outdone(entries: Entries, holds: Mapping[str, int], load: LintLoad) -> Iterator[LintFinding]:
+def _never_reached(entries: Entries, holds: Mapping[str, int], load: LintLoad) -> Iterator[LintFinding]:
     """Yield the properties that limit nothing, because another one is reached first."""
     first = _first(holds)
     for name, records in holds.items():

@@ -71,16 +71,16 @@ class GridChooser:
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
         """Return the parameter's grid point in the current combination."""
         points = dict.fromkeys(round(point) for point in self._points(name, low, high, log=log))
-        return list(points)[self._turn(name, len(points))]
+        return list(points)[self._wheel_position(name, len(points))]
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
         """Return the parameter's grid point in the current combination."""
         points = self._points(name, low, high, log=log)
-        return points[self._turn(name, len(points))]
+        return points[self._wheel_position(name, len(points))]
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """Return the parameter's word in the current combination."""
-        return choices[self._turn(name, len(choices))]
+        return choices[self._wheel_position(name, len(choices))]
 
     def _points(self, name: str, low: float, high: float, *, log: bool) -> list[float]:
         steps = self._own_steps.get(name, self._steps)
@@ -90,7 +90,7 @@ class GridChooser:
         inner = [low * (high / low) ** share if log else low + (high - low) * share for share in shares[1:-1]]
         return [low, *inner, high]
 
-    def _turn(self, name: str, size: int) -> int:
+    def _wheel_position(self, name: str, size: int) -> int:
         if self._turning is not None and name not in self._turning:
             return 0
         wheel = len(self._sizes)

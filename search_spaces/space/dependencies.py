@@ -236,13 +236,13 @@ class _Narrowing:
         return (
             self._can_be("acks", "-1")
             and all(self._can_be(name, word) for name, word in needed.idempotent_words.items())
-            and all(self._reaches(name, low, high) for name, (low, high) in needed.idempotent_numbers.items())
+            and all(self._has_value_between(name, low, high) for name, (low, high) in needed.idempotent_numbers.items())
         )
 
     def _can_be_plain(self) -> bool:
         if self.floor.idempotent:
             return False
-        one_at_a_time = IN_FLIGHT in {*self.parameters, *self.fixed} and self._reaches(IN_FLIGHT, 1, 1)
+        one_at_a_time = IN_FLIGHT in {*self.parameters, *self.fixed} and self._has_value_between(IN_FLIGHT, 1, 1)
         return not self.floor.ordered or one_at_a_time or self.fixed.get("retries") == "0"
 
     def _can_be(self, name: str, value: str) -> bool:
@@ -251,7 +251,7 @@ class _Narrowing:
             return self._effective_values().text(name) == value
         return value in parameter.domain.canonical
 
-    def _reaches(self, name: str, low: float, high: float) -> bool:
+    def _has_value_between(self, name: str, low: float, high: float) -> bool:
         parameter = self.parameters.get(name)
         if parameter is None or isinstance(parameter.domain, WordList):
             return name not in self.fixed or low <= float(self.fixed[name]) <= high

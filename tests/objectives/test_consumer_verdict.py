@@ -74,7 +74,7 @@ def test_a_consumer_that_falls_behind_at_the_tail_is_not_limited_by_the_producer
     assert judge_reading(behind).bound is Bottleneck.GENERATOR
 
 
-def test_nothing_written_is_nothing_to_read() -> None:
+def test_if_nothing_is_written_the_producers_are_the_limit() -> None:
     given = judge_reading(known(QUIET, at_tail=True, lag_records=0, records_per_s=0.0))
     assert given.bound is Bottleneck.OFFERED_RATE
     assert "nothing was written" in given.because

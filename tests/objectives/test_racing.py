@@ -252,12 +252,12 @@ def test_a_trial_may_lead_if_it_is_unbeaten_and_keeps_the_constraints() -> None:
     limit = Constraint("latency_p99_ms", at_most=True, limit=2.0, of_baseline=True)
     asked = race(constraints=[(limit, 10.0)])
     whole = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
-    assert asked.may_lead({**whole, "mb_per_s": 110, "latency_p99_ms": 4})
-    assert asked.may_lead({**whole, "mb_per_s": 100, "latency_p99_ms": 2}), "equal trials are both on the front"
-    assert not asked.may_lead({**whole, "mb_per_s": 90, "latency_p99_ms": 4})
-    assert not asked.may_lead({**whole, "mb_per_s": 400, "latency_p99_ms": 21})
-    assert not asked.may_lead({**whole, "mb_per_s": 400})
-    assert not asked.may_lead({**whole, "mb_per_s": 400, "latency_p99_ms": 1, "delivered_ratio": 0.9})
+    assert asked.would_join_front({**whole, "mb_per_s": 110, "latency_p99_ms": 4})
+    assert asked.would_join_front({**whole, "mb_per_s": 100, "latency_p99_ms": 2}), "equal trials are both on the front"
+    assert not asked.would_join_front({**whole, "mb_per_s": 90, "latency_p99_ms": 4})
+    assert not asked.would_join_front({**whole, "mb_per_s": 400, "latency_p99_ms": 21})
+    assert not asked.would_join_front({**whole, "mb_per_s": 400})
+    assert not asked.would_join_front({**whole, "mb_per_s": 400, "latency_p99_ms": 1, "delivered_ratio": 0.9})
 
 
 # Constraints.

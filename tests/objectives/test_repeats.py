@@ -15,7 +15,9 @@ UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE
 @pytest.mark.parametrize(
     ("values", "mean"), [([7.1], 7.1), ([7.1] * 3, 7.1), ([-2.0, 0.0, 5.0], 1.0), ([0.0, 0.0], 0.0)]
 )
-def test_the_mean_of_equal_values_is_exact_and_that_of_other_signs_arithmetic(values: list[float], mean: float) -> None:
+def test_equal_values_have_an_exact_mean_and_values_not_above_0_an_arithmetic_mean(
+    values: list[float], mean: float
+) -> None:
     assert mean_of_repeats(values) == mean
 
 

@@ -494,7 +494,7 @@ def test_a_default_that_matters_is_explained_too() -> None:
     assert str(linger).startswith("linger.ms=5 (default): ")
 
 
-def test_of_several_limits_the_first_one_counts() -> None:
+def test_a_limit_that_is_never_reached_first_does_nothing() -> None:
     entries = {"queue.buffering.max.kbytes": "1048576", "batch.size": "1000000"}
     report = checked(entries, librdkafka(), LintLoad(10, 1e6))
     assert "queue.buffering.max.messages=100000 is reached first" in (

@@ -256,8 +256,9 @@ def _confirmation(
     }
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
-    # The value of a metric is its mean over the rounds of its gain. Like a latency with a gain, a latency without one
-    # leaves out the rounds in which the baseline missed the fixed rate, so that no p50 is higher than its p95.
+    # The value of a metric is its mean over the rounds of its gain. The gain of a latency leaves out the rounds in
+    # which the baseline missed the fixed rate. So the means of all other latencies leave out these rounds, too:
+    # otherwise, a mean p50 could be higher than the mean p95.
     counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
     held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
     in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]

@@ -28,7 +28,7 @@ from tuner.model.trial import Trial
 
 _MOST_PERMUTED: Final = 5
 """The largest number of configs for which all orders are compared. For more configs, random orders are compared."""
-_DRAWN: Final = 200
+_ORDERS_DRAWN: Final = 200
 """The number of random orders that are compared if there are too many orders to compare all of them."""
 
 
@@ -53,7 +53,7 @@ def order_of_round(
         orders = list(permutations(asked))
         random.shuffle(orders)
     else:
-        orders = [tuple(random.sample(asked, len(asked))) for _ in range(_DRAWN)]
+        orders = [tuple(random.sample(asked, len(asked))) for _ in range(_ORDERS_DRAWN)]
     pairs = Counter(pair for earlier in rounds for pair in pairwise(earlier))
     places = Counter(each for earlier in rounds for each in enumerate(earlier[1:]))
 

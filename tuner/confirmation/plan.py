@@ -51,8 +51,8 @@ class ConfirmationPlan:
         end_round: The number of the next confirmation's first round. None for the last confirmation.
         error_rate: The accepted probability that this confirmation claims a gain that is not real. All confirmations of
             the record size together keep `objectives.ratios.ERROR_RATE`; plans of earlier releases had all of it. Each
-            record size of a study has this rate for itself, and so has each `tuner verify`, which is a new study: of n
-            record sizes or n files to verify, at least one is judged better by chance with at most n times this rate.
+            record size of a study has a rate of its own, and so has each `tuner verify`, which is a new study. So with
+            n record sizes or n verified files, the probability of at least one such claim is up to n times as high.
         allow_loss: How much a balanced config may lose in an objective; see `ConfirmSpec.allow_loss`.
         new_broker: Whether each round is measured on newly started brokers.
         gap_s: Seconds from the start of one round to the start of the next; 0 if there is no pause between rounds.

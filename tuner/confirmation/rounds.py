@@ -72,7 +72,9 @@ class Rounds:
         rounds = self.comparable_by(metrics)
         if not metrics or len(rounds.ours) < 2 or any(map(self.hides_loss, metrics)):
             return None
-        return [_large(trial, metrics) for trial in rounds.ours], [_large(trial, metrics) for trial in rounds.theirs]
+        return [_mean_value(trial, metrics) for trial in rounds.ours], [
+            _mean_value(trial, metrics) for trial in rounds.theirs
+        ]
 
     def hides_loss(self, metric: str) -> bool:
         """Return whether a latency looks good in a round that the config lost, so that it can't be compared.
@@ -82,7 +84,7 @@ class Rounds:
         """
         rounds = self.comparable_by([metric])
         return any(
-            not is_comparable(ours, metric) and _large(ours, [metric]) >= _large(theirs, [metric])
+            not is_comparable(ours, metric) and _mean_value(ours, [metric]) >= _mean_value(theirs, [metric])
             for ours, theirs in zip(rounds.ours, rounds.theirs, strict=True)
         )
 
@@ -200,7 +202,7 @@ def is_comparable(trial: Trial, metric: str) -> bool:
     return (holds_rate(trial) or not OUTCOME_METRICS[metric].paced) and trial.metrics.get(metric, 0.0) > 0
 
 
-def _large(trial: Trial, metrics: Sequence[str]) -> float:
+def _mean_value(trial: Trial, metrics: Sequence[str]) -> float:
     """Return the geometric mean of a trial's metrics, each converted so that larger is better."""
     product = math.prod(Objective(metric).gain(trial.metrics[metric], 1.0) for metric in metrics)
     return float(product ** (1 / len(metrics)))

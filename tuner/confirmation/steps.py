@@ -150,8 +150,8 @@ def _is_decided(
 def most_steps(spec: ConfirmSpec) -> int:
     """Return the largest number of measurements that the confirmation of one record size can take."""
     further = max(0, spec.max_rounds - spec.rounds) * (1 + len(spec.goals) + len(spec.beside))
-    apart = spec.undo_rounds * len(spec.goals) * (1 + MOST_VARIANTS)
-    return least_steps(spec) + further + apart if spec.rounds else 0
+    undoing = spec.undo_rounds * len(spec.goals) * (1 + MOST_VARIANTS)
+    return least_steps(spec) + further + undoing if spec.rounds else 0
 
 
 def least_steps(spec: ConfirmSpec) -> int:

@@ -166,11 +166,13 @@ def _only_size_explains(batches: _Batches) -> bool:
 
 def _only_wait_explains(batches: _Batches) -> bool:
     """Return whether the times of the batches differ much less than their sizes."""
-    by_time = (_width(batches.span_ms) + _CLOCK_MS) / float(np.median(batches.span_ms))
-    return not np.any(batches.exact) and _MUCH_MORE * by_time <= _width(batches.bytes) / float(np.median(batches.bytes))
+    by_time = (_quartile_distance(batches.span_ms) + _CLOCK_MS) / float(np.median(batches.span_ms))
+    return not np.any(batches.exact) and _MUCH_MORE * by_time <= _quartile_distance(batches.bytes) / float(
+        np.median(batches.bytes)
+    )
 
 
-def _width(values: NDArray[np.float64]) -> float:
+def _quartile_distance(values: NDArray[np.float64]) -> float:
     low, high = np.quantile(values, [0.25, 0.75])
     return float(high - low)
 
@@ -193,7 +195,7 @@ def _rows(stream: Sequence[RecordBatch]) -> Iterator[tuple[float, ...]]:
     full_bytes = max(each.plain_bytes if plainly else each.bytes for each in stream)
     for (before, after), full in zip(pairs, by_plain if plainly else by_size, strict=True):
         between_ms = after.first_created_ms - before.first_created_ms
-        ends_full = full and _follows(before, after)
+        ends_full = full and _next_came_soon(before, after)
         yield before.span_ms, between_ms, before.records, before.bytes, full_bytes, ends_full, plainly, compared
 
 
@@ -221,7 +223,7 @@ def _full_by_size(pairs: Sequence[tuple[RecordBatch, RecordBatch]]) -> list[bool
     ]
 
 
-def _follows(before: RecordBatch, after: RecordBatch) -> bool:
+def _next_came_soon(before: RecordBatch, after: RecordBatch) -> bool:
     """Return whether the next record came about as soon as the batch's own records, so that it may have lacked room."""
     pause_ms = after.first_created_ms - before.last_created_ms
     return pause_ms <= _LATE_MS + _SOON * before.span_ms / max(1, before.records - 1)

@@ -22,9 +22,9 @@ from tuner.model.target import Target
 ROW_BURN_IN_S: Final = 3.0
 """The longest time for which each other row is measured before the first round.
 
-Without it, three new brokers had a throughput in the first round that was 0.56 to 0.74 of that in the third and fourth,
-in the mean of an experiment with 3 s for each row. In the second round, it was 0.97 to 1.12 of that. Single latencies
-of the first round were up to 2,600 times those of later rounds.
+Without this burn-in, three new brokers were slow in the first round of experiments with 3 s for each row: the mean
+throughput was 0.56 to 0.74 of that in the third and fourth round. In the second round, it was 0.97 to 1.12 of that.
+Single latencies of the first round were up to 2,600 times those of later rounds.
 """
 
 

@@ -144,7 +144,8 @@ def section_of(key: str) -> str:
 def settings_shown(identity: Mapping[str, Any]) -> dict[str, str]:
     """Return the load, the durability, the baseline and the search space in an identity, by keys of a study file.
 
-    Settings without a value are left out, and so is what the settings of a phase show already: that it was measured.
+    Settings without a value are left out. So is the value `measured` of a phase, because the settings of the phase show
+    that it was measured.
 
     Args:
         identity: What `study_identity` returned.

@@ -185,8 +185,8 @@ def _mismatch(calibration: Calibration, inspection: Inspection, load: Workload) 
 def _current_settings(inspection: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
     """Return the current settings as far as the batches show them, and otherwise the defaults of the Java client.
 
-    If only a lowest and a highest linger.ms are known, it is the value between them for which the model's batches are
-    most like those that were found.
+    If only a range of `linger.ms` is known, the result has the value in this range for which the model predicts the
+    batches that are most like those of the topic.
     """
     traffic, ending = inspection.traffic, inspection.ending
     wanted = traffic.records_per_batch.mean

@@ -178,8 +178,8 @@ class _Posterior:
     the noise.
 
     Attributes:
-        common: The part of the prior covariance between the values that depends on no hyperparameter: that of the level
-            and of the factors of the trend and its errors, shape (points, points).
+        common: The part of the prior covariance between the values that depends on no hyperparameter, shape
+            (points, points). It is the covariance of the level and of the factors of the trend and its errors.
     """
 
     def __init__(self, points: Array, groups: NDArray[np.int64], values: Array, noise_sd: Array, prior: Prior) -> None:

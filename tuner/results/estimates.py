@@ -77,13 +77,17 @@ class Estimates:
         by_metric: dict[str, list[Trial]] = {}
         measured = {metric for trial in counted for metric in trial.metrics}
         others = [metric for metric in OUTCOME_METRICS if metric in measured - {*metrics, *_NOT_AVERAGED}]
-        families = set(map(_family, metrics))
+        families = set(map(_latency_of_percentile, metrics))
         for metric in (*metrics, *others):
             usable = _trials_to_estimate_from(
                 [trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric
             )
             # Estimating a drift takes time, so it is done only for these metrics and percentiles of the same latency.
-            repeats = [trial for trial in usable if trial.fingerprint == baseline and _family(metric) in families]
+            repeats = [
+                trial
+                for trial in usable
+                if trial.fingerprint == baseline and _latency_of_percentile(metric) in families
+            ]
             drift[metric] = Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
             by_metric[metric] = usable
         forgotten = _contradicted(trials, [drift[metric] for metric in decisive if metric in drift])
@@ -181,7 +185,7 @@ def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial
     return [trial for trial in trials if trial.saved_s <= 0 or trial.fingerprint not in in_full]
 
 
-def _family(metric: str) -> str:
+def _latency_of_percentile(metric: str) -> str:
     """Return the latency that a percentile belongs to: `saturated_latency` for `saturated_latency_p95_ms`."""
     return metric.rsplit("_", 2)[0]
 

@@ -97,7 +97,7 @@ class KnobSpace:
             small, large = self._index.get(ordering.small), self._index.get(ordering.large)
             if small is not None and large is not None and isinstance(self._domains[ordering.small], Range):
                 limit = self._numbers(large, rows[:, large])
-                rows[:, small] = self._at_most(small, rows[:, small], _most(ordering, limit))
+                rows[:, small] = self._at_most(small, rows[:, small], _upper_bound(ordering, limit))
         return rows
 
     def effective_values(self, rows: Array) -> list[ClientValues]:
@@ -316,7 +316,7 @@ def _distribution(domain: Domain) -> BaseDistribution:
     return FloatDistribution(min(ends), max(ends), log=domain.log)
 
 
-def _most(ordering: Ordering, limit: Array) -> Array:
+def _upper_bound(ordering: Ordering, limit: Array) -> Array:
     return np.where(limit == ordering.unlimited, math.inf, limit * ordering.factor - ordering.gap)
 
 

@@ -18,7 +18,7 @@ STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SEC
 
 The knobs with the most effect are in the first stage. Knobs of later stages change only in every other proposal.
 """
-_WALKED: Final = 1_000
+_MOST_POINTS_CHECKED: Final = 1_000
 """The largest number of grid points for which we check whether the baseline is one of the points.
 
 The baseline is not measured a second time as a point of the grid, so the check makes the number of trials exact.
@@ -93,6 +93,6 @@ def is_in_grid(baseline: ProducerConfig, space: SearchSpace, steps: int) -> bool
         steps: Number of values per knob, for knobs without a list of values.
     """
     params = space.params_of(baseline)
-    if params is None or space.grid_size(steps) > _WALKED:
+    if params is None or space.grid_size(steps) > _MOST_POINTS_CHECKED:
         return False
     return any(space.params_of(config) == params for config in space.grid(steps))

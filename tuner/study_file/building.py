@@ -273,12 +273,12 @@ class StudyBuilder:
                 self.problems.add(key_path, self.files.words(baseline, key_path, error))
             else:
                 self.problems.add(
-                    _blamed(self.file.client, error, key_path, values), self.problems.words(error, key_path)
+                    _key_path_of_error(self.file.client, error, key_path, values), self.problems.words(error, key_path)
                 )
         return ProducerConfig.parse({}, self.file.client), ()
 
 
-def _blamed(client: Client, error: ConfigError, key_path: KeyPath, values: Mapping[str, Value]) -> KeyPath:
+def _key_path_of_error(client: Client, error: ConfigError, key_path: KeyPath, values: Mapping[str, Value]) -> KeyPath:
     """Return the key path of the property that caused an error, or `key_path` (the whole section) if none is known."""
     if isinstance(error, RuleBroken):
         knobs = next((rule.knobs for rule in client.rules if rule.name == error.rule), ())

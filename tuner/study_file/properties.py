@@ -295,13 +295,13 @@ def _change(entry: Property, value: object) -> KnobChange:
     if value in ("on", "off"):
         return KnobChange(off=value == "off")
     if isinstance(value, Mapping):
-        return _among(entry, value)
+        return _range_or_choices(entry, value)
     if value is None or isinstance(value, list):
         raise refused(_KNOB_RULE, advice="write several values as {choices: [...]}" if value else "")
     return KnobChange(value=_text(entry, value))
 
 
-def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
+def _range_or_choices(entry: Property, value: Mapping[str, object]) -> KnobChange:
     """Return the change that a study file makes to a knob by giving a range or a list of choices."""
     bound = partial(_bound, entry)
     readers: dict[str, Callable[[Any], object]] = {
@@ -324,14 +324,14 @@ def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
         check_takes_range(entry.name, entry)
     elif len(value) > 1:
         raise refused("choices can't be combined with low, high, log and steps")
-    fields: dict[str, Any] = {key: _at((key,), readers[key], inner) for key, inner in value.items()}
+    fields: dict[str, Any] = {key: _read_at((key,), readers[key], inner) for key, inner in value.items()}
     return KnobChange(**fields)
 
 
 def _choices(entry: Property, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise refused("choices must be a list of at least one value, such as [1, 5, 20]")
-    return tuple(_at((position,), partial(_text, entry), choice) for position, choice in enumerate(value))
+    return tuple(_read_at((position,), partial(_text, entry), choice) for position, choice in enumerate(value))
 
 
 def _text(entry: Property, value: object) -> str:
@@ -344,7 +344,7 @@ def _bound(entry: Property, value: object) -> float:
     return float(canonical_value(entry, _property_value(entry, value)))
 
 
-def _at(key_path: tuple[str | int, ...], read: Callable[[Any], Any], value: object) -> Any:
+def _read_at(key_path: tuple[str | int, ...], read: Callable[[Any], Any], value: object) -> Any:
     try:
         return read(value)
     except Refused as error:

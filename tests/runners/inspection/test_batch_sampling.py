@@ -126,7 +126,7 @@ def test_two_hundred_topics_within_twenty_megabytes(size: int) -> None:
     assert len(read) >= (200 if size < 50_000 else int(0.75 * limits.most_bytes / size))
 
 
-def test_what_a_partition_answers_is_kept() -> None:
+def test_the_error_of_a_partition_is_kept_and_its_batches_count_as_unread() -> None:
     class Moved(LogReader):
         def fetch(self, broker: BrokerAddress, ranges: Sequence[FetchRange], most_bytes: int) -> list[FetchedBatches]:
             return [FetchedBatches(error="NOT_LEADER_OR_FOLLOWER") for _ in ranges]

@@ -48,7 +48,7 @@ def test_every_release_sends_a_paced_load_and_reports_it(version: str) -> None:
     assert sum(records > 0 for records in seen.partition_records) == 3, "keys spread over all partitions"
 
 
-def test_the_bytes_that_are_sent_are_those_of_the_pool() -> None:
+def test_sent_bytes_are_those_of_the_records_handed_over() -> None:
     with started() as jvm:
         seen = on_fake_broker(load_of(jvm, PACED))
     pool, _ = payload_of(PACED)

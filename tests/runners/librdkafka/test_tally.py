@@ -83,7 +83,7 @@ def test_windows_count_by_serving_and_the_total_by_intended_time() -> None:
     assert tally.latency().sum_us == (2_500_000 - 1_000_000) // 1000 + (2_500_000 - 1_999_999) // 1000 + 2_000
 
 
-def test_failures_are_counted_by_name_and_as_done() -> None:
+def test_failed_records_are_counted_by_error_and_count_as_done() -> None:
     tally = Tally()
     tally.delivered(5)
     tally.fail("_MSG_TIMED_OUT", 3)

@@ -73,7 +73,7 @@ def test_the_pairs_of_the_thesis_agree_within_its_bound(seen_ms: float, client_m
     assert seen.agrees
 
 
-def test_agreement_ends_past_three_percent_on_either_side() -> None:
+def test_means_agree_if_they_differ_by_at_most_3_percent() -> None:
     assert LATENCY_AGREEMENT_RATIO == 0.03
     assert check(1_030, 1_000).agrees
     assert check(970, 1_000).agrees

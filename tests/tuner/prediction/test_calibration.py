@@ -181,7 +181,7 @@ def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:
     assert reasons_not_covered(unanswered, first, one) == ("acks=all was not measured; only acks=0 was",)
 
 
-def test_latencies_near_the_throughput_stay_possible() -> None:
+def test_at_a_rate_near_the_throughput_predicted_latencies_stay_plausible() -> None:
     calibration = calibrate(measured(EMBEDDED, configs(16_384)))
     config = configs(16_384)[0]
     capacity = predict(calibration, config, LOAD).values["records_per_s"].value

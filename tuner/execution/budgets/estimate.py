@@ -30,7 +30,7 @@ _SPREAD_SHARE: Final = 1 / 3
 """The share of a record size's time that is kept for its confirmation, if the rounds are spread by default."""
 _MOST_SHARE: Final = 2 / 3
 """The largest share that may be kept. If the rounds need a larger share to be far enough apart, they are not spread."""
-_NEARLY: Final = 0.95
+_LEAST_GAP_RATIO: Final = 0.95
 """Rounds may be a little closer together than `SESSION_GAP_S`, because the search may take a little longer."""
 
 
@@ -156,7 +156,7 @@ def spread_s(spec: StudySpec, own_s: float, each_s: float) -> float:
         each_s: The seconds that a trial takes.
 
     Returns:
-        Seconds: a third of the time, or more if the first rounds would otherwise start less than `SESSION_GAP_S` apart.
+        A third of the time, or more if the first rounds need more to start `SESSION_GAP_S` apart, in seconds.
         0 if the rounds are not spread by default, or if less than a third of the time would be left for the search.
     """
     if not spreads_rounds(spec):
@@ -181,7 +181,7 @@ def gap_s(spec: StudySpec, left_s: float | None, each_s: float) -> float:
     room_s = left_s - _outside_gaps_s(spec, each_s)
     wanted_s = min(SESSION_GAP_S, room_s / (confirm.rounds - 1))
     found_s = max(wanted_s, room_s / (most_rounds(spec) - 1))
-    return found_s if found_s >= _NEARLY * SESSION_GAP_S else 0.0
+    return found_s if found_s >= _LEAST_GAP_RATIO * SESSION_GAP_S else 0.0
 
 
 def _outside_gaps_s(spec: StudySpec, each_s: float) -> float:

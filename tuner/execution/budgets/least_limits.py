@@ -13,7 +13,7 @@ _RULE: Final = "a study must be able to search and confirm each of its record si
 _SLOW_MB_PER_S: Final = 1.0
 """A throughput that nearly every cluster reaches, so that a limit on bytes is refused only if it is surely too low."""
 
-_TO_TYPE_S: Final = 300.0
+_TYPING_S: Final = 300.0
 """Seconds added to the earliest possible end, so that the user has time to type the command with `--until`."""
 
 
@@ -40,7 +40,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()
         # `refuse_passed_deadline` of `tuner.execution.budgets.budget` refuses a moment in the past.
         if 0 < left_s < least_s:
-            least = now + datetime.timedelta(seconds=least_s + _TO_TYPE_S)
+            least = now + datetime.timedelta(seconds=least_s + _TYPING_S)
             allowed = f"should end at {search.until}, which is in {clock_text(left_s)}"
             raise LimitTooLow("search.until", f"{needs}, but {allowed}", f"'{least:%Y-%m-%d %H:%M}'")
     least_bytes = estimate.least_bytes(spec, _SLOW_MB_PER_S)

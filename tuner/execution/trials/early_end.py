@@ -84,7 +84,7 @@ class Raced(IfHopeless):
         """
         if done.replaced or PACED not in done.stops or SATURATED in done.stops:
             return False
-        return self.race.may_lead(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
+        return self.race.would_join_front(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,11 @@ def effect_words(ratio: Ratio) -> str:
         return f"{1 / ratio.value:.2f} ({1 / ratio.high:.2f} to {1 / ratio.low:.2f}) times worse"
     if ratio.inconclusive:
         return f"inconclusive: {ratio}"
-    return f"the same within {_reach_percent(ratio)} %" if _reach(ratio) <= _ALIKE else f"no difference shown: {ratio}"
+    return (
+        f"the same within {_farthest_from_1_percent(ratio)} %"
+        if _farthest_from_1(ratio) <= _ALIKE
+        else f"no difference shown: {ratio}"
+    )
 
 
 def in_one_line(why: Explanation) -> str:
@@ -146,7 +150,7 @@ def in_one_line(why: Explanation) -> str:
 
 def change_notes(why: Explanation) -> tuple[str, ...]:
     """Return sentences about changes without an effect, about all changes together, and about unmeasured changes."""
-    return (*_silent(why), *_together(why), *_unmeasured(why))
+    return (*_changes_without_effect(why), *_together(why), *_unmeasured(why))
 
 
 def closest_lines(why: Explanation) -> tuple[str, ...]:
@@ -185,12 +189,12 @@ def _importance_lines(why: Explanation) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _silent(why: Explanation) -> Iterable[str]:
+def _changes_without_effect(why: Explanation) -> Iterable[str]:
     """Yield a sentence about the changes that make no measurable difference."""
     if not why.unclear_effects:
         return
     ratios = [ratio for effect in why.unclear_effects for ratio in effect.gains.values()]
-    up_to = f"up to {max(map(_reach_percent, ratios))} %"
+    up_to = f"up to {max(map(_farthest_from_1_percent, ratios))} %"
     names = "; ".join(effect_name(why, each) for each in why.unclear_effects)
     if len(why.unclear_effects) == 1:
         yield (
@@ -268,11 +272,11 @@ def _largest(shares: Mapping[str, float]) -> list[tuple[str, float]]:
     return [ordered[0], *(each for each in ordered[1:_SHOWN_KNOBS] if each[1] >= _SHOWN_SHARE)] if ordered else []
 
 
-def _reach(ratio: Ratio) -> float:
+def _farthest_from_1(ratio: Ratio) -> float:
     """Return how far the interval of an effect reaches from 1: 0.05 for the interval 0.97 to 1.05."""
     return max(ratio.high, 1 / ratio.low) - 1
 
 
-def _reach_percent(ratio: Ratio) -> int:
+def _farthest_from_1_percent(ratio: Ratio) -> int:
     """Return how far the interval of an effect reaches from 1, in whole percent, rounded up."""
-    return max(1, ceil(100 * _reach(ratio) - 1e-6))
+    return max(1, ceil(100 * _farthest_from_1(ratio) - 1e-6))

@@ -27,7 +27,7 @@ def best_on_front(results: SizeResults, goal: Goal, conditions: Conditions = NO_
     For the goal balanced, a config that loses more than `conditions.allowed_loss` in an objective is chosen only if all
     configs do. Otherwise, the config with the largest product of its gains over the baseline is the best.
     """
-    fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
+    fit = [trial for trial in results.front_trials if _can_be_recommended(results, trial, conditions)]
     return max(fit, key=lambda trial: results.goal_rank(trial, goal, conditions.allowed_loss), default=None)
 
 
@@ -53,7 +53,7 @@ def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = AL
     return tuple(by_fingerprint.values())[:most]
 
 
-def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
+def _can_be_recommended(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     """Return whether a trial's config can be recommended by its measurements; see `best_on_front`."""
     confirmation = results.confirmation(trial.fingerprint)
     broken = confirmation is not None and bool(confirmation.broken)

@@ -249,9 +249,12 @@ class _Choice:
         }
         gains = dict(winner.gains)
         if metric is None:
-            # Show the gains by which the config was found not to be worse, but no gain that one more stall would undo.
-            calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
-            gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
+            # A gain is shown as measured, without one more stall, as when the config was found to be not worse. If one
+            # more stall would undo the gain, the shown interval must not prove it.
+            without_stall = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
+            gains |= {
+                name: replace(each, low=min(each.low, 1.0)) for name, each in without_stall.items() if name in asked
+            }
         if metric is not None and any(each.kind is not SideEffectKind.KEEPS for each in side_effects.values()):
             wider = winner.gains_with_side_effects[metric]
             # If the config is worse in another metric, the gain gets a wider interval, so that both intervals together

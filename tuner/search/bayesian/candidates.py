@@ -62,13 +62,13 @@ class Candidates:
         mixed = rng.random(len(children)) < _MIXED_RATIO
         children = np.where((rng.random(children.shape) < 0.5) & mixed[:, None], others, children)
         self._change(children, rng)
-        self._hold(children)
+        self._set_held(children)
         return np.concatenate([self.anywhere(far, rng), self.allowed(children)])
 
     def anywhere(self, count: int, rng: np.random.Generator) -> Array:
         """Draw candidates at random, shape (count, axes), except that the coordinates in `held` keep their values."""
         drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.axes], axis=1)
-        self._hold(drawn)
+        self._set_held(drawn)
         return self.allowed(drawn)
 
     def nearby(self, rows: Array, copies: int, near_sd: float, rng: np.random.Generator) -> Array:
@@ -109,7 +109,7 @@ class Candidates:
                 fresh = np.where(rng.random(len(children)) < self.near_ratio, near, fresh)
             children[:, index] = np.where(changed[:, index], fresh, children[:, index])
 
-    def _hold(self, rows: Array) -> None:
+    def _set_held(self, rows: Array) -> None:
         """Overwrite coordinates of every candidate, in place, with the values in `held`."""
         for index, position in self.held.items():
             rows[:, index] = position

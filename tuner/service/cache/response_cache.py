@@ -66,7 +66,7 @@ class ResponseCache:
             self.hits += 1
             return kept
         self.misses += 1
-        asking = asyncio.ensure_future(self._made(query, stamp))
+        asking = asyncio.ensure_future(self._compute(query, stamp))
         if kept is not None and kept.status == 200:
             done, _ = await asyncio.wait({asking}, timeout=_PATIENCE_S)
             if not done:
@@ -83,7 +83,7 @@ class ResponseCache:
     async def warm(self, studies: Iterable[str]) -> None:
         """Fill the cache with the recommendations that clients are likely to poll for."""
         for study in studies:
-            await self._once(ResultQuery.of(study, EVERY_RECOMMENDATION), await self._stamp(study))
+            await self._ask_once(ResultQuery.of(study, EVERY_RECOMMENDATION), await self._stamp(study))
 
     def close(self) -> None:
         """End the processes that read studies."""
@@ -95,18 +95,18 @@ class ResponseCache:
         """The approximate size of the cached responses, in bytes."""
         return int(self._kept.currsize)
 
-    async def _made(self, query: ResultQuery, stamp: object) -> Answer:
+    async def _compute(self, query: ResultQuery, stamp: object) -> Answer:
         """Return the response to a query, computed by a process that reads studies.
 
         A query for one recommendation computes all recommendations of the study and caches them.
         """
         if query.what == "recommendation" and not any(name in CONDITIONS for name, _ in query.parameters):
-            every = await self._once(ResultQuery.of(query.study, EVERY_RECOMMENDATION), stamp)
+            every = await self._ask_once(ResultQuery.of(query.study, EVERY_RECOMMENDATION), stamp)
             if query in every:
                 return every[query]
-        return (await self._once(query, stamp))[query]
+        return (await self._ask_once(query, stamp))[query]
 
-    async def _once(self, query: ResultQuery, stamp: object) -> Answers:
+    async def _ask_once(self, query: ResultQuery, stamp: object) -> Answers:
         """Return the responses to a query. If the same query is being answered already, wait for its responses."""
         asking = self._asking.get(query)
         if asking is None:

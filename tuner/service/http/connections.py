@@ -23,11 +23,11 @@ class Connections:
     """The connections that are open, each with a slot. Use it in one event loop.
 
     A client is accepted when the service has accepted one of its requests. When all slots are taken, the service closes
-    the oldest unaccepted connection of the address that has the most of them, but only after the client had time to
-    send a request. Clients for whom there is no slot yet wait in the kernel's queue, where they need no file
-    descriptor. Accepted clients keep their connections. They get at most four fifths of the slots, so that new clients
-    always get a slot. There is no limit for a single address, because behind a proxy all clients have the proxy's
-    address.
+    one connection of a client that is not accepted: the oldest of the address that has most of these connections. It
+    does so only after the client had time to send a request. Clients for whom there is no slot yet wait in the kernel's
+    queue, where they need no file descriptor. Accepted clients keep their connections. They get at most four fifths of
+    the slots, so that new clients always get a slot. There is no limit for a single address, because behind a proxy all
+    clients have the proxy's address.
 
     Args:
         most: The number of slots.

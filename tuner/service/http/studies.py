@@ -109,11 +109,11 @@ class Studies:
 
         A running study stops after its current measurement window. A waiting study leaves the queue.
         """
-        return await self._moved(name, JobState.PAUSED, JobState.PAUSING)
+        return await self._move(name, JobState.PAUSED, JobState.PAUSING)
 
     async def cancel(self, name: str) -> dict[str, Any]:
         """Stop a study for good, or only its confirmation or copy to MLflow. Its results are kept."""
-        return await self._moved(name, JobState.CANCELLED, JobState.CANCELLING)
+        return await self._move(name, JobState.CANCELLED, JobState.CANCELLING)
 
     async def resume(self, name: str) -> dict[str, Any]:
         """Put a study that is paused or has failed back into the queue.
@@ -181,7 +181,7 @@ class Studies:
             The studies, and the cursor of the next page, or None on the last page.
         """
         jobs, names, following = await run_in_threadpool(self._page, limit, cursor)
-        views = [self._short(job.name, job) for job in jobs] + [self._short(name, None) for name in names]
+        views = [self._with_summary(job.name, job) for job in jobs] + [self._with_summary(name, None) for name in names]
         return list(await asyncio.gather(*views)), following
 
     def _page(self, limit: int, cursor: str | None) -> tuple[list[QueuedJob], list[str], str | None]:
@@ -202,7 +202,7 @@ class Studies:
         others.pop()
         return jobs, others, f"{_CURSOR}{others[-1] if others else ''}"
 
-    async def _moved(self, name: str, if_idle: JobState, if_active: JobState) -> dict[str, Any]:
+    async def _move(self, name: str, if_idle: JobState, if_active: JobState) -> dict[str, Any]:
         """Move a study to the state `if_active` if a process may be running it, and to `if_idle` otherwise."""
         for _ in range(3):
             job = await run_in_threadpool(self.queue.find, name)
@@ -228,7 +228,7 @@ class Studies:
             head["note"] = head["note"] or answer["detail"]
         return {**head, "progress": answer if found.status == 200 else None, "links": links(name)}
 
-    async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
+    async def _with_summary(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         # What a running study or experiment is doing changes even while its results do not.
         if job is not None and job.active:
             response = await self.responses.fresh(ResultQuery.of(name, "summary", at_work=True))

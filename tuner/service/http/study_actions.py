@@ -376,7 +376,7 @@ def _naming_fields(body: VerificationRequest) -> Iterator[None]:
 
 
 def _field_of(key: str) -> str:
-    """Return the field of a request from which a key of the study file was made; the key itself if there is none."""
+    """Return the field of a request that set a key of the study file; the key itself if no field did."""
     for start, field in _FIELDS.items():
         if key == start or key.startswith((f"{start}.", f"{start}[")):
             return field

@@ -278,8 +278,8 @@ class JobQueue:
     ) -> QueuedJob:
         """Change a study's state.
 
-        If a study becomes cancelled that was to be confirmed again or copied to MLflow, only this task is cancelled:
-        the study gets the state that it was to have after the task, and has no other task then.
+        Cancelling a study that is to be confirmed again or copied to MLflow cancels only this task. The study then has
+        no task, and gets the state that it would have had after the task.
 
         Args:
             name: The name of the study.

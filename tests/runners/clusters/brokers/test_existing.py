@@ -224,7 +224,7 @@ def test_a_login_to_a_listener_without_logins_does_not_blame_the_password(monkey
 
 
 @pytest.mark.broker
-def test_no_login_to_a_listener_that_requires_one(secured: RunningCluster) -> None:
+def test_a_client_without_login_is_refused_by_a_listener_that_requires_one(secured: RunningCluster) -> None:
     with pytest.raises(TargetRefused, match=r"security\.protocol"):
         ExistingCluster(secured.bootstrap).start()
 

@@ -373,7 +373,7 @@ def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningClust
         target.close()
 
 
-def test_a_cluster_that_never_comes_back_is_the_error_and_not_its_topics() -> None:
+def test_if_a_cluster_never_comes_back_the_error_is_about_the_cluster_and_not_its_topics() -> None:
     there = iter([True])
 
     @contextmanager

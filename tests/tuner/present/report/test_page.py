@@ -169,7 +169,7 @@ def test_a_page_can_load_plotly_from_a_file_beside_it(tmp_path: Path) -> None:
     assert len(page) < 200_000
 
 
-def test_the_first_screen_says_why(tmp_path: Path) -> None:
+def test_the_first_screen_explains_the_recommendation(tmp_path: Path) -> None:
     results = taken_apart(write_study(tmp_path / "overnight"))
     first_screen = " ".join(read(report_page(results).partition('<h2 id="size-0">')[0] + "</body></html>").text.split())
     assert "Why: linger.ms=2 instead of 5: latency p99 1." in first_screen
