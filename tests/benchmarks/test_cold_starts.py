@@ -55,7 +55,9 @@ def test_two_starts_of_ten_may_have_no_proven_config_at_100_b() -> None:
         (1, {"known_s": 421.0}, "all recommendations"),
     ],
 )
-def test_no_start_may_miss_the_other_goals(size: int, changed: dict[str, object], missed: str) -> None:
+def test_goals_other_than_the_first_baseline_must_be_met_by_every_start(
+    size: int, changed: dict[str, object], missed: str
+) -> None:
     bad = [*GOOD]
     bad[size] = replace(bad[size], **changed)  # type: ignore[arg-type]
     assert [goal.what.startswith(missed) for goal in goals([GOOD] * 9 + [bad]) if not goal.met] == [True]

@@ -83,7 +83,7 @@ class Invariants:
     def no_pause_believed(
         self, study: str, stored: Iterable[Trial], attachment: Callable[[Trial, str], Any], after: str
     ) -> None:
-        """Check that no measurement in which nothing was delivered for seconds counts as one of its config.
+        """Check that a measurement in which nothing was delivered for seconds does not count.
 
         Args:
             study: The study's name.

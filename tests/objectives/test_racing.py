@@ -248,7 +248,7 @@ def test_the_last_phase_is_run_even_if_all_objectives_are_worse() -> None:
     assert not stop.ends_trial
 
 
-def test_a_trial_may_lead_if_it_is_unbeaten_and_keeps_the_constraints() -> None:
+def test_a_trial_would_join_the_front_if_it_is_unbeaten_and_meets_the_constraints() -> None:
     limit = Constraint("latency_p99_ms", at_most=True, limit=2.0, of_baseline=True)
     asked = race(constraints=[(limit, 10.0)])
     whole = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}

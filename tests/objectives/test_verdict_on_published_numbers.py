@@ -43,7 +43,9 @@ def test_the_thesis_latencies_of_1_10_and_100_kb_are_its_buffer(
 
 
 @pytest.mark.parametrize(("mib_per_s", "latency_ms"), [(2.87, 0.535), (27.67, 0.582)])
-def test_the_thesis_latencies_of_10_and_100_b_are_not_its_buffer(mib_per_s: float, latency_ms: float) -> None:
+def test_the_thesis_latencies_of_10_and_100_b_do_not_come_from_a_full_buffer(
+    mib_per_s: float, latency_ms: float
+) -> None:
     """With a full buffer, these latencies would be seconds. Here the sender was the slower side. Source: as above."""
     seen = Evidence(records_per_s=1.0, mb_per_s=mib_per_s * MIB, mean_latency_ms=latency_ms, queued_bytes=BUFFER_BYTES)
     assert judge(seen).latency_is_buffer is False

@@ -40,7 +40,7 @@ def test_what_a_user_may_not_set_is_refused(given: dict[str, str], error: type[E
     assert "hunter2" not in str(caught.value)
 
 
-def test_properties_of_the_java_consumer_are_passed_on_but_for_the_loads_own() -> None:
+def test_properties_of_the_java_consumer_are_passed_on_except_those_that_the_load_sets() -> None:
     given: dict[str, Value] = {"max.poll.records": "5000", "check.crcs": False}
     assert consumer_values(given, java()) == {"max.poll.records": "5000", "check.crcs": "false"}
     for name, said in (

@@ -297,7 +297,7 @@ def test_a_baseline_that_complies_on_the_warm_target_complies(constraint: Constr
     assert all(each.feasible for each in found.candidates)
 
 
-def test_a_baseline_that_complies_in_its_rounds_complies() -> None:
+def test_a_baseline_that_meets_the_constraints_in_its_rounds_meets_them() -> None:
     trials = [baseline(0, 100, 20, constraints=(P99_LIMIT,)), trial(1, 120, 11, constraints=(P99_LIMIT,))]
     assert not results(trials).baseline.feasible  # type: ignore[union-attr]
     trials += confirming(2, [(120, 11)] * 2, [(100, 11)] * 2, {"linger.ms": "1"})

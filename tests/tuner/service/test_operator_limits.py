@@ -123,7 +123,9 @@ def served(tmp_path: Path) -> Iterator[Serving]:
 
 
 @pytest.mark.campaign
-def test_answer_log_record_and_command_say_what_was_changed(served: Serving, tmp_path: Path) -> None:
+def test_the_response_the_log_the_record_and_the_command_name_the_values_that_limits_changed(
+    served: Serving, tmp_path: Path
+) -> None:
     text = study_file("greedy", trials=2) + "safety: {max_bytes_per_trial: 900000TB}\n"
     (tmp_path / "greedy.yaml").write_text(text)
     key = "safety.max_bytes_per_trial"

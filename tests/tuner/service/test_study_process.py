@@ -1,4 +1,4 @@
-"""The process of a study can be found from its first moment on, and a host that can't start it is no crash of it."""
+"""A study's process can be found from its first moment on, and a host that can't start it does not count as a crash."""
 
 import json
 import os

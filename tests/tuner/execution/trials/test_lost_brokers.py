@@ -1,4 +1,4 @@
-"""A trial in which a broker is killed: when that happens, and that the next trial has a whole cluster."""
+"""A broker is killed at the set moment of a trial, and the next trial has all brokers again."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

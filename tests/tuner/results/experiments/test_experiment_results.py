@@ -101,7 +101,7 @@ def test_a_mean_has_an_interval() -> None:
     assert mean_of([-1.0, 1.0]).value == 0.0
 
 
-def test_findings_come_out_by_their_intervals(results: ExperimentResults) -> None:
+def test_intervals_decide_whether_a_finding_holds(results: ExperimentResults) -> None:
     found = {each.finding.id: each for each in results.findings}
     larger = found["larger-is-faster"]
     assert larger.outcome is FindingOutcome.HOLDS
