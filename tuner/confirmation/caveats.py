@@ -120,9 +120,8 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
             yield f"{name}: {gain.rounds} rounds are too few to show how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
-                f"{name}: one more stall would not undo this gain, but stalls that come in only one of "
-                f"{gain.rounds / 3:.0f} measurements may have been missed in {gain.rounds} rounds; more rounds would "
-                "show them"
+                f"{name}: one more stall would not undo this gain, but {gain.rounds} rounds may have missed stalls "
+                f"that come in one of {gain.rounds / 3:.0f} measurements or less often; more rounds would show them"
             )
         else:
             yield (

@@ -97,7 +97,9 @@ def test_a_run_that_delivers_nothing_is_an_error_with_what_the_tool_printed(
 ) -> None:
     topic = new_topic(configs={"max.message.bytes": "10000"})
     workload = Workload(RecordSizes.fixed(20_000), warmup_s=1, measured_s=1)
-    with pytest.raises(DeliveryFailed, match=r"delivered none \(20 records failed; it printed: .*RecordTooLarge"):
+    with pytest.raises(
+        DeliveryFailed, match=r"delivered no record after the warm-up \(20 records failed; it printed: .*RecordTooLarge"
+    ):
         java_throughput(broker, topic, ProducerConfig.parse({}), workload, 10)
 
 
