@@ -25,7 +25,7 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
 _SAMPLES_PER_WINDOW: Final = 2_000
-_GOLDEN: Final = 0.6180339887498949
+_GOLDEN_RATIO: Final = 0.6180339887498949
 _UNKNOWN: Final = Resources()
 WARNING: Final = "simulated, not measured"
 
@@ -147,7 +147,7 @@ class SimulatedRun:
             # Records that exceed the capacity wait, and the wait grows for as long as the load continues. `moments`
             # says when in its window each record was meant to leave, from 0 to 1. The latencies are in ascending order,
             # so the moments are spread evenly over them.
-            moments = np.mod(np.arange(len(latency_us)) * _GOLDEN, 1.0)
+            moments = np.mod(np.arange(len(latency_us)) * _GOLDEN_RATIO, 1.0)
             moments_us = start_ns / 1e3 + moments * seconds * 1e6
             latency_us = latency_us + (1.0 - self._capacity / offered) * moments_us
         return Window(

@@ -9,8 +9,9 @@ from runners.errors import GeneratorError
 from runners.librdkafka import capi
 
 _STATISTICS_MS: Final = 100
-_WIDE_STATISTICS_MS: Final = 1_000
-_WIDE_PARTITIONS: Final = 64
+_STATISTICS_OF_MANY_MS: Final = 1_000
+_FEW_PARTITIONS: Final = 64
+"""With more partitions than this, reports come every `_STATISTICS_OF_MANY_MS`."""
 _ERROR_BYTES: Final = 512
 _SEVERE: Final = 3
 """Messages in the client's log are kept up to this level of syslog(3): errors, but no warnings."""
@@ -79,5 +80,5 @@ def log_text_of(event: int) -> tuple[str, int]:
 
 def statistics_interval(partitions: int) -> dict[str, str]:
     """Return the property that sets how often the client reports statistics: less often if it has many partitions."""
-    interval_ms = _STATISTICS_MS if partitions <= _WIDE_PARTITIONS else _WIDE_STATISTICS_MS
+    interval_ms = _STATISTICS_MS if partitions <= _FEW_PARTITIONS else _STATISTICS_OF_MANY_MS
     return {"statistics.interval.ms": str(interval_ms)}

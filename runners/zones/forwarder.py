@@ -18,8 +18,8 @@ from runners.zones.streams import STREAM_BYTES, Flow, Stream
 from runners.zones.timer import Timer
 
 MAX_LEAD_NS: Final = 100_000
-"""Upper limit on how much earlier than a chunk leaves the timer is set, because waking up takes time."""
-_LEAD_SHARE: Final = 16
+"""The timer is set at most this long before a chunk leaves, because waking up takes time."""
+_LEAD_DIVISOR: Final = 16
 _CHECK_S: Final = 0.2
 _EVENTS: Final = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 _READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
@@ -103,7 +103,7 @@ class Forwarder:
     def _learn_lead(self) -> None:
         """Learn how long waking up takes, in order to wake up that much earlier for the next chunk."""
         late_ns = min(time.monotonic_ns() - self._timer.at_ns, MAX_LEAD_NS)
-        self._lead_ns += (late_ns - self._lead_ns) // _LEAD_SHARE
+        self._lead_ns += (late_ns - self._lead_ns) // _LEAD_DIVISOR
 
     def _note(self, stream: Stream, event: int) -> None:
         """Note what has happened to the socket that is the source of this stream and the target of its opposite."""

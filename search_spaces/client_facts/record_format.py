@@ -12,7 +12,7 @@ BATCH_HEADER_BYTES: Final = 61
 # The fields that always take one byte: the attributes and the header count, and the timestamp delta if the records of a
 # batch are created within 63 ms.
 _RECORD_FIXED_BYTES: Final = 3
-_REMEMBERED: Final = 256
+_CACHED_SIZES: Final = 256
 
 
 def single_record_batch_bytes(record_bytes: int, key_bytes: int | None = None) -> int:
@@ -27,7 +27,7 @@ def records_in_batch(batch_bytes: int, record_bytes: int) -> int:
     return max(1, (batch_bytes - BATCH_HEADER_BYTES) // in_batch_bytes)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_SIZES)
 def record_overhead_bytes(record_bytes: int, key_bytes: int | None = None, offset_delta_bytes: int = 2) -> int:
     """Return how many bytes a record takes in a batch besides its key and its value.
 

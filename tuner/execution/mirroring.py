@@ -11,7 +11,8 @@ from tuner.model.spec import TrackingSpec
 from tuner.model.target import Target
 
 _MIRROR_PATIENCE_S: Final = 60.0
-_HASTE_S: Final = 5.0
+"""The longest wait for MLflow at the regular end of a study."""
+_PATIENCE_AFTER_ERROR_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def finish_mirror(
         say: Shows the user a sentence.
         kind: The class of the error that ended the study or experiment; None at the regular end.
     """
-    outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S, state_after(kind))
+    outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _PATIENCE_AFTER_ERROR_S, state_after(kind))
     if outcome.trials_behind or (outcome.error and kind is None):
         say(
             f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "

@@ -27,9 +27,12 @@ _RECORD_OVERHEAD_BYTES: Final = 64
 """A client reserves up to this many bytes more than a record takes, because its exact size is not known yet."""
 _COMPRESSED_FILL: Final = 0.85
 """A compressed batch counts as full if it has this share of the size of the largest batch near it."""
-_NEAR: Final = 5
+_NEIGHBOURS: Final = 5
+"""Batches are near each other if they are at most this many places apart."""
 _DIFFERENT_RECORDS: Final = 3
+"""If the numbers of records in batches differ by at least this, a wait is unlikely to have made all of them full."""
 _MUCH_MORE: Final = 2.0
+"""Sizes differ much more than times if their relative spread is at least this many times as large."""
 _CLOCK_MS: Final = 1
 """Times are whole milliseconds."""
 _LATE_MS: Final = 2.0
@@ -39,7 +42,8 @@ _CLEAR_MS: Final = 10.0
 """Waits of at least this length can't be mistaken for a delay of the client."""
 _MANY_RECORDS: Final = 1_000
 """If the largest batches have the same number of records, and at least this many, a limit of the client ends them."""
-_SOON: Final = 5.0
+_USUAL_PAUSES: Final = 5.0
+"""A record comes soon after a batch within this many times the mean pause between the records of the batch."""
 
 
 class Ending(StrEnum):
@@ -167,9 +171,8 @@ def _only_size_explains(batches: _Batches) -> bool:
 def _only_wait_explains(batches: _Batches) -> bool:
     """Return whether the times of the batches differ much less than their sizes."""
     by_time = (_quartile_distance(batches.span_ms) + _CLOCK_MS) / float(np.median(batches.span_ms))
-    return not np.any(batches.exact) and _MUCH_MORE * by_time <= _quartile_distance(batches.bytes) / float(
-        np.median(batches.bytes)
-    )
+    by_size = _quartile_distance(batches.bytes) / float(np.median(batches.bytes))
+    return not np.any(batches.exact) and by_size >= _MUCH_MORE * by_time
 
 
 def _quartile_distance(values: NDArray[np.float64]) -> float:
@@ -216,7 +219,7 @@ def _full_by_size(pairs: Sequence[tuple[RecordBatch, RecordBatch]]) -> list[bool
     full batches differ a little, and grow over the first hundred batches.
     """
     sizes = [before.bytes for before, _ in pairs]
-    largest = [max(sizes[max(0, at - _NEAR) : at + _NEAR + 1]) for at in range(len(sizes))]
+    largest = [max(sizes[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1]) for at in range(len(sizes))]
     return [
         before.codec != UNCOMPRESSED and before.bytes >= _COMPRESSED_FILL * most
         for (before, _), most in zip(pairs, largest, strict=True)
@@ -226,4 +229,4 @@ def _full_by_size(pairs: Sequence[tuple[RecordBatch, RecordBatch]]) -> list[bool
 def _next_came_soon(before: RecordBatch, after: RecordBatch) -> bool:
     """Return whether the next record came about as soon as the batch's own records, so that it may have lacked room."""
     pause_ms = after.first_created_ms - before.last_created_ms
-    return pause_ms <= _LATE_MS + _SOON * before.span_ms / max(1, before.records - 1)
+    return pause_ms <= _LATE_MS + _USUAL_PAUSES * before.span_ms / max(1, before.records - 1)

@@ -26,7 +26,7 @@ from tuner.prediction.calibration import Calibration
 from tuner.prediction.intervals import Interval
 from tuner.prediction.predicting import estimate, reasons_not_covered
 
-_TRIED: Final = 200
+_MOST_TRIED: Final = 200
 _MOST_LINGER_MS: Final = 2**31 - 1
 """The highest `linger.ms` that the Java client accepts. With one record a month, batches seem to wait for longer."""
 _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
@@ -211,7 +211,7 @@ def _current_settings(inspection: Inspection, calibration: Calibration, load: Wo
     if ending.linger_at_most_ms is not None:
         least = min(_MOST_LINGER_MS, ceil(ending.linger_at_least_ms))
         most = min(_MOST_LINGER_MS, max(1, round(ending.linger_at_most_ms)))
-        values = [str(value) for value in sorted({*range(least, min(most, least + _TRIED) + 1), most})]
+        values = [str(value) for value in sorted({*range(least, min(most, least + _MOST_TRIED) + 1), most})]
         settings["linger.ms"] = min(
             values,
             key=lambda value: abs(log(_batch_records(calibration, {**settings, "linger.ms": value}, load) / wanted)),

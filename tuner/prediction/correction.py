@@ -28,10 +28,13 @@ a Gaussian process on `benchmarks/problems/data`. The others do not vary within 
 """
 _SPREAD: Final = 0.3
 """How uncertain noise, amplitudes and lengths are, as the standard deviation of their logarithms."""
-_FAR: Final = 3.0
+_OUTLIER: Final = 3.0
+"""Deviations are limited to this many times the usual one."""
 _NORMAL_OF_MEDIAN: Final = 1.4826
+"""The standard deviation of normally distributed numbers, divided by the median of their absolute values."""
 _WORDS: Final = ("none", *CODECS)
 _SOME_MS: Final = 0.5
+"""Values of `linger.ms` that are well below this have nearly the same coordinate."""
 _MOST_IN_FLIGHT: Final = 10.0
 _MANY_PRODUCERS: Final = 3.0
 _SOME_LEVELS: Final = 3.0
@@ -151,4 +154,4 @@ def without_outliers(deviations: Array, least: float) -> Array:
         least: The usual deviation is taken to be at least this.
     """
     usual = max(_NORMAL_OF_MEDIAN * float(np.median(np.abs(deviations))), least)
-    return np.clip(deviations, -_FAR * usual, _FAR * usual)
+    return np.clip(deviations, -_OUTLIER * usual, _OUTLIER * usual)

@@ -25,7 +25,7 @@ AT_RATE: Final = (*LATENCIES, *CONSUMERS)
 """The metrics that are predicted for a load at a rate, by name; those of consumers only if they were measured."""
 MOST_EXTRAPOLATION: Final = 3.0
 """The factor by which a record size, or a number of partitions or producers, may lie outside the measured range."""
-_COMPRESSIBILITY: Final = 0.3
+_COMPRESSIBILITY_TOLERANCE: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def reasons_not_covered(
     ratios = [
         each.workload.compressibility_ratio for each in observations if each.settings.codec == wanted.codec != "none"
     ]
-    if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
+    if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY_TOLERANCE:
         measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
         reasons.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
     return tuple(reasons)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # it imports scipy, which the options of a command must not w
 BROKERS: Final = "brokers"
 TYPED: Final = ("retention_days", "disk_gb", BROKERS)
 """The fields of a form: the topic's `retention.ms` in days, the size of each broker's disk, the number of brokers."""
-_MOST_TYPED: Final = 1e9
+_LARGEST_TYPED: Final = 1e9
 _SEGMENT_BYTES: Final = 1 << 30
 """`segment.bytes`, by default. Kafka deletes whole segments, but never the active one."""
 _LATE_DAYS: Final = 360.0 / SECONDS_PER_DAY
@@ -107,8 +107,8 @@ class Retention:
             except ValueError:
                 numbers[name] = inf
             found = numbers[name]
-            if found is not None and not abs(found) < _MOST_TYPED:
-                raise RequestRefused(f"{name} must be a number below {_MOST_TYPED:g}, but got {text!r}")
+            if found is not None and not abs(found) < _LARGEST_TYPED:
+                raise RequestRefused(f"{name} must be a number below {_LARGEST_TYPED:g}, but got {text!r}")
         days, disk_gb, brokers = numbers.values()
         if brokers is not None and not brokers.is_integer():
             raise RequestRefused(f"brokers must be a whole number, but got {brokers:g}")

@@ -30,7 +30,7 @@ WOULD_DECIDE: Final = (
     "more rounds (tuner confirm --rounds 20), longer measurements (workload.saturate and workload.paced) or a "
     "quieter machine would decide it"
 )
-_ROUNDS: Final = 8
+_SUGGESTED_ROUNDS: Final = 8
 
 
 def not_advice(recommendation: Recommendation) -> str:
@@ -41,7 +41,15 @@ def not_advice(recommendation: Recommendation) -> str:
     """
     if recommendation.is_baseline or recommendation.confirmed:
         return ""
-    words = ["tuner", "confirm", recommendation.study, "--goal", str(recommendation.goal), "--rounds", str(_ROUNDS)]
+    words = [
+        "tuner",
+        "confirm",
+        recommendation.study,
+        "--goal",
+        str(recommendation.goal),
+        "--rounds",
+        str(_SUGGESTED_ROUNDS),
+    ]
     return f"not proven, so not advice yet; measure it again before you use it: {shlex.join(words)}"
 
 

@@ -30,7 +30,7 @@ from tuner.present.report.study_points import (
 from tuner.results.recommendations.explanation import Explanation
 from tuner.results.study_results import SizeResults
 
-_MANY: Final = 6
+_MOST_METRICS: Final = 6
 
 
 def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure:
@@ -238,7 +238,8 @@ def _hover(size: SizeResults, point: Point) -> str:
     objectives = tuple(objective.metric for objective in size.objectives)
     lines = [f"<b>{'baseline' if is_baseline else f'trial {trial.number}'}</b>"]
     lines += [
-        f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=objectives)[:_MANY]
+        f"{title(name)}: {number(metrics.get(name))}"
+        for name in shown_metrics(metrics, first=objectives)[:_MOST_METRICS]
     ]
     raw = {} if is_baseline else size.raw_metrics(trial)
     measured = {name: number(raw[f"raw_{name}"]) for name in objectives if f"raw_{name}" in raw}

@@ -17,7 +17,7 @@ JAVA_BATCH_BYTES: Final = 16_384
 LIBRDKAFKA_BATCH_BYTES: Final = 1_000_000
 """Default of `batch.size` in librdkafka. Source: CONFIGURATION.md of librdkafka 2.16."""
 _FEW_RATIO: Final = 0.1
-_UNEVEN: Final = 2.0
+_UNEVEN_FACTOR: Final = 2.0
 _WHOLE_MS: Final = 10.0
 _SET_ASIDE: Final = {
     "control": "{count} that end transactions were left out",
@@ -36,7 +36,7 @@ def remarks(inspection: Inspection) -> Iterator[str]:
     traffic = inspection.traffic
     if traffic.transactional_ratio:
         yield f"{share(traffic.transactional_ratio)} of the batches belong to transactions."
-    if traffic.partitions > 1 and traffic.largest_partition_ratio > _UNEVEN / traffic.partitions:
+    if traffic.partitions > 1 and traffic.largest_partition_ratio > _UNEVEN_FACTOR / traffic.partitions:
         yield (
             f"One of the {traffic.partitions} partitions has {share(traffic.largest_partition_ratio)} of the "
             "records: look at the keys, because more partitions would not spread such a load."

@@ -26,8 +26,8 @@ FEWEST: Final = 3
 _LEAST_SHARE: Final = 1e-5
 """Variances below this share of the median are raised to it, because two rounds may have equal ratios by chance."""
 _USED_SHARE: Final = 0.5
-_STEPS: Final = 50
-_CLOSE: Final = 1e-8
+_NEWTON_STEPS: Final = 50
+_NEWTON_TOLERANCE: Final = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,10 @@ def _inverse_trigamma(value: float) -> float:
     Source: Smyth (2004), appendix.
     """
     number = 0.5 + 1 / value
-    for _ in range(_STEPS):
+    for _ in range(_NEWTON_STEPS):
         trigamma = _polygamma(1, number)
         step = trigamma * (1 - trigamma / value) / _polygamma(2, number)
         number += step
-        if abs(step) < _CLOSE * number:
+        if abs(step) < _NEWTON_TOLERANCE * number:
             break
     return number

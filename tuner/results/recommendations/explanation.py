@@ -25,7 +25,7 @@ FRONT: Final = "front"
 METHOD: Final = "random forest, permutation"
 _MIN_TRIALS: Final = 12
 _TREES: Final = 100
-_LEAST: Final = 1e-9
+_LEAST_VALUE: Final = 1e-9
 _LEAST_EXPLAINED_RATIO: Final = 0.1
 """The share of the variance of unseen trials that the random forest must explain for its importances to be reported.
 
@@ -211,7 +211,7 @@ def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
     wanted = dict(zip(metrics, points.T, strict=True))
     if len(metrics) > 1:
         wanted[FRONT] = _layers(size, points)
-    found = {name: _shares(knobs, np.log(np.maximum(values, _LEAST))) for name, values in wanted.items()}
+    found = {name: _shares(knobs, np.log(np.maximum(values, _LEAST_VALUE))) for name, values in wanted.items()}
     return {name: shares for name, shares in found.items() if shares}
 
 
