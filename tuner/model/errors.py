@@ -72,7 +72,7 @@ class NothingMeasured(NoFeasibleConfig):
 
 
 class NotAStudy(StudyError):
-    """The record under this name is that of an experiment, and only a study has what was asked for."""
+    """The name belongs to an experiment, and the request needs a study."""
 
 
 class NothingToFit(StudyError):

@@ -33,7 +33,7 @@ class Retention:
     Attributes:
         retention_s: The topic's `retention.ms`, in seconds; None for no limit in time.
         retention_bytes: The topic's `retention.bytes`, which is for each partition; None for no limit in bytes.
-        disk_bytes: Size of each broker's disk; None if it is not asked about.
+        disk_bytes: Size of each broker's disk; None if the user did not give it.
         brokers: Number of brokers, among which whole replicas are spread as evenly as possible; None for as many as
             there are replicas of a partition.
     """

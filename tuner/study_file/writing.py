@@ -338,7 +338,7 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 def _without_former(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings without those that are there under their present name, too."""
+    """Return settings without those under a former name whose present name is given, too."""
     return {key: value for key, value in settings.items() if FORMER_SETTINGS.get(key) not in settings}
 
 

@@ -43,7 +43,7 @@ def prediction_lines(
         source: The study or experiment.
         calibration: What was fitted to it.
         predictions: The predictions, each with the heading of its column, or why there is none.
-        retention: The retention limits and the disks; None if they are not asked about.
+        retention: The retention limits and the disks; None if the user gave neither.
     """
     predicted = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, Prediction)]
     unknown = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, str)]
@@ -71,7 +71,7 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
 
     Args:
         predictions: The predictions.
-        retention: The retention limits and the disks; None if they are not asked about.
+        retention: The retention limits and the disks; None if the user gave neither.
     """
     predictions, rows = list(predictions), []
     for name in (*AT_FULL_SPEED, *AT_RATE):
@@ -142,7 +142,7 @@ def prediction_json(
         source: The study or experiment.
         calibration: What was fitted to it.
         predictions: The predictions, each with its heading, or why there is none.
-        retention: The retention limits and the disks; None if they are not asked about.
+        retention: The retention limits and the disks; None if the user gave neither.
         setting: The setting whose values are the headings; None if the predictions are not a sweep.
     """
     return document(
