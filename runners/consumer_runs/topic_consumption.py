@@ -8,9 +8,8 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.stored_topics import StoredTopics
 from runners.consumers.consumer_processes import ConsumerProcesses
 from runners.consumers.consumption import Consumption
-from runners.consumers.reader import Reader
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
-from runners.consumers.reading_load import ReadWatch, read_on
+from runners.consumers.reading_load import Reader, ReadWatch, read_on
 from runners.errors import WorkloadRefused
 from runners.java_client.source import JavaReader
 from runners.librdkafka.source import LibrdkafkaReader

@@ -13,8 +13,8 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions, refused_by_option
 from tuner.cli.output import Force, check_picture, print_json, write_picture
 from tuner.model.errors import NotPredictable
-from tuner.prediction.prediction_request import PredictionRequest
 from tuner.prediction.prediction_source import read_source
+from tuner.prediction.question import PredictionRequest
 from tuner.present.console import OUT, say, warn_of_each
 from tuner.present.predictions.prediction_view import (
     IN_INTERVAL,

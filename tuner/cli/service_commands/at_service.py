@@ -16,9 +16,15 @@ from tuner.cli.options.common_options import TARGET_PANEL
 from tuner.cli.options.predict_options import option_of_parameter
 from tuner.cli.output import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
+from tuner.model.errors import (
+    ExitCode,
+    NoFeasibleConfig,
+    NothingMeasured,
+    ProblemKind,
+    StudyError,
+    exit_code_of_problem,
+)
 from tuner.model.goals import Goal
-from tuner.model.problem_kinds import ProblemKind, exit_code_of_problem
 from tuner.present.console import ERR, OUT, warn, warn_of_each
 from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title

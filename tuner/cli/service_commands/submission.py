@@ -30,7 +30,7 @@ from tuner.cli.service_commands.at_service import (
     warn_of_limits,
 )
 from tuner.client import Client, ServiceRefused
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind
 from tuner.present.console import say, warn_of_each
 from tuner.present.studies.plan_view import plan_csv
 from tuner.service.submission import ORIGIN

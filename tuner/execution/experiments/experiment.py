@@ -24,7 +24,7 @@ from tuner.execution.experiments.experiment_reporter import ExperimentReporter
 from tuner.execution.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_stored_rounds
 from tuner.execution.experiments.reading_row import measure_reading
 from tuner.execution.mirroring import Mirror, mlflow_experiment, tracking_fact
-from tuner.execution.open_bench import BenchSpec, open_bench
+from tuner.execution.open_bench import BenchSpec, open_bench, removed_if_unreached
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.execution.trials.bench import Bench
@@ -32,9 +32,7 @@ from tuner.execution.trials.early_end import ToTheEnd, WhenSteady
 from tuner.execution.trials.trial_from_measurements import trial_of
 from tuner.execution.trials.trial_job import StartedTrial, TrialJob
 from tuner.execution.trials.trial_target import ClusterTarget
-from tuner.execution.unreached import removed_if_unreached
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
-from tuner.model.experiment_identity import check_same_rows, experiment_identity
 from tuner.model.facts import (
     EXPERIMENT,
     FINISHED_AT,
@@ -50,6 +48,7 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TRACKING,
 )
+from tuner.model.identity import check_same_rows, experiment_identity
 from tuner.model.progress import Progress, StudyState
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Proposal, Trial, TrialKind

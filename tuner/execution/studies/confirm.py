@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.confirmation.plan import ConfirmationPlan, plans_in
+from tuner.confirmation.plan import ConfirmationPlan, add_plan, leave_out, plan_of, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
-from tuner.confirmation.stored_plans import add_plan, leave_out, plan_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.execution.budgets.budget import ShareOfOthers
 from tuner.execution.budgets.estimate import gap_s

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.model.errors import RequestRefused
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind, RequestRefused
 from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.retention import TYPED, Retention
 from tuner.service.answers.query import TEXT, Answer
@@ -26,7 +25,7 @@ def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters:
 
 
 def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
-    from tuner.prediction.prediction_request import PredictionRequest
+    from tuner.prediction.question import PredictionRequest
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json
 

@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.errors import RecordDamaged, StudyNotFound
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind, RecordDamaged, StudyNotFound
 from tuner.service.answers import pages, predictions, recommendations, results
 from tuner.service.answers.query import EVERY_RECOMMENDATION, TEXT, Answer, Answers, ResultQuery
 from tuner.service.answers.results_cache import ResultsCache, no_study

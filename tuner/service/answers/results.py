@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from tuner.model.document import document
+from tuner.model.errors import ProblemKind
 from tuner.model.facts import VERIFICATION
-from tuner.model.problem_kinds import ProblemKind
 from tuner.present.console import text_of
 from tuner.present.studies.status import status_of
 from tuner.present.trial_tables.trial_json import trial_json

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
+from tuner.model.errors import ProblemKind
 from tuner.model.goals import Goal
-from tuner.model.problem_kinds import ProblemKind
 from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.request_parameters import JsonOrText, Study, client_name, only_json, study_text

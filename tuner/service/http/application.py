@@ -20,8 +20,7 @@ from starlette.routing import compile_path
 
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
-from tuner.model.errors import StudyError
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind, StudyError
 from tuner.present.report.assets import plotly_script
 from tuner.service.answers.query import HTML, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind
 from tuner.prediction.changed_settings import LOAD_SETTINGS
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples

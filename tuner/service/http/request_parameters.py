@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind
 from tuner.service.answers.query import JSON
 from tuner.service.http.studies import NAME_PATTERN
 from tuner.service.http.tokens import Token

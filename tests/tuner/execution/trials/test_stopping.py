@@ -20,8 +20,7 @@ from tests.helpers.measurements import window
 from tests.helpers.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
 from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
-from tuner.execution.trials.racing import PhaseRule, race_of
-from tuner.execution.trials.stopping import PhaseProgress, Stopping
+from tuner.execution.trials.stopping import PhaseProgress, PhaseRule, Stopping, race_of
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Trial, TrialKind
 from tuner.results.racing_savings import RacingSavings
