@@ -23,8 +23,8 @@ from runners.clusters.topics.topic_for_run import TopicFor, WithTopic, named_top
 from runners.consumer_runs.own_topic import KEPT
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused
+from runners.host_processes.clean_up import remove_folders_of_dead
 from runners.host_processes.locks import target_lock
-from runners.host_processes.temporary import remove_folders_of_dead
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

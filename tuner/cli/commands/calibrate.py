@@ -13,8 +13,8 @@ from search_spaces.client import client_of
 from tuner.cli.options import common_options as options
 from tuner.cli.options import workload_options
 from tuner.cli.output import print_json
-from tuner.cli.running.experiment_run import run_experiment_shown
 from tuner.cli.running.own_study import new_study
+from tuner.cli.running.study_run import run_experiment_shown
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted

@@ -11,7 +11,7 @@ from objectives.bottlenecks import Bottleneck
 from objectives.producer_verdict import Evidence, judge
 from objectives.ratios import Ratio, ratio_of
 from runners.clusters.topics.topic_for_run import owned_topic
-from runners.kafka_tools.producer_performance import PerformanceReport, java_throughput
+from runners.kafka_tools.performance_tools import PerformanceReport, java_throughput
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Limits

@@ -24,7 +24,7 @@ from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, 
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.output import print_json
 from tuner.execution.open_target import OpenTarget, open_alone
-from tuner.model.consumption_json import consumption_json
+from tuner.model.measurement_json import consumption_json
 from tuner.present.console import say
 from tuner.present.measurements.consumption_view import CELLS, print_consumption, rest_of_line
 from tuner.present.measurements.live_windows import live_windows

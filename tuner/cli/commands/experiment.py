@@ -14,7 +14,7 @@ import typer
 from runners.reporting import counted, duration
 from tuner.cli.options import common_options as options
 from tuner.cli.output import Force, check_one_form, check_output, check_picture, print_json, write_output, write_picture
-from tuner.cli.running.experiment_run import run_experiment_shown
+from tuner.cli.running.study_run import run_experiment_shown
 from tuner.execution.experiments.work_left import work_left
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray

@@ -6,8 +6,7 @@ from tuner.cli.options.study_arguments import ShownSize
 from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.cli.shown.warnings import warn_about_front
 from tuner.present.console import OUT
-from tuner.present.trial_tables.front_table import front_csv, fronts_json
-from tuner.present.trial_tables.front_view import print_front
+from tuner.present.trial_tables.front_table import front_csv, fronts_json, print_front
 
 
 def front(

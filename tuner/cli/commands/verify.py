@@ -18,7 +18,7 @@ from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import RequestRefused, StudyError
 from tuner.model.spec import Executor, StudySpec
-from tuner.model.study_names import verification_stem
+from tuner.model.study_files import verification_stem
 from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.console import warn
 from tuner.results.comparisons.verification import VerificationTerms

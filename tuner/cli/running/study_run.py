@@ -1,4 +1,4 @@
-"""Runs a study on a terminal and prints its recommendations at the end, for `tuner run` and `tuner confirm`."""
+"""Runs a study or an experiment with its progress on the terminal, and prints the recommendations at the end."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,12 +7,17 @@ import typer
 
 from tuner import api
 from tuner.cli.output import print_json
+from tuner.model.experiment import ExperimentSpec
 from tuner.model.spec import StudySpec
-from tuner.present.console import OUT, warn, warn_of_each
+from tuner.model.study_files import REPORT_FILE
+from tuner.present.console import OUT, say, warn, warn_of_each
+from tuner.present.experiments.experiment_progress import ExperimentProgress
 from tuner.present.export import Format, export_all, study_json
 from tuner.present.studies.study_view import StudyView
+from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SIMULATED, StudyResults
+from tuner.storage.locations import study_folder
 
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
@@ -50,3 +55,31 @@ def print_recommendations(results: StudyResults, recommendations: list[Recommend
         OUT.show(export_all(recommendations, Format.TABLE), end="")
     simulated = [SIMULATED] if results.simulated else []
     warn_of_each([*simulated, *(warning for each in recommendations for warning in each.warnings)])
+
+
+def run_experiment_shown(
+    spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool, resumed: bool = True
+) -> ExperimentResults:
+    """Run an experiment with its progress on the screen, write its report, and return its results.
+
+    Args:
+        spec: The experiment.
+        text: The text of the experiment's file.
+        silent: Whether to show no progress.
+        mlflow: Whether to write the experiment to MLflow, too.
+        mix_environments: Whether to resume an experiment that was started in another environment.
+        resumed: Whether the same command would resume this experiment, and not start a new one.
+    """
+    folder = study_folder(spec.name)
+    with StudyView(quiet=silent) as searching:
+        how = "stops it, and the same command resumes it" if resumed else "stops it"
+        searching.say(f"experiment {spec.name}: results in {folder}; Ctrl-C {how}")
+        spec = api.run_searches(spec, reporter=searching, warn=warn, mlflow=mlflow, mix_environments=mix_environments)
+    with ExperimentProgress(quiet=silent) as view:
+        results = api.run_experiment(
+            spec, text=text, reporter=view, warn=warn, mlflow=mlflow, mix_environments=mix_environments
+        )
+
+    if not silent:
+        say(f"report: {folder / REPORT_FILE}")
+    return results

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from objectives.row_metrics import row_metrics_of
 from runners.errors import WorkloadRefused
-from runners.host_processes.temporary import remove_folders_of_dead
+from runners.host_processes.clean_up import remove_folders_of_dead
 from runners.runner import Runner
 from tuner.execution.environment import machine_name, topic_shape
 from tuner.execution.experiments.experiment_reporter import ExperimentReporter

@@ -17,7 +17,7 @@ from search_spaces.client import ClientKind
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.trials.trial_job import StartedTrial
 from tuner.execution.trials.trial_target import FILLING
-from tuner.model.consumption_json import consumption_json
+from tuner.model.measurement_json import consumption_json
 from tuner.model.row import Row
 from tuner.model.spec import SafetySpec
 from tuner.model.trial import State, Trial

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from runners.host_processes.temporary import remove_folders_of_dead
+from runners.host_processes.clean_up import remove_folders_of_dead
 from runners.reporting import counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner

@@ -76,7 +76,7 @@ def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapp
         case "csv":
             return Answer.of(front_csv(*sizes), CSV)
         case "text":
-            from tuner.present.trial_tables.front_view import print_front
+            from tuner.present.trial_tables.front_table import print_front
 
             shown = [text_of(partial(print_front, results, size)) for size in sizes]
             return Answer.of("".join(shown), TEXT)

@@ -27,7 +27,6 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import pages
 from tuner.service.http.access import AccessControl, problem_response
-from tuner.service.http.actions_api import actions_router
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.prediction_api import SETTING_PATTERN, prediction_query
@@ -36,7 +35,7 @@ from tuner.service.http.request_parameters import RecordSize, Study, each_parame
 from tuner.service.http.responses import answered, response_of
 from tuner.service.http.results_api import EVENT_ID_PATTERN, results_router
 from tuner.service.http.studies import CURSOR_PATTERN, NAME_PATTERN, Studies
-from tuner.service.http.studies_api import studies_router
+from tuner.service.http.studies_api import actions_router, studies_router
 from tuner.service.http.tokens import TokenFile
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
