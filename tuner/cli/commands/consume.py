@@ -19,7 +19,7 @@ from runners.runner import Limits
 from runners.workload import Workload
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig, check_record
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.output import print_json
@@ -43,13 +43,13 @@ def consume(
         ),
     ] = None,
     consumers: ConsumerOptions,
-    bootstrap: options.StartedOrBootstrap = None,
-    command_config: options.CommandConfig = None,
-    container: options.Container = None,
-    brokers: options.Brokers = None,
+    bootstrap: common_options.StartedOrBootstrap = None,
+    command_config: common_options.CommandConfig = None,
+    container: common_options.Container = None,
+    brokers: common_options.Brokers = None,
     own: OwnTopicOptions,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.
 
@@ -75,8 +75,8 @@ def consume(
     tell = silent if alone else say
     client = client_of(consumers.client)
     reading = consumers.reading(tell)
-    options.check_topic(topic, "TOPIC")
-    target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
+    common_options.check_topic(topic, "TOPIC")
+    target = common_options.target_of(bootstrap, command_config, container=container, brokers=brokers)
     opening = partial(open_alone, target, "tuner consume", say, tell)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
         if topic is not None:
@@ -85,7 +85,7 @@ def consume(
         else:
             config, workload = own.producer_config(), own.workload()
             check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
-            sizes = options.size_of("--fill", own.amount), options.size_of("--max-bytes", own.max_bytes)
+            sizes = common_options.size_of("--fill", own.amount), common_options.size_of("--max-bytes", own.max_bytes)
             with opening() as opened:
                 seen, written = _own_topic(opened, client, reading, config, workload, *sizes, watch)
     if as_json:

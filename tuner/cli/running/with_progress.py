@@ -22,7 +22,7 @@ from tuner.storage.locations import study_folder
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
 
-def run_with_view(
+def run_study_with_progress(
     spec: StudySpec,
     text: str,
     folder: Path,
@@ -57,7 +57,7 @@ def print_recommendations(results: StudyResults, recommendations: list[Recommend
     warn_of_each([*simulated, *(warning for each in recommendations for warning in each.warnings)])
 
 
-def run_experiment_shown(
+def run_experiment_with_progress(
     spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool, resumed: bool = True
 ) -> ExperimentResults:
     """Run an experiment with its progress on the screen, write its report, and return its results.
