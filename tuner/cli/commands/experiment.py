@@ -212,7 +212,7 @@ def report(
         case ReportFormat.JSON:
             text = json.dumps(experiments_json(experiments), indent=2) + "\n"
         case ReportFormat.HTML:
-            from tuner.present.report.page import experiment_page  # it imports plotly
+            from tuner.present.report.page import experiment_page
 
             text = experiment_page(_only(experiments, name, "a page"))
         case ReportFormat.PNG:

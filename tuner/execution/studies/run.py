@@ -28,9 +28,8 @@ from tuner.execution.open_target import OpenTarget
 from tuner.execution.studies.beginning import begin, confirm_limits, is_finished
 from tuner.execution.studies.burn_in import BurnIn
 from tuner.execution.studies.confirm import confirm
-from tuner.execution.studies.reporter import Reporter
 from tuner.execution.studies.search import MakeStrategy, search_size
-from tuner.execution.studies.study_progress import StudyProgress
+from tuner.execution.studies.study_progress import Reporter, StudyProgress
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.execution.trials.bench import Bench

@@ -23,7 +23,6 @@ from search_spaces.errors import ConfigError
 from tuner.model.errors import ProblemKind, StudyError
 from tuner.present.report.assets import plotly_script
 from tuner.service.answers.query import HTML, ResultQuery
-from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import pages
 from tuner.service.http.access import AccessControl, problem_response
@@ -39,6 +38,7 @@ from tuner.service.http.studies_api import actions_router, studies_router
 from tuner.service.http.tokens import TokenFile
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
+from tuner.service.response_cache import ResponseCache
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.locations import storage_at
 
