@@ -9,8 +9,9 @@ from tuner import api
 from tuner.cli.options import common_options
 from tuner.cli.options.confirm_options import ConfirmOptions
 from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.printing.recommendations import print_recommendations
 from tuner.cli.running.kept_study import kept_study
-from tuner.cli.running.with_progress import Mlflow, print_recommendations, run_study_with_progress
+from tuner.cli.running.with_progress import Mlflow, run_study_with_progress
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
@@ -58,10 +59,11 @@ def confirm(
     confirmed = run_study_with_progress(
         spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
     )
-    recommended = recommendations(confirmed.results, options.goals, warn)
-    print_recommendations(confirmed.results, recommended, as_json=as_json)
+    results = confirmed.results
+    recommended = recommendations(results, options.goals, warn)
+    print_recommendations(results.name, str(results.folder), recommended, simulated=results.simulated, as_json=as_json)
     if not silent:
         say(f"report: {folder / REPORT_FILE}")
     if not recommended:
-        unmeasured = all(size.baseline is None for size in confirmed.results.sizes)
+        unmeasured = all(size.baseline is None for size in results.sizes)
         raise (NothingMeasured if unmeasured else NoFeasibleConfig)(no_config_meets_constraints(spec.name))

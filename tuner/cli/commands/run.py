@@ -6,7 +6,8 @@ from runners.reporting import counted, duration
 from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_from_options import StudyFromOptions
-from tuner.cli.running.with_progress import Mlflow, print_recommendations, run_study_with_progress
+from tuner.cli.printing.recommendations import print_recommendations
+from tuner.cli.running.with_progress import Mlflow, run_study_with_progress
 from tuner.execution.budgets import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
@@ -52,19 +53,20 @@ def run(
         if not silent and spec.executor is not Executor.SIMULATED:
             _say_time(spec, quick=options.quick)
     study = run_study_with_progress(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
-    recommended = recommendations(study.results, tell=warn)
-    print_recommendations(study.results, recommended, as_json=as_json)
-    if not recommended and all(size.baseline is None for size in study.results.sizes):
+    results = study.results
+    recommended = recommendations(results, tell=warn)
+    print_recommendations(results.name, str(results.folder), recommended, simulated=results.simulated, as_json=as_json)
+    if not recommended and all(size.baseline is None for size in results.sizes):
         raise StudyError(nothing_measured(spec))
     if not as_json and not quiet:
         say(f"report: {folder / REPORT_FILE}")
         if options.quick:
             say(
                 f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "
-                f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
+                f"were short{_rounds_text(results)}. The same command without --quick takes longer and can "
                 "prove smaller gains; `tuner plan` with the same options shows how long it takes"
             )
-        if any(each.proven for each in recommended) and (message := chance_of_wrong_claim(len(study.results.sizes))):
+        if any(each.proven for each in recommended) and (message := chance_of_wrong_claim(len(results.sizes))):
             say(message)
         if proven := [each for each in recommended if not not_advice(each) and pasted_values(each)]:
             size = proven[0].record_bytes

@@ -1,4 +1,4 @@
-"""Runs a study or an experiment with its progress on the terminal, and prints the recommendations at the end."""
+"""Runs a study or an experiment with its progress on the terminal."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,17 +6,13 @@ from typing import Annotated
 import typer
 
 from tuner import api
-from tuner.cli.output import print_json
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.spec import StudySpec
 from tuner.model.study_files import REPORT_FILE
-from tuner.present.console import OUT, say, warn, warn_of_each
+from tuner.present.console import say, warn
 from tuner.present.experiments.experiment_progress import ExperimentProgress
-from tuner.present.export import Format, export_all, study_json
 from tuner.present.studies.study_view import StudyView
 from tuner.results.experiments.experiment_results import ExperimentResults
-from tuner.results.recommendations.recommendation import Recommendation
-from tuner.results.study_results import SIMULATED, StudyResults
 from tuner.storage.locations import study_folder
 
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
@@ -45,16 +41,6 @@ def run_study_with_progress(
             searching=searching,
             mix_environments=mix_environments,
         )
-
-
-def print_recommendations(results: StudyResults, recommendations: list[Recommendation], *, as_json: bool) -> None:
-    """Print the recommendations, and warnings to read before using a config, without repeated warnings."""
-    if as_json:
-        print_json(study_json(results.name, str(results.folder), recommendations))
-    else:
-        OUT.show(export_all(recommendations, Format.TABLE), end="")
-    simulated = [SIMULATED] if results.simulated else []
-    warn_of_each([*simulated, *(warning for each in recommendations for warning in each.warnings)])
 
 
 def run_experiment_with_progress(
