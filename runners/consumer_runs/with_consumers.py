@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import Topic
-from runners.consumer_runs.clock_offset import ClockOffset
-from runners.consumer_runs.joining import end_to_end_of
+from runners.consumer_runs.end_to_end_latency import ClockOffset, end_to_end_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start

@@ -20,7 +20,7 @@ from runners.clusters.topics.leftovers import sweep_dead_runs
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.clusters.topics.topic_for_run import TopicFor, WithTopic, named_topic, owned_topic
-from runners.consumer_runs.own_topic import KEPT
+from runners.consumer_runs.topic_consumption import KEPT
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused
 from runners.host_processes.clean_up import remove_folders_of_dead

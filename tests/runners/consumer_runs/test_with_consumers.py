@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.consumer_runs.clock_offset import ClockOffset
+from runners.consumer_runs.end_to_end_latency import ClockOffset
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumer_runs.with_consumers import ConsumerHost, TailConsumers, WithConsumers
 from runners.consumers.consumption import Consumption

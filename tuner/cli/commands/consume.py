@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
-from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, Writing, fill, read_while_writing
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
 from runners.consumers.reading_load import ReadWatch, read_on

@@ -18,7 +18,7 @@ from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
-from tuner.present.producer_files.lint_view import lint_json, report_foot, report_head
+from tuner.present.producer_files import lint_json, report_foot, report_head
 
 _STYLES: Final = {LintLevel.ERROR: "red", LintLevel.WARNING: "yellow", LintLevel.HINT: "dim"}
 

@@ -12,7 +12,7 @@ from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options
 from tuner.cli.output import Force, check_output, print_json, print_text, write_output
 from tuner.present.console import ERR, OUT, say
-from tuner.present.producer_files.translation_view import translated_text, translation_json, translation_lines
+from tuner.present.producer_files import translated_text, translation_json, translation_lines
 
 
 def translate(

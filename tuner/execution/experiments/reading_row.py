@@ -7,8 +7,7 @@ from typing import Any
 from objectives.consumer_verdict import ReadEvidence, judge_reading
 from objectives.row_metrics import read_metrics_of
 from runners.clusters.topics.owned_topics import Topic
-from runners.consumer_runs.own_topic import fill_bytes
-from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.topic_consumption import TopicConsumption, fill_bytes
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading
 from runners.errors import RunnerError
