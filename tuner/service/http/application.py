@@ -30,8 +30,14 @@ from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.prediction_api import SETTING_PATTERN, prediction_query
 from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
-from tuner.service.http.request_parameters import RecordSize, Study, each_parameter_once, only_known_parameters
-from tuner.service.http.responses import answered, response_of
+from tuner.service.http.requests_and_responses import (
+    RecordSize,
+    Study,
+    answered,
+    each_parameter_once,
+    only_known_parameters,
+    response_of,
+)
 from tuner.service.http.results_api import EVENT_ID_PATTERN, results_router
 from tuner.service.http.studies import CURSOR_PATTERN, NAME_PATTERN, Studies
 from tuner.service.http.studies_api import actions_router, studies_router

@@ -12,8 +12,7 @@ from tuner.model.errors import ProblemKind
 from tuner.prediction.changed_settings import LOAD_SETTINGS
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.request_parameters import JsonOrText, RecordBytes, Study
-from tuner.service.http.responses import answered
+from tuner.service.http.requests_and_responses import JsonOrText, RecordBytes, Study, answered
 from tuner.service.http.studies import Studies
 from tuner.service.problems import Problem
 

@@ -17,8 +17,14 @@ from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.prediction_api import add_prediction
-from tuner.service.http.request_parameters import JsonCsvOrText, JsonOrText, RecordBytes, Study
-from tuner.service.http.responses import answered, response_of
+from tuner.service.http.requests_and_responses import (
+    JsonCsvOrText,
+    JsonOrText,
+    RecordBytes,
+    Study,
+    answered,
+    response_of,
+)
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
 

@@ -15,8 +15,15 @@ from tuner.model.errors import ProblemKind
 from tuner.model.goals import Goal
 from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.request_parameters import JsonOrText, Study, client_name, only_json, study_text
-from tuner.service.http.responses import json_response, response_of
+from tuner.service.http.requests_and_responses import (
+    JsonOrText,
+    Study,
+    client_name,
+    json_response,
+    only_json,
+    response_of,
+    study_text,
+)
 from tuner.service.http.studies import CURSOR_PATTERN, NAME_PATTERN, Studies
 from tuner.service.http.study_actions import StudyActions, VerificationRequest, confirm_options
 from tuner.service.operator_limits import limited_json
