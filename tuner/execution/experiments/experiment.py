@@ -94,11 +94,11 @@ def measure_experiment(
         storage = storage_at()
         stack.enter_context(removed_if_unreached(storage, folder, spec.name, reporter.say))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
-        asked, spec = spec, with_stored_rounds(spec, store.trials())
-        if spec.rounds > asked.rounds:
+        wanted_rounds, spec = spec.rounds, with_stored_rounds(spec, store.trials())
+        if spec.rounds > wanted_rounds:
             reporter.say(
                 f"round {spec.rounds} of {spec.name} was begun, so all {spec.rounds} rounds are measured, "
-                f"not {asked.rounds}"
+                f"not {wanted_rounds}"
             )
         _begin(spec, text, store)
         if not steps_left(spec, store.trials()):
