@@ -22,8 +22,7 @@ from benchmarks.peers.turns import Measure, Run, Turns, add_peers, goal_said, tu
 from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.clock import NS_PER_S, US_PER_S
 from runners.clusters.topics.owned_topics import Topic
-from runners.consumer_runs.own_topic import KEPT, fill
-from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, fill
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading
 from runners.runner import DEFAULT_LIMITS

@@ -27,7 +27,7 @@ from objectives.ratios import ratio_of
 from runners.clusters.topics.owned_topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError
-from runners.kafka_tools.performance_tool import run_performance_tool, tool_failed
+from runners.kafka_tools.performance_tools import run_performance_tool, tool_failed
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.load.isolated import Isolated
 from runners.workload import RecordSizes, Workload

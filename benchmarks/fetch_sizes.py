@@ -17,8 +17,7 @@ from benchmarks.consumer_generator import CONSUMER
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from benchmarks.predictions.packet_model import Packet, PacketModel
 from runners.clusters.topics.owned_topics import Topic
-from runners.consumer_runs.own_topic import KEPT, fill
-from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, fill
 from runners.consumers.reading import Reading
 from runners.runner import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload

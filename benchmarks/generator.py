@@ -20,7 +20,7 @@ from benchmarks.peers.turns import Measure, Run, Turns, add_peers, add_phases, t
 from objectives.producer_verdict import Evidence, judge
 from runners.clock import US_PER_S
 from runners.clusters.topics.topic_for_run import owned_topic
-from runners.kafka_tools.producer_performance import java_throughput
+from runners.kafka_tools.performance_tools import java_throughput
 from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

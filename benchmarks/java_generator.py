@@ -18,7 +18,7 @@ from objectives.producer_verdict import Evidence, judge
 from runners.clusters.topics.topic_for_run import owned_topic
 from runners.java_client.heap import default_heap_bytes
 from runners.java_runtime.pinned_jars import KAFKA_VERSION
-from runners.kafka_tools.producer_performance import java_throughput
+from runners.kafka_tools.performance_tools import java_throughput
 from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java

@@ -17,8 +17,8 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.space.parameters import KnobChange
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -28,8 +28,8 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import StudyResults

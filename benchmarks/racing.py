@@ -24,8 +24,8 @@ from objectives.students_t import t_quantile
 from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.goals import PRESETS, Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Trial, TrialKind

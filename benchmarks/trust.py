@@ -35,8 +35,8 @@ from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import Goal, goal_metrics
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -30,7 +30,7 @@ from benchmarks.peers.loopback_peer import (
     sent_mb_per_s,
 )
 from runners.zones.link import Link
-from runners.zones.proxy_process import ProxyProcess
+from runners.zones.zoned_cluster import ProxyProcess
 
 DELAYS_MS: Final = (0.5, 1.0, 5.0, 20.0)
 BESIDE: Final = ((1.0, 20.0), (5.0, 100.0))

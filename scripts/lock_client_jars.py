@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from jgo.maven import MavenContext
 
-from runners.java_client.resolving import resolve
+from runners.java_client.compiled import resolve
 from runners.java_runtime.pinned_jars import PINNED_JARS
 from scripts.lock_kafka_jars import entry
 

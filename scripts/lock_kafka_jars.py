@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jgo.maven import Artifact, MavenContext
 
-from runners.java_client.resolving import needed_at_run_time, pinned_by_checksum
+from runners.java_client.compiled import needed_at_run_time, pinned_by_checksum
 
 TARGET = Path(__file__).parent.parent / "runners" / "java_runtime" / "pinned_jars.py"
 # Only the tool `connect-plugin-path` needs Connect and its web server. Leaving it out saves 38 jars and 10 MB.

@@ -21,8 +21,7 @@ from search_spaces.errors import (
     UnknownProperty,
 )
 from search_spaces.files.properties_file import format_properties, parse_pairs, parse_properties, read_properties
-from search_spaces.properties.catalogue import Property, Value
-from search_spaces.properties.roles import Role, is_secret
+from search_spaces.properties.catalogue import Property, Role, Value, is_secret
 from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
 from search_spaces.translation.to_java import translate_to_java

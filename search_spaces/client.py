@@ -34,8 +34,7 @@ from search_spaces.librdkafka import levels as librdkafka_levels
 from search_spaces.librdkafka import limits as librdkafka_limits
 from search_spaces.librdkafka import properties as librdkafka_properties
 from search_spaces.librdkafka import rules as librdkafka_rules
-from search_spaces.properties.catalogue import Catalogue, DefaultChange, major_and_minor
-from search_spaces.properties.roles import TRANSACTION_TIMEOUT, Role
+from search_spaces.properties.catalogue import TRANSACTION_TIMEOUT, Catalogue, DefaultChange, Role, major_and_minor
 
 
 class ClientKind(StrEnum):

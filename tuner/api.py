@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runners.measurements.measurement import Measurement
     from search_spaces.configs.producer_config import ProducerConfig
     from tuner.execution.experiments.experiment_reporter import ExperimentReporter
-    from tuner.execution.studies.reporter import Reporter
+    from tuner.execution.studies.study_progress import Reporter
     from tuner.model.experiment import ExperimentSpec
     from tuner.model.goals import Goal
     from tuner.model.spec import StudySpec
@@ -134,8 +134,8 @@ def run_study(
         TooManyFailures: Too many trials in a row gave no measurement.
     """
     from tuner.execution.budgets.least_limits import check_limits
-    from tuner.execution.studies.reporter import SilentReporter
     from tuner.execution.studies.run import measure_study
+    from tuner.execution.studies.study_progress import SilentReporter
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings

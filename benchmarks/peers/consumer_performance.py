@@ -4,7 +4,7 @@ import uuid
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from runners.kafka_tools.performance_tool import run_performance_tool, tool_failed
+from runners.kafka_tools.performance_tools import run_performance_tool, tool_failed
 
 _TOOL: Final = "org.apache.kafka.tools.ConsumerPerformance"
 _TIMEOUT_S: Final = 180.0

@@ -25,7 +25,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
-from tuner.execution.trials.racing import HOPELESS_RATIO
+from tuner.execution.trials.stopping import HOPELESS_RATIO
 from tuner.prediction.calibration import PRIOR_SD_LOG, similar_host, with_shifted_logs
 
 _P99, _MEDIAN = "latency_p99_ms", "latency_p50_ms"

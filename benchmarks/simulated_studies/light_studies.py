@@ -20,12 +20,11 @@ from objectives.scoring import Objective, score
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
-from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
+from tuner.confirmation.plan import confirm_command_ended, confirmation_of_command
 from tuner.execution.budgets.budget import Budget, WallClock, next_occurrence
 from tuner.execution.budgets.outlook import Outlook
-from tuner.execution.studies.record_sizes import measure_sizes
-from tuner.execution.studies.reporter import SilentReporter
-from tuner.execution.studies.study_progress import StudyProgress
+from tuner.execution.studies.run import measure_sizes
+from tuner.execution.studies.study_progress import SilentReporter, StudyProgress
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trial_keeper import TrialKeeper
 from tuner.execution.trials.bench import Bench

@@ -1,24 +1,66 @@
-"""Runs consumers at the tail of a topic while another runner measures the producer that writes to it."""
+"""Runs consumers, on this host or another, while another runner measures the producer that writes to their topic."""
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
+
+from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import Topic
-from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
-from runners.consumer_runs.joining import end_to_end_of
+from runners.consumer_runs.end_to_end_latency import ClockOffset, end_to_end_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
+from runners.consumers.reading_load import ReadWatch
 from runners.errors import GeneratorError, RunnerError, WorkloadRefused
 from runners.measurements.measurement import Measurement, Window, sent_bytes_of
 from runners.runner import DEFAULT_LIMITS, Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
+
+
+class ConsumerHost(Protocol):
+    """A host that runs the consumers of a load. Its methods are called on the host of the producer."""
+
+    def consume(self, load: TopicConsumption, watch: ReadWatch, started: Callable[[], None]) -> Consumption:
+        """Run the consumers until `watch` stops them, and return what they measured.
+
+        Args:
+            load: The consumers and their topic.
+            watch: Called with each window, and can stop the load.
+            started: Called when all consumers have begun to read.
+
+        Raises:
+            RunnerError: The consumers gave no result.
+        """
+
+    def clock_offset(self) -> ClockOffset | None:
+        """Return how far the monotonic clock of that host is ahead of ours; None if it is the same clock.
+
+        Raises:
+            RunnerError: The host does not answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ThisHost(ConsumerHost):
+    """The host of the producer, for consumers that run beside it."""
+
+    @override
+    def consume(self, load: TopicConsumption, watch: ReadWatch, started: Callable[[], None]) -> Consumption:
+        return load.run(watch, lambda _: started())
+
+    @override
+    def clock_offset(self) -> None:
+        return None
+
+
+THIS_HOST: Final = ThisHost()
+
 
 _LONGEST_S: Final = 86_000.0
 _START_PATIENCE_S: Final = 60.0

@@ -12,8 +12,7 @@ from typing import Final
 from runners.clock import NS_PER_MS
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.merging import merge_consumptions, merge_read_windows
-from runners.consumers.reader import Reader
-from runners.consumers.reading_load import ReadWatch, read_on
+from runners.consumers.reading_load import Reader, ReadWatch, read_on
 from runners.host_processes.child import Child
 from runners.runner import WatchDecision
 

@@ -1,13 +1,21 @@
-"""Lists of the things that a process must remove at its end. If it is killed, a later process finds the list."""
+"""What a process must remove at its end, such as temporary folders. If it is killed, a later process removes it."""
 
+import contextlib
+import itertools
 import json
-from collections.abc import Iterator
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from runners.host_processes.folders import state_root, write_atomically
 from runners.host_processes.processes import ProcessIdentity, this_host
+
+KINDS: Final = ("java", "mlflow", "ray")
+"""The kinds of the `CleanUpList`s that list our temporary folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +99,42 @@ def _read(kind: str, path: Path) -> CleanUpList | None:
         return CleanUpList(kind, path.stem, owner, dict(text["facts"]), str(text["host"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def remove_folders_of_dead(kinds: Iterable[str] = KINDS) -> None:
+    """Remove the temporary folders of processes of this host that were killed.
+
+    Args:
+        kinds: Only folders of these kinds.
+    """
+    for record in itertools.chain.from_iterable(map(clean_up_lists, kinds)):
+        if record.state == "dead" and (left := Path(record.facts["folder"])).name == record.run_id:
+            shutil.rmtree(left, ignore_errors=True)
+            # The last processes of a killed run may have written to the folder while it was removed. The record then
+            # stays for the next try.
+            if not left.exists():
+                record.remove()
+
+
+@contextlib.contextmanager
+def temporary_folder(kind: str, prefix: str, parent: str | None = None) -> Iterator[Path]:
+    """Make a temporary folder, and remove the folder at the end of the block.
+
+    If this process is killed, the next process that asks for a folder of this kind on this host removes the folder, and
+    so does the end of the next study.
+
+    Args:
+        kind: The kind of the `CleanUpList` that lists the folder, such as `ray`.
+        prefix: How the folder's name begins.
+        parent: Where to make it; by default the host's folder for temporary files.
+    """
+    remove_folders_of_dead((kind,))
+    folder = Path(parent or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(4)}")
+    record = CleanUpList(kind, folder.name, ProcessIdentity.of(), {"folder": str(folder)})
+    record.save()
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        record.remove()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
-from runners.host_processes.temporary import temporary_folder
+from runners.host_processes.clean_up import temporary_folder
 from runners.java_client.compiled import CompiledProgram
 from runners.java_runtime.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.load.payload import PayloadPool

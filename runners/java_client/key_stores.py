@@ -16,8 +16,7 @@ from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import InvalidValue
 from search_spaces.files.properties_file import read_properties
 from search_spaces.files.variables import names_in
-from search_spaces.properties.catalogue import Value
-from search_spaces.properties.roles import is_secret
+from search_spaces.properties.catalogue import Value, is_secret
 
 _HEAP_BYTES: Final = 64 << 20
 _PATIENCE_S: Final = 60.0

@@ -12,9 +12,8 @@ from runners.clock import SystemClock
 from runners.clusters.cluster import CLIENT_ID
 from runners.consumers.consumption import Arrivals, Consumption, ReadCounts
 from runners.consumers.fetch_account import FetchReport
-from runners.consumers.reader import Reader
 from runners.consumers.reading import OffsetRange, Reading
-from runners.consumers.reading_load import ReadWatch
+from runners.consumers.reading_load import Reader, ReadWatch
 from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
 from runners.host.probe import ClientProcess

@@ -1,4 +1,4 @@
-"""The result of an end-to-end measurement, which `runners.consumer_runs.joining` computes."""
+"""The result of an end-to-end measurement, which `runners.consumer_runs.end_to_end_latency` computes."""
 
 from dataclasses import dataclass
 

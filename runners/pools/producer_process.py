@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
-from runners.consumer_runs.with_consumers import WithConsumers
+from runners.consumer_runs.with_consumers import THIS_HOST, ConsumerHost, WithConsumers
 from runners.errors import GeneratorError, RunnerError
 from runners.measurements.measurement import Measurement, Window
 from runners.pools.pool import Job, Outcome

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from runners.consumer_runs.clock_offset import ClockOffset, clock_id, offset_of
-from runners.consumer_runs.consumer_host import ConsumerHost
+from runners.consumer_runs.end_to_end_latency import ClockOffset, clock_id, offset_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.with_consumers import ConsumerHost
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading_load import ReadWatch
 from runners.errors import ConsumersLost, GeneratorError, RunnerError

@@ -20,7 +20,7 @@ from typing import Any, Final
 import psutil
 from typing_extensions import override
 
-from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
+from runners.consumer_runs.with_consumers import THIS_HOST, ConsumerHost
 from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_unwrapped
 from runners.host_processes.child import PATIENCE_S
 from runners.measurements.measurement import Window

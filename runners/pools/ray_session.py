@@ -20,7 +20,7 @@ from typing import Any, Final
 import psutil
 
 from runners.errors import GeneratorError
-from runners.host_processes.temporary import temporary_folder
+from runners.host_processes.clean_up import temporary_folder
 from runners.pools.producer_process import host_and_pid
 from runners.pools.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from runners.consumer_runs.clock_offset import SAME_CLOCK, ClockOffset, clock_id, offset_of
+from runners.consumer_runs.end_to_end_latency import SAME_CLOCK, ClockOffset, clock_id, offset_of
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.errors import GeneratorError, signals_unwrapped

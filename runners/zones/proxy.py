@@ -1,4 +1,4 @@
-"""The program of the proxy. `ProxyProcess` in `proxy_process.py` starts and stops it.
+"""The program of the proxy. `ProxyProcess` in `zoned_cluster.py` starts and stops it.
 
 Its standard input is a pipe, and its owner holds the writing end. The kernel closes the pipe when the owner ends, even
 by SIGKILL, and then this program ends. Nothing is left behind, because the kernel closes all sockets with it.

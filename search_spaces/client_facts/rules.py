@@ -12,7 +12,7 @@ from typing import Final
 
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.errors import RuleBroken
-from search_spaces.properties.roles import TRANSACTIONAL_ID
+from search_spaces.properties.catalogue import TRANSACTIONAL_ID
 
 Condition = Callable[[EffectiveValues], str | None]
 

@@ -5,8 +5,7 @@ from typing import Final
 
 from search_spaces.client import Client, ClientKind, librdkafka
 from search_spaces.errors import MisplacedProperty
-from search_spaces.properties.catalogue import Property, Value
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Property, Role, Value
 from search_spaces.properties.values import CanonicalValues
 
 _GROUP: Final = "the load assigns the partitions itself, so that no group is left on the cluster; leave it out"

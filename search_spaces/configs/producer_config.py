@@ -9,8 +9,7 @@ from dataclasses import InitVar, dataclass
 from typing import Final, Self
 
 from search_spaces.client import Client, ClientValues, librdkafka
-from search_spaces.properties.catalogue import Value
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Role, Value
 from search_spaces.properties.values import canonical_values
 
 _FINGERPRINT_DIGITS: Final = 16

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from search_spaces.client import Client
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
+from search_spaces.properties.catalogue import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 from search_spaces.properties.values import canonical_value
 
 

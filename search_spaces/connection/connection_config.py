@@ -17,8 +17,7 @@ from typing import Final, Self
 from search_spaces.client import librdkafka
 from search_spaces.connection.jaas import Login, parse_jaas
 from search_spaces.errors import ConflictingSpellings, InvalidValue, UnknownProperty
-from search_spaces.properties.catalogue import Value
-from search_spaces.properties.roles import Role, is_secret
+from search_spaces.properties.catalogue import Role, Value, is_secret
 from search_spaces.properties.values import canonical_values
 
 _JAAS: Final = "sasl.jaas.config"

@@ -10,7 +10,7 @@ from search_spaces.client_facts.knobs import IDEMPOTENCE
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import transaction_timeout_ms, transactions
 from search_spaces.errors import ConfigError, ConfigProblems, UnknownProperty
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Role
 from search_spaces.properties.values import canonical_value, lowered
 
 LIKENESS: Final = 0.9

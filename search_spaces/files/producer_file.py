@@ -14,8 +14,7 @@ from search_spaces.configs.transactions import transaction_timeout_ms, transacti
 from search_spaces.errors import ConfigError, ConfigProblems, InvalidValue, MisplacedProperty
 from search_spaces.files.java_file import JavaFile, read_java
 from search_spaces.files.properties_file import read_properties
-from search_spaces.properties.catalogue import Property
-from search_spaces.properties.roles import TRANSACTIONAL_ID, Role
+from search_spaces.properties.catalogue import TRANSACTIONAL_ID, Property, Role
 from search_spaces.properties.values import CanonicalValues
 from search_spaces.translation.from_java import translate_from_java
 from search_spaces.translation.to_java import translate_to_java

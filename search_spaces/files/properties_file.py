@@ -17,7 +17,7 @@ from typing import Final
 from search_spaces.client import is_known, may_show
 from search_spaces.errors import ConfigError, PropertiesFileError
 from search_spaces.files.variables import VariableError, filled_in
-from search_spaces.properties.roles import is_secret
+from search_spaces.properties.catalogue import is_secret
 
 MAX_BYTES: Final = 1_000_000
 _FRAMEWORKS: Final = {"spring.": "a Spring application", "mp.messaging.": "a Quarkus application"}

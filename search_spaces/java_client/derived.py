@@ -9,8 +9,7 @@ from typing import Final
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
-from search_spaces.properties.catalogue import INT_MAX
-from search_spaces.properties.roles import TRANSACTIONAL_ID
+from search_spaces.properties.catalogue import INT_MAX, TRANSACTIONAL_ID
 
 # The default enable.idempotence=true had no effect in these releases. Source: "Upgrading to 3.2.0" in the
 # documentation of Apache Kafka, KAFKA-13598.

@@ -14,8 +14,7 @@ from search_spaces.client_facts.record_format import CODECS
 from search_spaces.java_client.levels import LEVEL_PROPERTIES
 from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
 from search_spaces.java_client.versions import Minor
-from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property, major_and_minor
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property, Role, major_and_minor
 
 # Facts that the client's own list of properties lacks.
 _ANY_CASE: Final = "metadata.recovery.strategy"  # for all other properties, the client compares the case of the words

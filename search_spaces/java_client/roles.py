@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.properties.roles import CONNECTION_REASON, PRODUCER_REASON, TRANSACTIONS_REASON, Role
+from search_spaces.properties.catalogue import CONNECTION_REASON, PRODUCER_REASON, TRANSACTIONS_REASON, Role
 
 _CONNECTION_NAMES: Final = frozenset({"bootstrap.servers", "client.id", "client.dns.lookup", "security.protocol"})
 _CONNECTION_PREFIXES: Final = ("ssl.", "sasl.")

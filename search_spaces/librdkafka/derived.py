@@ -11,7 +11,7 @@ from typing import Final
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
-from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
+from search_spaces.properties.catalogue import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 
 _STICKY_LIMIT_MS: Final = 900_000
 _LEAST_SOCKET_TIMEOUT_MS: Final = 900

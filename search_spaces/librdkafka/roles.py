@@ -6,7 +6,7 @@ Source of `JAVA_HINTS`: the producer, TLS and SASL properties of Apache Kafka 4.
 
 from typing import Final
 
-from search_spaces.properties.roles import CONNECTION_REASON, PRODUCER_REASON, TRANSACTIONS_REASON, Role
+from search_spaces.properties.catalogue import CONNECTION_REASON, PRODUCER_REASON, TRANSACTIONS_REASON, Role
 
 _CONNECTION_NAMES: Final = frozenset(
     {

@@ -17,7 +17,7 @@ from search_spaces.client_facts.rules import (
     when_transactional,
 )
 from search_spaces.librdkafka.levels import CODEC_LEVELS, NO_LEVEL
-from search_spaces.properties.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
+from search_spaces.properties.catalogue import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 
 _REFUSED: Final = "librdkafka refuses to create the producer"
 # How much longer than a transaction a request may take.

@@ -11,8 +11,7 @@ from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedPr
 from search_spaces.files.java_file import LIKENESS
 from search_spaces.librdkafka.roles import UNUSED
 from search_spaces.lint.findings import About, LintFinding, LintLevel
-from search_spaces.properties.catalogue import Property, shown_value
-from search_spaces.properties.roles import TRANSACTIONAL_ID, Role
+from search_spaces.properties.catalogue import TRANSACTIONAL_ID, Property, Role, shown_value
 from search_spaces.properties.values import canonical_value, lowered
 
 _CHECKED_KINDS: Final = ("bool", "int", "enum")

@@ -14,8 +14,7 @@ from decimal import Decimal
 from typing import Final
 
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty
-from search_spaces.properties.catalogue import Catalogue, Property, Value
-from search_spaces.properties.roles import TRANSACTIONAL_ID, Role
+from search_spaces.properties.catalogue import TRANSACTIONAL_ID, Catalogue, Property, Role, Value
 
 _INTEGER: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)", re.ASCII)
 _ANY_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)

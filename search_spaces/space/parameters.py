@@ -13,8 +13,7 @@ from search_spaces.client_facts.knobs import Knob, Stage, words
 from search_spaces.client_facts.sizes import Sizes
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidKnob, MisplacedProperty
-from search_spaces.properties.catalogue import Property
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Property, Role
 from search_spaces.properties.values import canonical_value
 
 _NUMBERS = ("int", "float")

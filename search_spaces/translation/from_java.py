@@ -12,8 +12,7 @@ from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.configs.guarantee import GUARANTEE_NAMES
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
-from search_spaces.properties.catalogue import INT_MAX
-from search_spaces.properties.roles import TRANSACTION_TIMEOUT
+from search_spaces.properties.catalogue import INT_MAX, TRANSACTION_TIMEOUT
 from search_spaces.translation.levels import librdkafka_level
 
 # Producer properties for which librdkafka has nothing that does the same.

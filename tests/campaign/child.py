@@ -20,8 +20,8 @@ from typing import Any
 
 from tests.helpers.studies import Steady, Told
 from tests.helpers.waiting import eventually
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Trial
 

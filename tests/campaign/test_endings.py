@@ -22,8 +22,8 @@ from tests.helpers.studies import (
     simulated_study,
     state_told,
 )
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec

@@ -13,8 +13,8 @@ from runners.measurements.measurement import Window, WindowKind
 from tests.campaign.brokers import RestartableBroker
 from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
 from tests.helpers.waiting import PATIENCE_S, eventually
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.errors import ExitCode, StudyChanged, exit_code_of
 from tuner.model.progress import StudyState
 from tuner.model.trial import State, TrialKind

@@ -14,8 +14,8 @@ from tests.helpers.clients import holders, left_by_java
 from tests.helpers.studies import THROUGHPUT, Told, of_kind, on_record, real_study, simulated_study
 from tests.helpers.waiting import eventually
 from tests.runners.pools.pool_runners import Dying
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.spec import Executor
 from tuner.model.trial import State, TrialKind
 

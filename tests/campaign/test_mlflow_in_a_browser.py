@@ -20,8 +20,8 @@ from tests.campaign.browser import await_server, needs_browser, opened
 from tests.campaign.browser import page as page_at
 from tests.helpers.command import arguments, tuner
 from tests.helpers.ports import free_port
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import TrialKind
 from tuner.results.study_results import StudyResults

@@ -10,8 +10,8 @@ import pytest
 from tests.campaign.browser import await_server, needs_browser, page
 from tests.helpers.command import arguments
 from tests.helpers.ports import free_port
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.study_file import parse_study
 
 pytestmark = [needs_browser, pytest.mark.long]

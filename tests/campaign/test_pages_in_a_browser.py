@@ -14,8 +14,8 @@ from tests.campaign.browser import PICTURES, Page, needs_browser, opened
 from tests.helpers.command import tuner
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tests.helpers.waiting import eventually
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.study_file import parse_study
 
 pytestmark = [needs_browser, pytest.mark.long]

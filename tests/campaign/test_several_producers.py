@@ -6,8 +6,8 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.workload import RecordSizes
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.target import Target
 from tuner.storage.sqlite import SqliteStore

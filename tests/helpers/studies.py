@@ -13,7 +13,7 @@ from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.execution.studies.reporter import SilentReporter, SizeProgress
+from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.model.goals import Goal
 from tuner.model.progress import StudyState
 from tuner.model.spec import (

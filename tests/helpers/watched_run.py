@@ -8,8 +8,8 @@ from typing import Any
 from runners.measurements.measurement import Window
 from tests.helpers.studies import simulated_study
 from tuner.execution.mirroring import SyncOutcome
-from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import Trial
 from tuner.storage.folder_files import read_progress

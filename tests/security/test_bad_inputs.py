@@ -17,8 +17,8 @@ from tests.helpers.repository import KEPT_STUDIES, ROOT
 from tests.helpers.serving import study_file
 from tests.security.mutations import flipped, mutated, try_all
 from tuner.cli.options.common_options import target_of
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.errors import EXPECTED, RecordDamaged, StudyError
 from tuner.model.progress import Progress, StudyState
 from tuner.results.recommendations.recommend import recommendations

@@ -1,14 +1,18 @@
-"""Opens the clusters and the workers that a study or an experiment needs, and closes them, also after an error."""
+"""Opens the clusters and the workers that a study or an experiment needs, and closes them, also after an error.
+
+A new study or experiment is removed again if its cluster can't be used.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runners.clusters.topics.topic_for_run import DELETION_S
+from runners.errors import RunnerError
 from runners.host_processes.locks import target_lock
 from runners.pools.local_pool import LocalPool
 from runners.pools.placement import Placement
@@ -22,12 +26,13 @@ from tuner.execution.environment import check_environment, environment_facts
 from tuner.execution.mirroring import Mirror, finish_mirror
 from tuner.execution.open_target import OpenTarget, lock_key, open_target, tell_waiting
 from tuner.execution.trials.bench import Bench
-from tuner.execution.trials.racing import PhaseRule
+from tuner.execution.trials.stopping import PhaseRule
 from tuner.execution.trials.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
-from tuner.model.facts import CLUSTER, CLUSTER_IDS
+from tuner.model.errors import StudyError
+from tuner.model.facts import CLIENT_VERSION, CLUSTER, CLUSTER_IDS
 from tuner.model.study_files import RAY_FOLDER
 from tuner.model.target import Target
-from tuner.storage.protocols import ResultsStore
+from tuner.storage.protocols import ResultsStore, Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +172,34 @@ def _pool(spec: BenchSpec, keys: Sequence[str], say: Say) -> Pool:
         on_wait=partial(tell_waiting, say),
         tell=say,
     )
+
+
+@contextmanager
+def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
+    """Run the block, and remove the study that it creates if the cluster can't be used before anything is sent.
+
+    The usual causes are a mistyped address or topic, and a Docker engine that does not run. A study or a folder that
+    was there before is kept.
+
+    Args:
+        storage: Where the study or experiment is kept.
+        folder: Its folder.
+        name: Its name.
+        say: Called with a sentence for the user.
+
+    Raises:
+        RunnerError: The error from the block.
+    """
+    is_new = not folder.exists() and not storage.has(folder)
+    try:
+        yield
+    except RunnerError:
+        if is_new:
+            with suppress(StudyError):  # the error from the block tells the user more than this one
+                with closing(storage.read(folder)) as store:
+                    # The facts about the environment are stored as soon as the cluster has answered.
+                    unreached = not store.trials() and CLIENT_VERSION not in store.facts()
+                if unreached:
+                    storage.remove(folder, name, say)
+                    say(f"{name} is not kept, because its cluster could not be used")
+        raise

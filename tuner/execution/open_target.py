@@ -20,11 +20,11 @@ from runners.clusters.topics.leftovers import sweep_dead_runs
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.clusters.topics.topic_for_run import TopicFor, WithTopic, named_topic, owned_topic
-from runners.consumer_runs.own_topic import KEPT
+from runners.consumer_runs.topic_consumption import KEPT
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused
+from runners.host_processes.clean_up import remove_folders_of_dead
 from runners.host_processes.locks import target_lock
-from runners.host_processes.temporary import remove_folders_of_dead
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

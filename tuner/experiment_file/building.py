@@ -11,7 +11,7 @@ from runners.errors import WorkloadRefused
 from runners.reporting import counted
 from search_spaces.configs.producer_config import ProducerConfig, check_record
 from search_spaces.errors import ConfigError, RuleBroken
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Role
 from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of, selection_problem
 from tuner.experiment_file.searches import Searches, best_of, is_searched
 from tuner.experiment_file.sections import (

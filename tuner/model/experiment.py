@@ -138,10 +138,7 @@ class ExperimentSpec:
         Raises:
             KeyError: No row has this name.
         """
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return {row.name: row for row in self.rows}[name]
 
     def with_configs(self, configs: Mapping[str, Mapping[str, str]]) -> Self:
         """Return a copy of the experiment whose rows have the configs that its searches recommended.

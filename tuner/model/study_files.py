@@ -1,5 +1,8 @@
-"""Names of the files and folders in a study's folder."""
+"""Names of the files in and beside a study's folder, and the names that the tuner gives to studies."""
 
+import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 # The results, if the study is stored in folders.
@@ -26,3 +29,26 @@ PROCESS_FILE: Final = "service-process.json"
 OUTCOME_FILE: Final = "service-outcome.json"
 TASK_FILE: Final = "service-task.json"
 SERVICE_FILES: Final = (LOG_FILE, OLD_LOG_FILE, SUBMITTED_FILE, PROCESS_FILE, OUTCOME_FILE, TASK_FILE)
+
+
+TOKENS_FILE: Final = "tokens.json"
+QUEUE_FILE: Final = "service.db"
+MLFLOW_FILE: Final = "mlflow.db"
+MLFLOW_ARTIFACTS: Final = "mlartifacts"
+RESERVED_NAMES: Final = frozenset(
+    {TOKENS_FILE, MLFLOW_ARTIFACTS}
+    # Source: "Temporary Files Used By SQLite", sections 2.1 to 2.3.
+    | {f"{file}{end}" for file in (QUEUE_FILE, MLFLOW_FILE) for end in ("", "-journal", "-wal", "-shm")}
+)
+"""Names of files and folders that lie beside the folders of the studies."""
+
+
+def verification_stem(file: str) -> str:
+    """Return the beginning of the names of studies that verify a file: `verify-new` for `new.properties`."""
+    return f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(file).stem)}"[:80]
+
+
+def numbered_name(stem: str, taken: Iterable[str]) -> str:
+    """Return `STEM-1`, or the name with the next number that is not taken."""
+    alike = {name for name in taken if name.startswith(stem)}
+    return next(name for number in range(1, len(alike) + 2) if (name := f"{stem}-{number}") not in alike)

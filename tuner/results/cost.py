@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tuner.model.prices import Prices
+from tuner.study_file.prices import Prices
 
 _MB_PER_TB: Final = 1e6
 _GB_PER_TB: Final = 1e3

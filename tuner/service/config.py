@@ -12,7 +12,7 @@ from pydantic import Field
 
 from search_spaces.files.variables import names_in
 from tuner.model.secrets_in_urls import secrets_in
-from tuner.model.study_names import TOKENS_FILE
+from tuner.model.study_files import TOKENS_FILE
 from tuner.model.target import Target
 from tuner.service.operator_limits import LimitsSection
 from tuner.storage.locations import studies_root

@@ -16,13 +16,13 @@ from tuner.model.errors import (
     NotAStudy,
     NothingMeasured,
     NothingToFit,
+    ProblemKind,
     RequestRefused,
     StudyBusy,
     StudyChanged,
     StudyError,
     StudyNotFound,
 )
-from tuner.model.problem_kinds import ProblemKind
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.study_file import StudyFileError
 

@@ -116,7 +116,7 @@ def find_study(
     near = [] if by_file else difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
     what = f"{named!r}, which {name} names," if by_file else repr(name)
-    raise StudyNotFound(f"there is no study {what} {place_of_studies(storage, root)}; {guess}{hint}")
+    raise StudyNotFound(f"there is no study {what} {studies_location_text(storage, root)}; {guess}{hint}")
 
 
 def _named_in(file: Path) -> str | None:
@@ -139,7 +139,7 @@ def _named_in(file: Path) -> str | None:
         return None  # another kind of file
 
 
-def place_of_studies(storage: Storage, root: Path) -> str:
+def studies_location_text(storage: Storage, root: Path) -> str:
     """Return the place where studies are stored, as part of a sentence that says that no study is there."""
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     return f"in {storage.shown}" if storage.is_shared else below

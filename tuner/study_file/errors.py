@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from search_spaces.errors import ConfigError, RuleBroken
-from search_spaces.properties.roles import is_secret
+from search_spaces.properties.catalogue import is_secret
 from tuner.model.target import without_login
 
 KeyPath = tuple[str | int, ...]

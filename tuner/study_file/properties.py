@@ -15,8 +15,7 @@ from runners.java_client.key_stores import read_connection, secret_variables
 from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError, UnknownClient
 from search_spaces.files.producer_file import FileClient, ProducerFile, read_producer_file
-from search_spaces.properties.catalogue import Property, Value
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Property, Role, Value
 from search_spaces.properties.values import canonical_value
 from search_spaces.space.parameters import KnobChange, check_change, check_takes_range, entry_of
 from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, refused

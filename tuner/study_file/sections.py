@@ -41,7 +41,7 @@ from tuner.model.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
-from tuner.model.study_names import RESERVED_NAMES
+from tuner.model.study_files import RESERVED_NAMES
 from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE
 from tuner.study_file import fields
 from tuner.study_file.errors import refused

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from tuner.model.study_names import RESERVED_NAMES
+from tuner.model.study_files import RESERVED_NAMES
 from tuner.study_file.sections import STUDY_NAME
 from tuner.study_file.strict_yaml import escaped
 

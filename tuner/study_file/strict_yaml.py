@@ -19,7 +19,7 @@ from typing import Any, Final
 import yaml
 
 from search_spaces.files.variables import VariableError, filled_in, names_in, with_defaults
-from search_spaces.properties.roles import is_secret
+from search_spaces.properties.catalogue import is_secret
 from tuner.model.secrets_in_urls import secrets_in
 from tuner.model.target import Target
 from tuner.study_file.errors import KeyPath, Problems

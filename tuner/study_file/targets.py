@@ -4,7 +4,7 @@ from runners.errors import RunnerError
 from runners.zones.link import Link
 from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import ConfigError
-from search_spaces.properties.roles import is_secret
+from search_spaces.properties.catalogue import is_secret
 from tuner.model.target import Target
 from tuner.study_file.errors import KeyPath, Problems
 from tuner.study_file.properties import Files, reads_local_files

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
-from runners.host_processes.temporary import temporary_folder
+from runners.host_processes.clean_up import temporary_folder
 from tuner.model.errors import StudyError
 from tuner.model.facts import TRACKING
 from tuner.model.secrets_in_urls import masked, masked_url, secrets_in
 from tuner.model.spec import TrackingSpec
-from tuner.model.study_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
+from tuner.model.study_files import MLFLOW_ARTIFACTS, MLFLOW_FILE
 from tuner.model.target import without_login
 from tuner.storage.locations import unusable_file
 

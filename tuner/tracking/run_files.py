@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from runners.host_processes.temporary import temporary_folder
+from runners.host_processes.clean_up import temporary_folder
 from tuner.model.study_files import RECOMMENDED, STUDY_FILE
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export

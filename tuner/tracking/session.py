@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from runners.host_processes.temporary import temporary_folder
+from runners.host_processes.clean_up import temporary_folder
 from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID, TARGET
 from tuner.model.progress import StudyState
 from tuner.model.spec import TrackingSpec

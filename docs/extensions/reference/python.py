@@ -13,7 +13,7 @@ from search_spaces import ProducerConfig
 from search_spaces import errors as config_errors
 from tuner import client as client_module
 from tuner.execution.experiments.experiment_reporter import ExperimentReporter
-from tuner.execution.studies.reporter import Reporter
+from tuner.execution.studies.study_progress import Reporter
 from tuner.model import errors as study_errors
 from tuner.model.goals import Goal
 from tuner.model.trial import Trial

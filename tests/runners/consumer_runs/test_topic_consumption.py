@@ -18,8 +18,7 @@ from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
-from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, Writing, fill, read_while_writing
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused

@@ -11,10 +11,9 @@ from typing_extensions import override
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.consumer_runs.clock_offset import ClockOffset
-from runners.consumer_runs.consumer_host import ConsumerHost
+from runners.consumer_runs.end_to_end_latency import ClockOffset
 from runners.consumer_runs.topic_consumption import TopicConsumption
-from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
+from runners.consumer_runs.with_consumers import ConsumerHost, TailConsumers, WithConsumers
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading_load import ReadWatch
 from runners.errors import ConsumersLost, WorkloadRefused

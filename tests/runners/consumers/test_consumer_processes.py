@@ -15,9 +15,8 @@ from typing_extensions import override
 from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumer_processes import ConsumerProcesses
 from runners.consumers.consumption import Consumption, ReadWindow
-from runners.consumers.reader import Reader
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
-from runners.consumers.reading_load import ReadWatch, read_on
+from runners.consumers.reading_load import Reader, ReadWatch, read_on
 from runners.errors import BrokerLost, GeneratorError, WorkerLost, WorkloadRefused
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.source import check_properties as check_java_properties

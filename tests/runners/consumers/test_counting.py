@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.consumer_runs.joining import arrival_times
+from runners.consumer_runs.end_to_end_latency import arrival_times
 from runners.consumers.consumption import ReadCounts
 from runners.consumers.counting import ReadCounter
 from runners.consumers.reading import OffsetRange

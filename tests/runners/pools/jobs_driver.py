@@ -48,7 +48,7 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
                 cluster=cluster,
                 target="a",
                 jobs=[(placement, asked["producers"])],
-                job_modules=["tuner.execution.trials.trial_target", "tuner.execution.trials.racing"],
+                job_modules=["tuner.execution.trials.trial_target", "tuner.execution.trials.stopping"],
                 tell=told.append,
             )
         ) as pool:

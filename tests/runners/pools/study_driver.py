@@ -6,8 +6,8 @@ from pathlib import Path
 from typing_extensions import override
 
 from runners.measurements.measurement import Window
-from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.model.trial import Trial
 from tuner.study_file import read_study_file
 

@@ -16,8 +16,8 @@ import pytest
 
 from runners.errors import EmbeddedBrokerError
 from runners.zones.link import Link, LinkDirection
-from runners.zones.proxy_process import ProxyProcess
 from runners.zones.streams import STREAM_BYTES
+from runners.zones.zoned_cluster import ProxyProcess
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import PATIENCE_S, eventually
 
@@ -233,7 +233,7 @@ def test_nothing_is_left_after_the_end() -> None:
 OWNER = """
 import os, signal, sys
 from runners.zones.link import Link
-from runners.zones.proxy_process import ProxyProcess
+from runners.zones.zoned_cluster import ProxyProcess
 from runners.zones.streams import STREAM_BYTES
 proxy = ProxyProcess(Link(), 1)
 if sys.argv[1] == "connected":

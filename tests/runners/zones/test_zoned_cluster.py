@@ -20,8 +20,7 @@ from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.zones.link import Link, LinkDirection
-from runners.zones.proxy_process import ProxyProcess
-from runners.zones.zoned_cluster import ZonedCluster
+from runners.zones.zoned_cluster import ProxyProcess, ZonedCluster
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.waiting import eventually
 from tests.runners.clusters.owner import running_owner

@@ -18,7 +18,7 @@ from search_spaces.space.parameters import KnobChange
 from tests.docs.program import options_of
 from tests.helpers.command import tuner
 from tests.helpers.repository import ROOT
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.execution.budgets import estimate
 from tuner.model.goals import Goal
@@ -426,7 +426,7 @@ def test_too_few_bytes_are_refused_with_the_least() -> None:
     ) as refused:
         asked.check_limits(asked.study()[0])
     enough = replace(
-        asked, max_bytes=options.parse_size(str(refused.value).partition("--max-bytes ")[2].split(". ")[0])
+        asked, max_bytes=common_options.parse_size(str(refused.value).partition("--max-bytes ")[2].split(". ")[0])
     )
     enough.check_limits(enough.study()[0])
 

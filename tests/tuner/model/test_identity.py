@@ -1,20 +1,24 @@
-"""A study is resumed only with the settings that its trials depend on; other settings may change."""
+"""A study or an experiment is resumed only with the settings that its trials depend on; other settings may change."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from objectives.scoring import Constraint, Objective
 from runners.pools.placement import Placement
-from runners.workload import RecordSizes
+from runners.workload import RecordSizes, Workload
 from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
+from tests.helpers.measurements import measurement
+from tuner.experiment_file.loading import read_experiment
 from tuner.model.errors import StudyChanged
+from tuner.model.facts import EXPERIMENT, IDENTITY
 from tuner.model.goals import Goal
-from tuner.model.identity import check_unchanged, settings_shown, study_identity
+from tuner.model.identity import check_same_rows, check_unchanged, experiment_identity, settings_shown, study_identity
+from tuner.model.measurement_json import measurement_json
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -181,3 +185,39 @@ def test_no_secret_is_in_the_identity_or_in_a_label() -> None:
     assert "broker:9092" in told
     assert "s3cret" not in told
     assert "us3r" not in told
+
+
+EXPERIMENT_SPEC, _ = read_experiment("thesis-default", {})
+ROW = EXPERIMENT_SPEC.rows[0]
+
+
+def test_a_load_has_the_settings_that_the_first_release_with_experiments_stored() -> None:
+    load = experiment_identity(EXPERIMENT_SPEC)[f"row {ROW.name}"]["load"]
+    assert list(load) == [
+        "record_sizes",
+        "key_bytes",
+        "compressibility_ratio",
+        "partitions",
+        "replication",
+        "warmup_s",
+        "measured_s",
+        "rate_records_per_s",
+        "consumers",
+        "seed",
+    ]
+
+
+@pytest.mark.parametrize("change", [{"consumers": 1}, {"key_bytes": 2, "different_keys": 9}, {"peak_ratio": 2.0}])
+def test_a_row_with_another_load_is_refused(change: dict[str, Any]) -> None:
+    facts = {EXPERIMENT: True, IDENTITY: experiment_identity(EXPERIMENT_SPEC)}
+    check_same_rows(EXPERIMENT_SPEC, facts)
+    other = replace(ROW, workload=replace(ROW.workload, rate_records_per_s=10.0, **change))
+    paced = replace(ROW, workload=replace(ROW.workload, rate_records_per_s=10.0))
+    facts[IDENTITY] = experiment_identity(replace(EXPERIMENT_SPEC, rows=(paced, *EXPERIMENT_SPEC.rows[1:])))
+    with pytest.raises(StudyChanged, match=f"row {ROW.name}"):
+        check_same_rows(replace(EXPERIMENT_SPEC, rows=(other, *EXPERIMENT_SPEC.rows[1:])), facts)
+
+
+def test_a_stored_measurement_has_every_setting_of_its_load() -> None:
+    stored = measurement_json(measurement())["workload"]
+    assert {*stored} == {each.name for each in fields(Workload)} - {"record_sizes"} | {"record_bytes", "load"}

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tuner.model.prices import Prices
 from tuner.results.cost import cost_of
 from tuner.study_file.errors import StudyFileError
-from tuner.study_file.prices import read_prices
+from tuner.study_file.prices import Prices, read_prices
 
 METRICS = {"broker_cpu_ms_per_mb": 3.6, "wire_bytes_per_value_byte": 0.5}
 

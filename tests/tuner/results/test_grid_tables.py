@@ -6,8 +6,8 @@ from pathlib import Path
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import simulated_study
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.spec import Method, PhaseSpec
 from tuner.model.trial import TrialKind
 from tuner.results.grid_tables import grid_tables

@@ -12,8 +12,8 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.space.search_space import SearchSpace
 from tests.helpers.studies import simulated_study
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.spec import StudySpec
 from tuner.model.trial import State, TrialKind
 from tuner.results.study_results import StudyResults

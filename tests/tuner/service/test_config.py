@@ -17,7 +17,7 @@ from filelock import FileLock
 from tests.helpers.command import tuner
 from tuner import client
 from tuner.model.spec import Executor
-from tuner.model.study_names import RESERVED_NAMES
+from tuner.model.study_files import RESERVED_NAMES
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokenNameRefused, TokensBusy
 from tuner.service.http.tokens import PREFIX, TokenFile, TokenRole

@@ -19,8 +19,8 @@ from tuner.model.errors import (
     StudyError,
     StudyNotFound,
     exit_code_of,
+    exit_code_of_problem,
 )
-from tuner.model.problem_kinds import exit_code_of_problem
 from tuner.service.problems import problem_of
 from tuner.study_file import FileProblem, StudyFileError
 

@@ -25,8 +25,8 @@ from tests.helpers.shared_storage import opened, storage_of
 from tests.helpers.trials import trial
 from tuner.confirmation.plan import plans_in
 from tuner.execution.studies.beginning import is_finished
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.errors import RecordDamaged, StorageUnreachable
 from tuner.model.identity import study_identity
 from tuner.model.progress import StudyState

@@ -20,7 +20,7 @@ from tuner.model.trial import TrialKind
 from tuner.present.trial_tables.front_table import front_json
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingLocation, sync
-from tuner.tracking.catching_up import CatchingUp
+from tuner.tracking.mirror import CatchingUp
 from tuner.tracking.recommendations_in_mlflow import recommendations_from_tracking
 from tuner.tracking.study_layout import may_be_withdrawn
 

@@ -14,8 +14,8 @@ from tuner.model.spec import TrackingSpec
 from tuner.results.study_results import load_results
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync, tags
-from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.connection import connect, runs_of
+from tuner.tracking.mirror import CatchingUp
 from tuner.tracking.run_content import MetricPoint, RunContent
 from tuner.tracking.session import MirrorSession
 from tuner.tracking.views import links_of

@@ -16,7 +16,7 @@ from runners.runner import Runner, go_on
 from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.configs.producer_config import ProducerConfig, check_record
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.bench_options import ConfigOptions, LoadOptions, TargetOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.output import Force, check_one_form, check_picture, print_json, print_text, write_picture
@@ -55,9 +55,9 @@ def bench(
         typer.Option(metavar="FILE", help="Also draw the latency distribution as a picture: .png, .svg or .pdf."),
     ] = None,
     force: Force = False,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
-    quiet: options.Quiet = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Measure one producer config: its throughput, its latency, and what limited it.
 
@@ -74,7 +74,7 @@ def bench(
     """
     check_one_form(json=as_json, csv=as_csv)
     load.check()
-    options.check_topic_options(cluster.topic, cluster.like, load.partitions, load.replication)
+    common_options.check_topic_options(cluster.topic, cluster.like, load.partitions, load.replication)
     config = producer.producer_config()
     workload = load.workload()
     check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)

@@ -14,7 +14,7 @@ from runners.clusters.brokers.persistent import (
     stop_persistent,
     wait_while_running,
 )
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
@@ -37,7 +37,7 @@ def start(
         int | None,
         typer.Option(min=1, max=65535, help="Port of the first broker, such as 9092.", show_default="a free port"),
     ] = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Start the broker in the background, and print its address.
 
@@ -74,9 +74,9 @@ def run(
     Example:
         tuner broker run --listen 0.0.0.0:9092 --advertise kafka.example:9092
     """
-    with options.as_usage_error(ValueError, option="--listen"):
+    with common_options.as_usage_error(ValueError, option="--listen"):
         listening = Address.parse(listen)
-    with options.as_usage_error(ValueError, option="--advertise"):
+    with common_options.as_usage_error(ValueError, option="--advertise"):
         advertised = Address.parse(advertise) if advertise else listening
         cluster = open_broker(listening, advertised)
     try:
@@ -88,7 +88,7 @@ def run(
 
 
 @app.command()
-def status(as_json: options.Json = False) -> None:
+def status(as_json: common_options.Json = False) -> None:
     """Show whether the broker runs, and where; exit code 3 if it does not run.
 
     \b
@@ -103,7 +103,7 @@ def status(as_json: options.Json = False) -> None:
 
 
 @app.command()
-def stop(as_json: options.Json = False) -> None:
+def stop(as_json: common_options.Json = False) -> None:
     """Stop the broker, and remove its data.
 
     \b

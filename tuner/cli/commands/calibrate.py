@@ -10,11 +10,10 @@ import typer
 from runners.reporting import counted, duration
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
-from tuner.cli.options import common_options as options
-from tuner.cli.options import workload_options
+from tuner.cli.options import common_options, workload_options
 from tuner.cli.output import print_json
-from tuner.cli.running.experiment_run import run_experiment_shown
 from tuner.cli.running.own_study import new_study
+from tuner.cli.running.with_progress import run_experiment_with_progress
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import MOST_BROKERS
 from tuner.prediction.calibration import calibrate as fitted
@@ -58,11 +57,11 @@ def calibrate(
             min=4, max=64, metavar="N", help="Number of probes: configs that are measured to calibrate the model."
         ),
     ] = 12,
-    bootstrap: options.StartedOrBootstrap = None,
-    command_config: options.CommandConfig = None,
-    brokers: options.Brokers = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    bootstrap: common_options.StartedOrBootstrap = None,
+    command_config: common_options.CommandConfig = None,
+    brokers: common_options.Brokers = None,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Measure a few configs that calibrate the performance model, for tuner predict without a study.
 
@@ -84,7 +83,7 @@ def calibrate(
             f"{counted(brokers or 1, 'broker')}; raise --brokers (up to {MOST_BROKERS}), or name your cluster with "
             "--bootstrap"
         )
-    target = options.target_of(bootstrap, command_config, brokers=brokers)
+    target = common_options.target_of(bootstrap, command_config, brokers=brokers)
     with workload_options.named_by_option():
         load = Workload(
             RecordSizes.parse(record_bytes),
@@ -100,7 +99,7 @@ def calibrate(
         spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration")
         if not silent:
             say(f"{counted(spec.measurements, 'measurement')} take about {duration(spec.planned_s)}")
-        results = run_experiment_shown(
+        results = run_experiment_with_progress(
             replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
         )
     calibration = fitted(observations_of_experiment(results), start)

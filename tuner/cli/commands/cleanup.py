@@ -9,15 +9,15 @@ from rich.table import Column, Table
 from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
 from tuner.cli.asking import user_agrees
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.present.console import OUT, say
 
 
 def cleanup(
-    bootstrap: options.TopicBootstrap = None,
-    command_config: options.CommandConfig = None,
+    bootstrap: common_options.TopicBootstrap = None,
+    command_config: common_options.CommandConfig = None,
     remove: Annotated[
         bool,
         typer.Option(
@@ -35,7 +35,7 @@ def cleanup(
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """List the topics that earlier tuner runs left on a cluster, and delete them with --remove.
 
@@ -49,7 +49,7 @@ def cleanup(
     """
     if bootstrap is None:
         raise typer.BadParameter("cleanup needs --bootstrap, the address of your cluster")
-    cluster = options.target_of(bootstrap, command_config).cluster()
+    cluster = common_options.target_of(bootstrap, command_config).cluster()
     running = cluster.start()
     try:
         leftovers = find_leftovers(running)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import check_two_studies
 from tuner.cli.output import (
     Force,
@@ -41,8 +41,8 @@ def compare(
     ] = None,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw both fronts as a PNG picture.")] = None,
     force: Force = False,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Compare the Pareto fronts of two studies, and their best configs for each record size and goal.
 

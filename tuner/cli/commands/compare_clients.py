@@ -10,8 +10,7 @@ from search_spaces.configs.producer_config import same_effect
 from search_spaces.errors import UnknownClient
 from search_spaces.files.producer_file import FileClient
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
-from tuner.cli.options import workload_options
+from tuner.cli.options import common_options, workload_options
 from tuner.cli.output import print_json
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
@@ -60,12 +59,12 @@ def compare_clients(
     ] = 8,
     seconds: Annotated[float, workload_options.seconds(twice=True)] = 10.0,
     warmup: Annotated[float, workload_options.warmup(twice=True)] = 2.0,
-    bootstrap: options.Bootstrap = None,
-    command_config: options.CommandConfig = None,
-    container: options.Container = None,
-    executor: Annotated[Executor, options.executor()] = Executor.LOCAL,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    bootstrap: common_options.Bootstrap = None,
+    command_config: common_options.CommandConfig = None,
+    container: common_options.Container = None,
+    executor: Annotated[Executor, common_options.executor()] = Executor.LOCAL,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Measure the same workload with librdkafka and with the Java client, in turn, to see which is faster.
 
@@ -103,7 +102,7 @@ def compare_clients(
         )
     size = str(spec.workload.record_sizes[0])
     silent = quiet or as_json
-    with options.as_usage_error(UnknownClient, option="--client-version"):
+    with common_options.as_usage_error(UnknownClient, option="--client-version"):
         named_java = None if client_version is None else java(client_version)
     sides = [
         _side(source, client, size, silent=silent)
@@ -154,7 +153,7 @@ def _side(source: str, client: Client, record_bytes: str, *, silent: bool) -> Si
     """
     path = Path(source)
     if path.is_file() and path.suffix not in _STUDY_FILES:
-        return Side(options.config_of_file(path, FileClient(client.kind), client, silent=silent), path.name)
+        return Side(common_options.config_of_file(path, FileClient(client.kind), client, silent=silent), path.name)
     recommendation = recommend(load_study(source).results, record_bytes)
     if recommendation.config.client.kind is not client.kind:
         raise typer.BadParameter(

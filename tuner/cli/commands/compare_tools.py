@@ -11,15 +11,14 @@ from objectives.bottlenecks import Bottleneck
 from objectives.producer_verdict import Evidence, judge
 from objectives.ratios import Ratio, ratio_of
 from runners.clusters.topics.topic_for_run import owned_topic
-from runners.kafka_tools.producer_performance import PerformanceReport, java_throughput
+from runners.kafka_tools.performance_tools import PerformanceReport, java_throughput
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Limits
 from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.cli.options import common_options as options
-from tuner.cli.options import workload_options
+from tuner.cli.options import common_options, workload_options
 from tuner.cli.output import check_one_form, print_json, print_text
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
@@ -43,10 +42,10 @@ def compare_tools(
     partitions: Annotated[int, workload_options.partitions()] = 3,
     replication: Annotated[int, workload_options.replication()] = 1,
     max_bytes: Annotated[str, workload_options.max_bytes()] = "50GB",
-    bootstrap: options.Bootstrap = None,
-    brokers: options.Brokers = None,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    bootstrap: common_options.Bootstrap = None,
+    brokers: common_options.Brokers = None,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.
 
@@ -58,7 +57,7 @@ def compare_tools(
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
     check_one_form(json=as_json, csv=as_csv)
-    config = options.producer_config(None, pairs or [], librdkafka())
+    config = common_options.producer_config(None, pairs or [], librdkafka())
     with workload_options.named_by_option():
         workload = Workload(
             RecordSizes.fixed(record_bytes),
@@ -69,7 +68,9 @@ def compare_tools(
         )
     limits = workload_options.limits_of(max_bytes, record_bytes)
     tell = silent if as_json or as_csv else say
-    with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as opened:
+    with open_alone(
+        common_options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell
+    ) as opened:
         ours, theirs, warnings = measured_in_turn(*_tools(opened, config, workload, limits), rounds, tell)
     ratio = ratio_of(ours, theirs)
     if as_csv:

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from tuner import api
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.confirm_options import ConfirmOptions
 from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.printing.recommendations import print_recommendations
 from tuner.cli.running.kept_study import kept_study
-from tuner.cli.running.study_run import Mlflow, print_recommendations, run_with_view
+from tuner.cli.running.with_progress import Mlflow, run_study_with_progress
 from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
@@ -27,11 +28,11 @@ def confirm(
             help="Name of a study, its folder, or its file. Give the file if it refers to other files.",
         ),
     ],
-    asked: ConfirmOptions,
+    options: ConfirmOptions,
     mlflow: Mlflow = True,
-    mix_environments: options.MixEnvironments = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    mix_environments: common_options.MixEnvironments = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Measure the best configs of a study again, alternating with the baseline, to see which gains are real.
 
@@ -44,24 +45,25 @@ def confirm(
         tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
         tuner confirm overnight.yaml                  if the study file refers to files beside it
     """
-    options.check_round_options(asked.rounds, asked.max_rounds)
+    common_options.check_round_options(options.rounds, options.max_rounds)
     results = api.load_study(study).results
     folder = results.folder
     spec, text = kept_study(study, results)
-    settings = {**asdict(asked), "goals": tuple(asked.goals) if asked.goals else None}
+    settings = {**asdict(options), "goals": tuple(options.goals) if options.goals else None}
     spec = replace(spec, confirm=spec.confirm.changed({k: value for k, value in settings.items() if value is not None}))
     if not spec.confirm.rounds:
         raise typer.BadParameter(
             f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
         )
     silent = quiet or as_json
-    confirmed = run_with_view(
+    confirmed = run_study_with_progress(
         spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
     )
-    recommended = recommendations(confirmed.results, asked.goals, warn)
-    print_recommendations(confirmed.results, recommended, as_json=as_json)
+    results = confirmed.results
+    recommended = recommendations(results, options.goals, warn)
+    print_recommendations(results.name, str(results.folder), recommended, simulated=results.simulated, as_json=as_json)
     if not silent:
         say(f"report: {folder / REPORT_FILE}")
     if not recommended:
-        unmeasured = all(size.baseline is None for size in confirmed.results.sizes)
+        unmeasured = all(size.baseline is None for size in results.sizes)
         raise (NothingMeasured if unmeasured else NoFeasibleConfig)(no_config_meets_constraints(spec.name))

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
-from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, Writing, fill, read_while_writing
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
 from runners.consumers.reading_load import ReadWatch, read_on
@@ -19,12 +18,12 @@ from runners.runner import Limits
 from runners.workload import Workload
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig, check_record
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.output import print_json
 from tuner.execution.open_target import OpenTarget, open_alone
-from tuner.model.consumption_json import consumption_json
+from tuner.model.measurement_json import consumption_json
 from tuner.present.console import say
 from tuner.present.measurements.consumption_view import CELLS, print_consumption, rest_of_line
 from tuner.present.measurements.live_windows import live_windows
@@ -43,13 +42,13 @@ def consume(
         ),
     ] = None,
     consumers: ConsumerOptions,
-    bootstrap: options.StartedOrBootstrap = None,
-    command_config: options.CommandConfig = None,
-    container: options.Container = None,
-    brokers: options.Brokers = None,
+    bootstrap: common_options.StartedOrBootstrap = None,
+    command_config: common_options.CommandConfig = None,
+    container: common_options.Container = None,
+    brokers: common_options.Brokers = None,
     own: OwnTopicOptions,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.
 
@@ -74,8 +73,8 @@ def consume(
     tell = silent if alone else say
     client = client_of(consumers.client)
     reading = consumers.reading(tell)
-    options.check_topic(topic, "TOPIC")
-    target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
+    common_options.check_topic(topic, "TOPIC")
+    target = common_options.target_of(bootstrap, command_config, container=container, brokers=brokers)
     opening = partial(open_alone, target, "tuner consume", say, tell)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
         if topic is not None:
@@ -84,7 +83,7 @@ def consume(
         else:
             config, workload = own.producer_config(), own.workload()
             check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
-            sizes = options.size_of("--fill", own.amount), options.size_of("--max-bytes", own.max_bytes)
+            sizes = common_options.size_of("--fill", own.amount), common_options.size_of("--max-bytes", own.max_bytes)
             with opening() as opened:
                 seen, written = _own_topic(opened, client, reading, config, workload, *sizes, watch)
     if as_json:

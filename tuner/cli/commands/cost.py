@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.recommend_options import AskedGoal, RecordBytes
 from tuner.cli.output import print_json
 from tuner.present.console import OUT, warn, warn_of_each
@@ -18,11 +18,11 @@ from tuner.study_file.prices import read_prices
 
 
 def cost(
-    study: options.Study,
+    study: common_options.Study,
     prices: Annotated[Path, typer.Argument(metavar="PRICES.YAML", help="File of unit prices, see the first example.")],
     record_bytes: RecordBytes = None,
     goal: AskedGoal = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Compute what a terabyte costs with the baseline and with the recommended config, from your unit prices.
 

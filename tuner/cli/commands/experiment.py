@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from runners.reporting import counted, duration
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import Force, check_one_form, check_output, check_picture, print_json, write_output, write_picture
-from tuner.cli.running.experiment_run import run_experiment_shown
+from tuner.cli.running.with_progress import run_experiment_with_progress
 from tuner.execution.experiments.work_left import work_left
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
@@ -59,21 +59,21 @@ class ReportFormat(StrEnum):
 
 
 @app.command("list")
-def list_experiments(as_json: options.Json = False) -> None:
+def list_experiments(as_json: common_options.Json = False) -> None:
     """List the experiments that come with the tuner, with the time that each takes.
 
     \b
     Example:
         tuner experiment list
     """
-    found = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
+    versions = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
     if as_json:
-        listed = [{"full": planned_json(full), "quick": planned_json(quick)} for full, quick in found]
+        listed = [{"full": planned_json(full), "quick": planned_json(quick)} for full, quick in versions]
         print_json(document("experiments", experiments=listed))
         return
     rows = [
         (full.name, str(len(full.rows)), duration(quick.planned_s), duration(full.planned_s), full.about)
-        for full, quick in found
+        for full, quick in versions
     ]
     OUT.show(*aligned([("experiment", "rows", "--quick takes", "takes", "measures"), *rows], right=False))
 
@@ -83,7 +83,7 @@ def show(
     named: Named,
     quick: Quick = False,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print the experiment's file, to change it.")] = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Show what an experiment would measure, without any traffic: rows, time and bytes.
 
@@ -112,8 +112,8 @@ def run(
         ),
     ],
     quick: Quick = False,
-    bootstrap: options.StartedOrBootstrap = None,
-    command_config: options.CommandConfig = None,
+    bootstrap: common_options.StartedOrBootstrap = None,
+    command_config: common_options.CommandConfig = None,
     ray_address: Annotated[
         str | None,
         typer.Option(
@@ -124,9 +124,9 @@ def run(
     ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Number of rounds.", show_default="the file's")] = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the experiment in MLflow.")] = True,
-    mix_environments: options.MixEnvironments = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    mix_environments: common_options.MixEnvironments = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Run an experiment: measure all its rows in each round, the control first and the others at random, and report.
 
@@ -152,15 +152,18 @@ def run(
             takes, sends = ("takes", "sends") if count == 1 else ("take", "send")
             counted_left = f"{searching}{counted(count, 'measurement')}"
             say(f"{counted_left} {takes} about {duration(seconds)} and {sends} at most {most / 1e9:,.0f} GB")
-    found = []
+    measured = []
     for spec, text in planned:
-        found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
+        results = run_experiment_with_progress(
+            spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments
+        )
+        measured.append(results)
         if not as_json:
-            OUT.show(*experiment_lines(found[-1]))
+            OUT.show(*experiment_lines(results))
     if as_json:
-        print_json(experiments_json(found))
-    elif len(found) > 1:
-        OUT.show(*overview_lines(found))
+        print_json(experiments_json(measured))
+    elif len(measured) > 1:
+        OUT.show(*overview_lines(measured))
 
 
 @app.command()
@@ -176,8 +179,8 @@ def report(
     form: Annotated[ReportFormat, typer.Option("--format", help="Format of the report.")] = ReportFormat.TEXT,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
     force: Force = False,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Report an experiment: its rows, beside a paper's values if it repeats one, and whether each finding holds here.
 
@@ -197,26 +200,26 @@ def report(
     if chosen is ReportFormat.PNG and output is None:
         raise typer.BadParameter("a picture is a file: name it with --output")
     (check_picture if chosen is ReportFormat.PNG else check_output)(output, force=force)
-    found = _stored_results(name)
+    experiments = _stored_results(name)
     match chosen:
         case ReportFormat.TEXT:
-            head = [*overview_lines(found), ""] if len(found) > 1 else []
-            text = "\n".join([*head, *(line for each in found for line in (*experiment_lines(each), ""))])
+            head = [*overview_lines(experiments), ""] if len(experiments) > 1 else []
+            text = "\n".join([*head, *(line for each in experiments for line in (*experiment_lines(each), ""))])
         case ReportFormat.MARKDOWN:
-            text = experiment_markdown(found[0]) if len(found) == 1 else experiments_markdown(found)
+            text = experiment_markdown(experiments[0]) if len(experiments) == 1 else experiments_markdown(experiments)
         case ReportFormat.CSV:
-            text = experiments_csv(found)
+            text = experiments_csv(experiments)
         case ReportFormat.JSON:
-            text = json.dumps(experiments_json(found), indent=2) + "\n"
+            text = json.dumps(experiments_json(experiments), indent=2) + "\n"
         case ReportFormat.HTML:
-            from tuner.present.report.page import experiment_page  # it imports plotly
+            from tuner.present.report.page import experiment_page
 
-            text = experiment_page(_only(found, name, "a page"))
+            text = experiment_page(_only(experiments, name, "a page"))
         case ReportFormat.PNG:
             assert output is not None, "it was checked above"
             from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
 
-            write_picture(output, partial(draw_experiment, _only(found, name, "a picture")), force=force)
+            write_picture(output, partial(draw_experiment, _only(experiments, name, "a picture")), force=force)
             say(f"wrote {output}")
             return
     if output is None:
@@ -238,14 +241,14 @@ def _stored_results(name: str) -> list[ExperimentResults]:
     form = name.removeprefix(PAPERS)
     if form not in ("", QUICK_SUFFIX):
         return [load_experiment(find_study(name))]
-    found = []
+    results = []
     for each in paper_experiments():
         with suppress(StudyNotFound):
-            found.append(load_experiment(find_study(each + form)))
-    if not found:
+            results.append(load_experiment(find_study(each + form)))
+    if not results:
         flag = " --quick" if form else ""
         raise StudyNotFound(f"no experiment of the papers has results here; run `tuner experiment run papers{flag}`")
-    return found
+    return results
 
 
 def _with_options(
@@ -260,23 +263,23 @@ def _with_options(
     On a user's cluster, rows with a link are left out, because only brokers that the tuner starts have a link.
     """
     if bootstrap is None:
-        options.target_of(None, command_config)  # it refuses connection settings without an address
+        common_options.target_of(None, command_config)  # it refuses connection settings without an address
     else:
         if spec.target.link is not None:
-            here = tuple(row for row in spec.rows if row.setup.same_zone)
-            if spec.row(spec.control) not in here:
+            rows = tuple(row for row in spec.rows if row.setup.same_zone)
+            if spec.row(spec.control) not in rows:
                 raise typer.BadParameter(
                     f"the control of {spec.name} needs brokers that the tuner starts, because its network has a delay "
                     "or a limited bandwidth (target.zone_delay, target.zone_bandwidth); leave --bootstrap out"
                 )
-            if left_out := ", ".join(row.name for row in spec.rows if row not in here):
+            if left_out := ", ".join(row.name for row in spec.rows if row not in rows):
                 warn(
                     "left out, because the tuner can delay or limit only the network of brokers that it starts: "
                     f"{left_out}"
                 )
-            spec = replace(spec, rows=here)
+            spec = replace(spec, rows=rows)
         searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
-        target = options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
+        target = common_options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
         spec = replace(spec, target=target, searches=searches)
     if ray_address is not None:
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)

@@ -1,11 +1,11 @@
 """`tuner explain` shows why a config is recommended."""
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions
 from tuner.cli.output import print_json
-from tuner.cli.shown.warnings import warn_about_explanations
+from tuner.cli.printing.warnings import warn_about_explanations
 from tuner.present.console import OUT
 from tuner.present.export.recommendation_json import explanations_json
 from tuner.present.recommendations.explanation_words import print_explanations
@@ -15,7 +15,7 @@ from tuner.results.recommendations.recommend import recommend_each
 
 
 @with_options()
-def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
+def explain(study: common_options.Study, options: ExplainOptions, as_json: common_options.Json = False) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
     For each changed property, the study measured the config alternating with a copy in which only this property has the
@@ -28,7 +28,7 @@ def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json =
     """
     loaded = load_study(study)
     results = loaded.results
-    recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
+    recommended, missing = recommend_each(results, options.record_bytes, options.goal, options.conditions)
     explanations = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         print_json(explanations_json(results.name, explanations))

@@ -6,7 +6,7 @@ import typer
 
 from runners.reporting import counted
 from tuner.api import load_study, optuna_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.recommend_options import RecordBytes
 from tuner.cli.output import print_json
 from tuner.model.document import document
@@ -15,7 +15,7 @@ from tuner.present.console import OUT
 
 
 def export(
-    study: options.Study,
+    study: common_options.Study,
     to: Annotated[
         str,
         typer.Option(
@@ -24,7 +24,7 @@ def export(
         ),
     ],
     record_bytes: RecordBytes = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Export a study to Optuna, for optuna-dashboard and optuna.visualization.
 
@@ -38,7 +38,7 @@ def export(
         optuna-dashboard sqlite:///optuna.db
     """
     loaded = load_study(study)
-    sizes = options.selected_sizes(loaded.results, record_bytes)
+    sizes = common_options.selected_sizes(loaded.results, record_bytes)
     written = [optuna_study(loaded, size.record_bytes, storage=to) for size in sizes]
     if as_json:
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from runners.reporting import counted
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile
 from tuner.cli.output import print_json
 from tuner.execution.studies.forking import ForkedTrials, begin_fork
@@ -25,10 +25,10 @@ from tuner.study_file import parse_study, read_study_file, renamed
 
 
 def fork(
-    study: options.Study,
+    study: common_options.Study,
     name: NewName,
     study_file: NewStudyFile = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Begin a new study with those trials of another study that fit the new settings.
 
@@ -52,7 +52,7 @@ def fork(
                 f"a study file must name the new study {name}, but {study_file or 'the old study file'} names "
                 f"{spec.name}; write `study: {name}` into the file"
             )
-        with options.as_usage_error(RequestRefused):
+        with common_options.as_usage_error(RequestRefused):
             taken = ForkedTrials.of(spec, str(source.facts().get(NAME, study)), source)
         if not begin_fork(storage, folder, spec, text, source, taken.trials, say):
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")

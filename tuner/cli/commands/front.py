@@ -1,20 +1,19 @@
 """`tuner front` shows the Pareto front of a study."""
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
 from tuner.cli.output import check_one_form, print_json, print_text
-from tuner.cli.shown.warnings import warn_about_front
+from tuner.cli.printing.warnings import warn_about_front
 from tuner.present.console import OUT
-from tuner.present.trial_tables.front_table import front_csv, fronts_json
-from tuner.present.trial_tables.front_view import print_front
+from tuner.present.trial_tables.front_table import front_csv, fronts_json, print_front
 
 
 def front(
-    study: options.Study,
+    study: common_options.Study,
     record_bytes: ShownSize = None,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Show the Pareto front of a study: the configs that no other config dominates.
 
@@ -30,7 +29,7 @@ def front(
     """
     check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
-    results, sizes = loaded.results, options.selected_sizes(loaded.results, record_bytes)
+    results, sizes = loaded.results, common_options.selected_sizes(loaded.results, record_bytes)
     record = fronts_json(results, sizes)
     if as_json:
         print_json(record)

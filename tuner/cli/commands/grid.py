@@ -1,20 +1,20 @@
 """`tuner grid` shows the tables of a grid search."""
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
 from tuner.cli.output import check_one_form, print_json, print_text
-from tuner.cli.shown.warnings import warn_about_grid
+from tuner.cli.printing.warnings import warn_about_grid
 from tuner.present.console import OUT
 from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
 from tuner.results.grid_tables import grid_tables
 
 
 def grid(
-    study: options.Study,
+    study: common_options.Study,
     record_bytes: ShownSize = None,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Show the tables of a grid search: each metric by the values of two knobs.
 
@@ -28,7 +28,7 @@ def grid(
     """
     check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
-    results, sizes = loaded.results, options.selected_sizes(loaded.results, record_bytes)
+    results, sizes = loaded.results, common_options.selected_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     record = grid_json(results.name, tables, simulated=results.simulated)
     if as_json:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_written, write_output
 from tuner.present.console import say
 from tuner.study_file import name_line, starter_text
@@ -14,8 +14,8 @@ from tuner.study_file import name_line, starter_text
 
 def init(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("study.yaml"),
-    bootstrap: options.ClusterBootstrap = None,
-    as_json: options.Json = False,
+    bootstrap: common_options.ClusterBootstrap = None,
+    as_json: common_options.Json = False,
 ) -> None:
     """Write a new study file that lists the settings with their defaults and explains them.
 
@@ -25,7 +25,7 @@ def init(
         tuner init overnight.yaml --bootstrap broker:9092
     """
     if bootstrap is not None:
-        options.check_bootstrap(bootstrap)
+        common_options.check_bootstrap(bootstrap)
     if str(path).startswith("-"):
         raise typer.BadParameter(f"the name of a file must not begin with -, but got {path}; name another file")
     if path.exists():

@@ -12,7 +12,7 @@ from runners.errors import WorkloadRefused
 from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.reporting import counted
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NotPredictable
@@ -47,8 +47,8 @@ def inspect(
     all_topics: Annotated[
         bool, typer.Option("--all", help="Inspect all topics, and rank them by what could be saved.")
     ] = False,
-    bootstrap: options.TopicBootstrap = None,
-    command_config: options.CommandConfig = None,
+    bootstrap: common_options.TopicBootstrap = None,
+    command_config: common_options.CommandConfig = None,
     batches: Annotated[
         int | None,
         typer.Option(
@@ -81,7 +81,7 @@ def inspect(
             show_default=False,
         ),
     ] = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Read some of a topic's newest record batches, and say how its producers batch and compress today.
 
@@ -114,12 +114,12 @@ def inspect(
     model = _calibrated(calibrated_by) if advise else None
     if model is not None and model.simulated:
         warn(SIMULATED)
-    most_bytes = options.size_of("--max-bytes", max_bytes)
+    most_bytes = common_options.size_of("--max-bytes", max_bytes)
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), most_bytes)
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
-    options.check_topic(topic, "TOPIC")
-    target = options.target_of(bootstrap, command_config)
+    common_options.check_topic(topic, "TOPIC")
+    target = common_options.target_of(bootstrap, command_config)
     since_ms = int((time.time() - _PERIOD_S) * 1e3)
     with ExitStack() as stack:
         cluster = target.cluster()
@@ -129,8 +129,8 @@ def inspect(
         if topic is not None:
             _inspect_one(connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
         else:
-            found, refused = stored.readable(since_ms)
-            _inspect_all(connection, found, refused, limits, top, as_json=as_json)
+            topics, refused = stored.readable(since_ms)
+            _inspect_all(connection, topics, refused, limits, top, as_json=as_json)
 
 
 def _calibrated(study: str | None) -> _Calibrated:
@@ -172,8 +172,8 @@ def _inspect_one(
         )
     say(f"reading about {limits.batches:,} of the newest batches of {topic.name}")
     (sample,), received_bytes = _sampled(connection, [topic], limits)
-    found = inspection_of(sample)
-    if found is None:
+    inspection = inspection_of(sample)
+    if inspection is None:
         reasons = [*sample.unread.values(), *(key for each in sample.sequences.values() for key in each.set_aside)]
         remedy = "; for larger batches, raise --max-bytes" if sample.unread else ""
         raise WorkloadRefused(
@@ -181,17 +181,17 @@ def _inspect_one(
             f"{remedy}"
         )
     if as_json:
-        record = inspection_json(found, sample, received_bytes)
+        record = inspection_json(inspection, sample, received_bytes)
         try:
             if model is not None:
-                advice = _advice(found, model.calibration, topic.replication)
+                advice = _advice(inspection, model.calibration, topic.replication)
                 record["advice"] = advice_json(advice, topic.name, model.study, simulated=model.simulated)
         finally:
             print_json(record)  # what was read is shown, even if no advice follows from it
         return
-    print_inspection(found, sample, received_bytes)
+    print_inspection(inspection, sample, received_bytes)
     if model is not None:
-        advice = _advice(found, model.calibration, topic.replication)
+        advice = _advice(inspection, model.calibration, topic.replication)
         OUT.print()
         OUT.show(*advice_lines(advice, topic.name, model.study))
 
@@ -213,8 +213,8 @@ def _inspect_all(
     samples, received_bytes = _sampled(connection, written, limits) if written else ([], 0)
     inspections = []
     for sample in samples:
-        if (found := inspection_of(sample)) is not None:
-            inspections.append(found)
+        if (inspection := inspection_of(sample)) is not None:
+            inspections.append(inspection)
         else:
             unread[sample.topic.name] = next(iter(sample.unread.values()), "none of its batches can be used")
     rows = rank_topics(inspections)

@@ -14,11 +14,11 @@ from search_spaces.lint.load_findings import (
     MOST_RECORD_BYTES,
     LintLoad,
 )
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
-from tuner.present.producer_files.lint_view import lint_json, report_foot, report_head
+from tuner.present.producer_files import lint_json, report_foot, report_head
 
 _STYLES: Final = {LintLevel.ERROR: "red", LintLevel.WARNING: "yellow", LintLevel.HINT: "dim"}
 
@@ -59,7 +59,7 @@ def lint(
             help="Records per second that the producer sends, such as 20000. It needs --record-bytes.",
         ),
     ] = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Check a producer's properties file for mistakes and for lines that do nothing, and explain its values.
 
@@ -81,7 +81,9 @@ def lint(
     if rate is not None and record_bytes is None:
         raise typer.BadParameter("--rate needs --record-bytes: what a rate means depends on the size of the records")
     load = None if record_bytes is None else LintLoad(record_bytes, rate)
-    with options.as_usage_error(UnknownClient, option="--client" if client_version is None else "--client-version"):
+    with common_options.as_usage_error(
+        UnknownClient, option="--client" if client_version is None else "--client-version"
+    ):
         report = lint_file(file, client, client_version, load)
     if as_json:
         print_json(lint_json(report, file, load))

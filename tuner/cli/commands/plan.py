@@ -1,6 +1,6 @@
 """`tuner plan` shows what a study would do. It needs no cluster."""
 
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions
@@ -12,10 +12,10 @@ from tuner.present.studies.plan_view import plan_csv, plan_json, plan_warning, p
 
 @with_options()
 def plan(
-    asked: StudyFromOptions,
+    options: StudyFromOptions,
     mb_per_s: MbPerS = 200.0,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.
 
@@ -31,8 +31,8 @@ def plan(
         tuner plan --method grid --knob linger.ms=0,5,20 --knob compression.type=none,lz4 --repeats 3
     """
     check_one_form(json=as_json, csv=as_csv)
-    spec, _ = asked.new_or_same_study()
-    asked.check_limits(spec)
+    spec, _ = options.new_or_same_study()
+    options.check_limits(spec)
     spaces = spec.spaces
     simulated = spec.executor is Executor.SIMULATED
     targets = [str(spec.executor)] if simulated else [target.label for target in spec.targets]

@@ -8,13 +8,13 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.files.properties_file import named_source
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions, refused_by_option
 from tuner.cli.output import Force, check_picture, print_json, write_picture
 from tuner.model.errors import NotPredictable
-from tuner.prediction.prediction_request import PredictionRequest
 from tuner.prediction.prediction_source import read_source
+from tuner.prediction.question import PredictionRequest
 from tuner.present.console import OUT, say, warn_of_each
 from tuner.present.predictions.prediction_view import (
     IN_INTERVAL,
@@ -31,8 +31,8 @@ _HEADING_LETTERS: Final = 90
 
 @with_options()
 def predict(
-    study: options.Study,
-    asked: PredictOptions,
+    study: common_options.Study,
+    options: PredictOptions,
     png: Annotated[
         Path | None,
         typer.Option(
@@ -40,7 +40,7 @@ def predict(
         ),
     ] = None,
     force: Force = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Predict what a config would do, from what a study has measured, without sending anything.
 
@@ -58,19 +58,19 @@ def predict(
         tuner predict overnight --rate 50000 --disk 2TB --brokers 3 --retention 7d
         tuner predict overnight --sweep linger.ms=0,1,5,20,100 --png linger.png
     """
-    limits = asked.limits()
-    if png is not None and asked.sweep is None:
+    limits = options.limits()
+    if png is not None and options.sweep is None:
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
-    changes = asked.changes()
-    source = read_source(find_study(study), asked.record_bytes)
+    changes = options.changes()
+    source = read_source(find_study(study), options.record_bytes)
     begin = source.config
-    if asked.config is not None:
-        begin = options.producer_config(asked.config, [], begin.client)
+    if options.config is not None:
+        begin = common_options.producer_config(options.config, [], begin.client)
     with named_source("-X"):
         begin.updated(changes.properties)
     with refused_by_option():
-        request = PredictionRequest.of(source, changes, begin, asked.sweep, limits)
+        request = PredictionRequest.of(source, changes, begin, options.sweep, limits)
     if as_json:  # the text output begins with these warnings
         warn_of_each(caveats(source))
     _show(request, png, force=force, as_json=as_json)

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
-from tuner.cli.shown.recommendations import write_recommendations
-from tuner.cli.shown.warnings import warn_unless_finished
+from tuner.cli.printing.recommendations import write_recommendations
+from tuner.cli.printing.warnings import warn_unless_finished
 from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import say
 from tuner.present.export import Format, recommendation_of
@@ -20,13 +20,13 @@ from tuner.results.recommendations.recommendation import CONSTRAINING_OPTIONS, R
 
 @with_options()
 def recommend(
-    study: options.Study,
-    asked: RecommendOptions,
+    study: common_options.Study,
+    options: RecommendOptions,
     tracking_uri: Annotated[
         str | None,
         typer.Option(
             metavar="URI",
-            parser=options.parse_tracking_uri,
+            parser=common_options.parse_tracking_uri,
             help="Read the recommendation from this MLflow server instead of from the study's results, such as "
             "http://mlflow:5000.",
         ),
@@ -50,25 +50,25 @@ def recommend(
         tuner recommend java-overnight --record-bytes 1000 --format strimzi-connector --output patch.yaml
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
-    form = chosen_format(asked.form, as_json=asked.as_json)
+    form = chosen_format(options.form, as_json=options.as_json)
     if tracking_uri is not None:
-        if asked.allow_loss is not None:
+        if options.allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
-        recommended, missing, finished = [_from_mlflow(tracking_uri, study, asked)], None, True
+        recommended, missing, finished = [_from_mlflow(tracking_uri, study, options)], None, True
     else:
         results = load_study(study).results
-        recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
+        recommended, missing = recommend_each(results, options.record_bytes, options.goal, options.conditions)
         finished = results.finished
-    write_recommendations(recommended, form, asked.output, force=asked.force, everything=asked.everything)
+    write_recommendations(recommended, form, options.output, force=options.force, everything=options.everything)
     warn_unless_finished("the recommendation", finished=finished)
-    if tracking_uri is None and asked.output is None and form is Format.TABLE:
-        say(f"why: {_explain_command(study, asked)}")
+    if tracking_uri is None and options.output is None and form is Format.TABLE:
+        say(f"why: {_explain_command(study, options)}")
     if missing:
         raise missing
 
 
-def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendation:
-    record_bytes, goal, conditions = asked.record_bytes, asked.goal, asked.conditions
+def _from_mlflow(uri: str, study: str, options: RecommendOptions) -> Recommendation:
+    record_bytes, goal, conditions = options.record_bytes, options.goal, options.conditions
     if record_bytes is None:
         raise typer.BadParameter("--tracking-uri needs --record-bytes, because MLflow has one run per record size")
     # Imported here, because importing MLflow takes seconds.
@@ -89,8 +89,8 @@ def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendatio
     return preferred(candidates)
 
 
-def _explain_command(study: str, asked: ExplainOptions) -> str:
+def _explain_command(study: str, options: ExplainOptions) -> str:
     """Return the `tuner explain` command for a recommendation that was made with the same options."""
-    named = (("--record-bytes", asked.record_bytes), ("--goal", asked.goal))
+    named = (("--record-bytes", options.record_bytes), ("--goal", options.goal))
     given = [word for option, value in named if value is not None for word in (option, str(value))]
-    return shlex.join(["tuner", "explain", study, *given, *asked.conditions.options])
+    return shlex.join(["tuner", "explain", study, *given, *options.conditions.options])

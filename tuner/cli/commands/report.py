@@ -6,19 +6,19 @@ from typing import Annotated
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import Force, check_output, print_written, write_output
 from tuner.model.study_files import REPORT_FILE
 
 
 def report(
-    study: options.Study,
+    study: common_options.Study,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write.", show_default=f"{REPORT_FILE} in the study's folder"),
     ] = None,
     force: Force = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Write the report of a study, with recommendations, fronts and all trials, as one HTML file.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tuner.cli.asking import user_agrees
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import Yes
 from tuner.cli.output import print_json
 from tuner.model.document import document
@@ -19,7 +19,7 @@ from tuner.storage.locations import find_study, storage_at
 def rm(
     names: Annotated[list[str], typer.Argument(metavar="STUDY", help="Names of studies, or their folders.")],
     yes: Yes = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Remove studies for good: their results, and their folders on this host.
 

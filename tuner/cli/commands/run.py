@@ -3,10 +3,11 @@
 from contextlib import suppress
 
 from runners.reporting import counted, duration
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_from_options import StudyFromOptions
-from tuner.cli.running.study_run import Mlflow, print_recommendations, run_with_view
+from tuner.cli.printing.recommendations import print_recommendations
+from tuner.cli.running.with_progress import Mlflow, run_study_with_progress
 from tuner.execution.budgets import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
@@ -23,11 +24,11 @@ from tuner.storage.locations import storage_at, study_folder
 
 @with_options()
 def run(
-    asked: StudyFromOptions,
+    options: StudyFromOptions,
     mlflow: Mlflow = True,
-    mix_environments: options.MixEnvironments = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    mix_environments: common_options.MixEnvironments = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Search for the best producer configs, and confirm the winners against your current config.
 
@@ -45,26 +46,27 @@ def run(
         tuner run --method grid --knob linger.ms=0,5,20 --knob batch.size=16384,262144 --repeats 3 --rounds 0
     """
     silent = quiet or as_json
-    spec, text = asked.new_or_same_study(None if silent else say)
+    spec, text = options.new_or_same_study(None if silent else say)
     folder = study_folder(spec.name)
     if not storage_at().has(folder):
-        asked.check_limits(spec)
+        options.check_limits(spec)
         if not silent and spec.executor is not Executor.SIMULATED:
-            _say_time(spec, quick=asked.quick)
-    study = run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
-    recommended = recommendations(study.results, tell=warn)
-    print_recommendations(study.results, recommended, as_json=as_json)
-    if not recommended and all(size.baseline is None for size in study.results.sizes):
+            _say_time(spec, quick=options.quick)
+    study = run_study_with_progress(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
+    results = study.results
+    recommended = recommendations(results, tell=warn)
+    print_recommendations(results.name, str(results.folder), recommended, simulated=results.simulated, as_json=as_json)
+    if not recommended and all(size.baseline is None for size in results.sizes):
         raise StudyError(nothing_measured(spec))
     if not as_json and not quiet:
         say(f"report: {folder / REPORT_FILE}")
-        if asked.quick:
+        if options.quick:
             say(
                 f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "
-                f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
+                f"were short{_rounds_text(results)}. The same command without --quick takes longer and can "
                 "prove smaller gains; `tuner plan` with the same options shows how long it takes"
             )
-        if any(each.proven for each in recommended) and (message := chance_of_wrong_claim(len(study.results.sizes))):
+        if any(each.proven for each in recommended) and (message := chance_of_wrong_claim(len(results.sizes))):
             say(message)
         if proven := [each for each in recommended if not not_advice(each) and pasted_values(each)]:
             size = proven[0].record_bytes

@@ -11,7 +11,7 @@ import typer
 from runners.clusters.topics.stored_topics import StoredTopics
 from runners.clusters.topics.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import Force, check_output, print_json, write_output
 from tuner.present.console import say
 from tuner.present.topics.sample_view import print_sample, sample_json, sampled_study
@@ -20,8 +20,8 @@ from tuner.study_file import name_line
 
 def sample(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.")],
-    bootstrap: options.TopicBootstrap = None,
-    command_config: options.CommandConfig = None,
+    bootstrap: common_options.TopicBootstrap = None,
+    command_config: common_options.CommandConfig = None,
     records: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="How many of the newest records to read, over all partitions.")
     ] = 10_000,
@@ -31,7 +31,7 @@ def sample(
         typer.Option("--output", "-o", metavar="FILE", help="Write a study file with such records, for `tuner run`."),
     ] = None,
     force: Force = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.
 
@@ -46,10 +46,10 @@ def sample(
     """
     if bootstrap is None:
         raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
-    largest_bytes = options.size_of("--max-bytes", max_bytes)
+    largest_bytes = common_options.size_of("--max-bytes", max_bytes)
     check_output(output, force=force)
-    options.check_topic(topic, "TOPIC")
-    target = options.target_of(bootstrap, command_config)
+    common_options.check_topic(topic, "TOPIC")
+    target = common_options.target_of(bootstrap, command_config)
     with ExitStack() as stack:
         cluster = target.cluster()
         stack.callback(cluster.stop)

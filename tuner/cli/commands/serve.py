@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from runners.reporting import one_line
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.present.console import ERR, OUT, say
@@ -91,7 +91,7 @@ def add(
         ),
     ] = TokenRole.READ,
     config: Config = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Create a token and print it. The token can't be printed again, because only its hash is kept.
 
@@ -109,7 +109,7 @@ def add(
 
 
 @_tokens.command(name="list")
-def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
+def list_tokens(config: Config = None, as_json: common_options.Json = False) -> None:
     """List the tokens with their names, roles and dates.
 
     \b
@@ -128,7 +128,7 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
 def remove(
     name: Annotated[str, typer.Argument(help="Name of the client.")],
     config: Config = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Revoke the token of a client immediately.
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from rich.live import Live
 
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import StudyOrAll, Watch, check_named
 from tuner.cli.output import print_json
-from tuner.cli.shown.studies import print_studies_on_this_host
+from tuner.cli.printing.studies import print_studies_on_this_host
 from tuner.present.console import OUT
 from tuner.present.studies.status import Status, status_of
 from tuner.present.studies.status_view import status_text
@@ -26,7 +26,7 @@ _POLL_S: Final = 2.0
 def status(
     study: StudyOrAll = None,
     watch: Watch = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Show the progress of a study: trials done, best results so far, time left, current step, failures.
 

@@ -1,11 +1,11 @@
 """`tuner studies` lists the studies."""
 
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import check_one_form
-from tuner.cli.shown.studies import print_studies_on_this_host
+from tuner.cli.printing.studies import print_studies_on_this_host
 
 
-def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
+def studies(as_json: common_options.Json = False, as_csv: common_options.Csv = False) -> None:
     """List your studies, newest first. Each line shows the state, the trials and the best proven gain.
 
     \b

@@ -8,7 +8,7 @@ import typer
 from rich.progress import Progress
 
 from runners.reporting import counted
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
@@ -21,9 +21,9 @@ from tuner.tracking import sync, tracking_of
 
 def sync_study(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, its folder, or its study file.")],
-    tracking_uri: options.TrackingUri = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    tracking_uri: common_options.TrackingUri = None,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Bring MLflow up to date with a study, for example after the MLflow server was down.
 

@@ -9,10 +9,10 @@ from search_spaces.client import ClientKind
 from search_spaces.errors import UnknownClient
 from search_spaces.files.file_translation import translate_file
 from search_spaces.files.producer_file import FileClient
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import Force, check_output, print_json, print_text, write_output
 from tuner.present.console import ERR, OUT, say
-from tuner.present.producer_files.translation_view import translated_text, translation_json, translation_lines
+from tuner.present.producer_files import translated_text, translation_json, translation_lines
 
 
 def translate(
@@ -41,7 +41,7 @@ def translate(
         typer.Option(metavar="FILE", help="Write the translated file here instead of to standard output."),
     ] = None,
     force: Force = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Translate a producer's properties file from librdkafka to the Java client, or back.
 
@@ -61,7 +61,7 @@ def translate(
         tuner translate producer.properties --from java --json
     """
     check_output(output, force=force)
-    with options.as_usage_error(UnknownClient, option="--client-version"):
+    with common_options.as_usage_error(UnknownClient, option="--client-version"):
         translation = translate_file(file, written_for, target, client_version)
     text = translated_text(translation, file, output)
     if output is not None:

@@ -1,17 +1,17 @@
 """`tuner trials` shows the trials of a study."""
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
 from tuner.cli.output import Force
-from tuner.cli.shown.trials import Parquet, check_trials_output, show_trials
+from tuner.cli.printing.trials import Parquet, check_trials_output, show_trials
 
 
 def trials(
-    study: options.Study,
+    study: common_options.Study,
     record_bytes: ShownSize = None,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
     parquet: Parquet = None,
     force: Force = False,
 ) -> None:
@@ -27,7 +27,7 @@ def trials(
     """
     check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
     loaded = load_study(study)
-    sizes = options.selected_sizes(loaded.results, record_bytes)
+    sizes = common_options.selected_sizes(loaded.results, record_bytes)
     # Imported here, because it imports pandas.
     from tuner.present.trial_tables.frames import trials_frame
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
@@ -38,8 +38,8 @@ def ui(
         str,
         typer.Option(help="Address to listen on. Everybody who can reach it sees the studies, without a password."),
     ] = "127.0.0.1",
-    tracking_uri: options.TrackingUri = None,
-    as_json: options.Json = False,
+    tracking_uri: common_options.TrackingUri = None,
+    as_json: common_options.Json = False,
 ) -> None:
     """Show your studies in the MLflow UI, on this machine, until Ctrl-C.
 

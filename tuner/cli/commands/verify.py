@@ -7,18 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options as options
-from tuner.cli.options import verify_options
+from tuner.cli.options import common_options, verify_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.verify_options import VerifyOptions
 from tuner.cli.output import print_json
+from tuner.cli.printing.verifications import end_unless_passed, print_judgement
 from tuner.cli.running.kept_study import kept_study
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
-from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import RequestRefused, StudyError
 from tuner.model.spec import Executor, StudySpec
-from tuner.model.study_names import verification_stem
+from tuner.model.study_files import verification_stem
 from tuner.present.comparisons.verification_view import verification_lines
 from tuner.present.console import warn
 from tuner.results.comparisons.verification import VerificationTerms
@@ -28,13 +27,13 @@ from tuner.storage.locations import storage_at
 
 @with_options()
 def verify(
-    asked: VerifyOptions,
-    bootstrap: options.Bootstrap = None,
-    command_config: options.CommandConfig = None,
-    container: options.Container = None,
-    executor: Annotated[Executor | None, options.executor(default="local, or as --study")] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    options: VerifyOptions,
+    bootstrap: common_options.Bootstrap = None,
+    command_config: common_options.CommandConfig = None,
+    container: common_options.Container = None,
+    executor: Annotated[Executor | None, common_options.executor(default="local, or as --study")] = None,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Measure a properties file alternating with the baseline, and end with exit code 99 if the file is worse.
 
@@ -65,43 +64,43 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
-    verify_options.check_gain(asked)
-    fewest, most = verify_options.fewest_and_most_rounds(asked.rounds, asked.max_rounds)
-    storage, stem = storage_at(), verification_stem(str(asked.file))
+    verify_options.check_gain(options)
+    fewest, most = verify_options.fewest_and_most_rounds(options.rounds, options.max_rounds)
+    storage, stem = storage_at(), verification_stem(str(options.file))
     name = free_name(stem, storage)
     measuring: dict[str, Any] = {
-        "client": asked.client,
-        "against": asked.against,
+        "client": options.client,
+        "against": options.against,
         "bootstrap": bootstrap,
         "command_config": command_config,
         "container": container,
-        "seconds": asked.seconds,
-        "warmup": asked.warmup,
+        "seconds": options.seconds,
+        "warmup": options.warmup,
         "executor": executor,
     }
-    if asked.study is None:
-        spec, text = study_of_options(name, asked.record_bytes or "1000", **measuring)
+    if options.study is None:
+        spec, text = study_of_options(name, options.record_bytes or "1000", **measuring)
     else:
         if named := [f"--{option.replace('_', '-')}" for option, value in measuring.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(named)}")
-        spec, text = _study_like(asked.study, name, asked.record_bytes)
+        spec, text = _study_like(options.study, name, options.record_bytes)
     silent = quiet or as_json
     terms = VerificationTerms(
-        config=options.config_of_file(
-            asked.file, asked.file_client, spec.client, silent=silent, advice=verify_options.FILE_CLIENT
+        config=common_options.config_of_file(
+            options.file, options.file_client, spec.client, silent=silent, advice=verify_options.FILE_CLIENT
         ),
         rounds=fewest,
         max_rounds=most,
-        width_ratio=asked.width_ratio,
-        min_gain=asked.min_gain,
-        tolerance_ratio=asked.tolerance_ratio,
-        allow_weaker=asked.allow_weaker,
+        width_ratio=options.width_ratio,
+        min_gain=options.min_gain,
+        tolerance_ratio=options.tolerance_ratio,
+        allow_weaker=options.allow_weaker,
         # The study made above has `durability: any`, so that a weaker file can be measured with --allow-weaker.
-        keeps_floor=asked.study is not None,
+        keeps_floor=options.study is not None,
     )
-    baseline = str(asked.against or ("the study's baseline" if asked.study else "the client's defaults"))
-    with options.as_usage_error(RequestRefused):
-        judgement = judgement_before(spec, terms, str(asked.file), baseline)
+    baseline = str(options.against or ("the study's baseline" if options.study else "the client's defaults"))
+    with common_options.as_usage_error(RequestRefused):
+        judgement = judgement_before(spec, terms, str(options.file), baseline)
     spec = terms.study(spec)
     if judgement.refused:
         if as_json:
@@ -133,7 +132,7 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
     """
     results = load_study(study).results
     _, text = kept_study(study, results, searched=False)
-    with options.as_usage_error(RequestRefused):
+    with common_options.as_usage_error(RequestRefused):
         text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
     spec = study_without_search(text, name, beside, f"the study file of {study}")

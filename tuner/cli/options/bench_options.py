@@ -12,8 +12,7 @@ from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.cli.options import common_options as options
-from tuner.cli.options import workload_options
+from tuner.cli.options import common_options, workload_options
 from tuner.model.target import Target
 
 _CONFIG: Final = "Config"
@@ -57,7 +56,7 @@ class ConfigOptions:
         Raises:
             ConfigError: The client is unknown, or the config is wrong.
         """
-        return options.producer_config(self.config, self.pairs or [], client_of(self.client))
+        return common_options.producer_config(self.config, self.pairs or [], client_of(self.client))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,10 +161,10 @@ class LoadOptions:
 class TargetOptions:
     """The options for the cluster, for a topic on it, and for the bytes that may be sent to it."""
 
-    bootstrap: options.Bootstrap = None
-    command_config: options.CommandConfig = None
-    container: options.Container = None
-    brokers: options.Brokers = None
+    bootstrap: common_options.Bootstrap = None
+    command_config: common_options.CommandConfig = None
+    container: common_options.Container = None
+    brokers: common_options.Brokers = None
     zone_delay: Annotated[
         str | None,
         typer.Option(
@@ -173,7 +172,7 @@ class TargetOptions:
             help="Delay of each direction between the client and the brokers that are started, such as 2ms, as if they "
             "were in another zone. A round trip takes twice as long.",
             show_default="no delay",
-            rich_help_panel=options.TARGET_PANEL,
+            rich_help_panel=common_options.TARGET_PANEL,
         ),
     ] = None
     zone_bandwidth: Annotated[
@@ -183,12 +182,12 @@ class TargetOptions:
             help="Bytes per second of each direction between the client and the brokers that are started, such as "
             "50MB.",
             show_default="no limit",
-            rich_help_panel=options.TARGET_PANEL,
+            rich_help_panel=common_options.TARGET_PANEL,
         ),
     ] = None
-    topic: options.Topic = None
-    like: options.Like = None
-    max_bytes: Annotated[str, workload_options.max_bytes(options.TARGET_PANEL)] = "50GB"
+    topic: common_options.Topic = None
+    like: common_options.Like = None
+    max_bytes: Annotated[str, workload_options.max_bytes(common_options.TARGET_PANEL)] = "50GB"
 
     def limits(self, workload: Workload) -> Limits:
         """Return the limits of one measurement of a load.
@@ -208,14 +207,14 @@ class TargetOptions:
             typer.BadParameter: Options need or exclude each other, or a value is wrong.
             ConfigError: The connection file is wrong.
         """
-        target = options.target_of(
+        target = common_options.target_of(
             self.bootstrap,
             self.command_config,
             container=self.container,
             brokers=self.brokers,
             topic=self.topic,
             like=self.like,
-            link=options.link_of(self.zone_delay, self.zone_bandwidth),
+            link=common_options.link_of(self.zone_delay, self.zone_bandwidth),
         )
         brokers = 1 if target.container else target.brokers
         if target.bootstrap is None and replication > brokers:

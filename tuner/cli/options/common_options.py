@@ -17,7 +17,7 @@ from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import named_file, named_source, parse_pairs
-from search_spaces.properties.roles import Role
+from search_spaces.properties.catalogue import Role
 from search_spaces.properties.values import canonical_values
 from tuner.model import spec
 from tuner.model.errors import RequestRefused

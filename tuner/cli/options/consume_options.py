@@ -15,8 +15,7 @@ from search_spaces.client import Client, ClientKind, client_of, librdkafka
 from search_spaces.configs.consumer_config import consumer_values
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.files.properties_file import named_source, parse_pairs
-from tuner.cli.options import common_options as options
-from tuner.cli.options import workload_options
+from tuner.cli.options import common_options, workload_options
 
 OWN_TOPIC_PANEL: Final = "Topic of its own, without TOPIC"
 """The panel of the help for the options in `OwnTopicOptions`."""
@@ -125,7 +124,7 @@ class OwnTopicOptions:
         Raises:
             ConfigError: A property of the producer is wrong.
         """
-        return options.producer_config(None, self.producer_pairs or [], librdkafka(), "--producer")
+        return common_options.producer_config(None, self.producer_pairs or [], librdkafka(), "--producer")
 
     def workload(self) -> Workload:
         """Return the records that are written, the partitions of the topic, and the rate.

@@ -11,8 +11,7 @@ import typer
 from runners.quantities import duration_s
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
 from search_spaces.files.properties_file import parse_pairs
-from tuner.cli.options import common_options as options
-from tuner.cli.options import workload_options
+from tuner.cli.options import common_options, workload_options
 from tuner.model.errors import RequestRefused
 from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings
 from tuner.prediction.retention import Retention
@@ -117,7 +116,7 @@ class PredictOptions:
         int | None,
         typer.Option(
             metavar="SIZE",
-            parser=options.parse_size,
+            parser=common_options.parse_size,
             help="Size of a broker's disk, such as 2TB, to learn after how long it is full.",
         ),
     ] = None
@@ -140,7 +139,7 @@ class PredictOptions:
         int | None,
         typer.Option(
             metavar="SIZE",
-            parser=options.parse_size,
+            parser=common_options.parse_size,
             help="The topic's retention.bytes, of each partition, such as 10GB.",
         ),
     ] = None

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.workload_options import parse_record_sizes
 from tuner.cli.output import Force
 from tuner.model.goals import Goal
@@ -90,7 +90,7 @@ class RecommendOptions(ExplainOptions):
             "that client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
         ),
     ] = Format.TABLE
-    as_json: options.Json = False
+    as_json: common_options.Json = False
     everything: Annotated[
         bool,
         typer.Option(

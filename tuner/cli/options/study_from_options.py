@@ -17,7 +17,7 @@ from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.errors import ConfigError
 from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import named_file
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.study_options import StudyOptions
 from tuner.execution.budgets import estimate
 from tuner.execution.budgets.least_limits import check_limits, clock_text
@@ -105,7 +105,7 @@ class StudyFromOptions(StudyOptions):
                 is wrong. The message names the option.
             StudyFileError: The study file is wrong.
         """
-        options.check_round_options(self.rounds, self.max_rounds)
+        common_options.check_round_options(self.rounds, self.max_rounds)
         spec, text = self._from_options() if self.study_file is None else self._from_file(self.study_file)
         return replace(spec, ray=replace(spec.ray, address=self.ray_address or spec.ray.address)), text
 
@@ -144,7 +144,7 @@ class StudyFromOptions(StudyOptions):
             typer.BadParameter: As for `study`.
             StudyFileError: The study file is no valid YAML.
         """
-        options.check_round_options(self.rounds, self.max_rounds)
+        common_options.check_round_options(self.rounds, self.max_rounds)
         if self.study_file is not None:
             try:
                 text = self.study_file.read_text(encoding="utf-8-sig")
@@ -225,7 +225,7 @@ class StudyFromOptions(StudyOptions):
         Args:
             target: The beginning of the study's name if the user gave no name.
         """
-        options.check_topic_options(self.topic, self.like, self.partitions, self.replication)
+        common_options.check_topic_options(self.topic, self.like, self.partitions, self.replication)
         sizes = sizes_in(self.record_bytes or "100,1000")
         made = "-".join(map(str, (target, *sizes)))
         name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]

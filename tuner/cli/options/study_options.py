@@ -7,8 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.files.producer_file import FileClient
-from tuner.cli.options import common_options as options
-from tuner.cli.options import confirm_options, workload_options
+from tuner.cli.options import common_options, confirm_options, workload_options
 from tuner.model.goals import Goal
 from tuner.model.spec import Executor, Method, NewBroker
 
@@ -157,12 +156,12 @@ class StudyOptions:
             rich_help_panel=_FILE,
         ),
     ] = None
-    bootstrap: options.Bootstrap = None
-    command_config: options.CommandConfig = None
-    container: options.Container = None
-    brokers: options.Brokers = None
-    topic: options.Topic = None
-    like: options.Like = None
+    bootstrap: common_options.Bootstrap = None
+    command_config: common_options.CommandConfig = None
+    container: common_options.Container = None
+    brokers: common_options.Brokers = None
+    topic: common_options.Topic = None
+    like: common_options.Like = None
     quick: Annotated[
         bool,
         typer.Option(
@@ -211,7 +210,7 @@ class StudyOptions:
         str | None,
         typer.Option(
             metavar="[DATE] HH:MM",
-            parser=options.parse_until,
+            parser=common_options.parse_until,
             help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. "
             "When you resume an unfinished study with the same value, it means the same moment as before. Another "
             "value, such as '2026-11-25 07:00', sets a new time.",
@@ -222,7 +221,7 @@ class StudyOptions:
         int | None,
         typer.Option(
             metavar="SIZE",
-            parser=options.parse_size,
+            parser=common_options.parse_size,
             help="Bytes of record values and keys that the whole study may send, such as 2TB.",
             rich_help_panel=_HOW_LONG,
         ),
@@ -291,13 +290,13 @@ class StudyOptions:
         float | None,
         typer.Option(
             metavar="DURATION",
-            parser=options.parse_duration,
+            parser=common_options.parse_duration,
             help="Time over which the rounds are spread, such as 6h, because a cluster's speed differs between hours.",
             show_default="on your cluster, a part of --hours or --until",
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    executor: Annotated[Executor | None, options.executor("a study")] = None
+    executor: Annotated[Executor | None, common_options.executor("a study")] = None
     ray_address: Annotated[
         str | None,
         typer.Option(

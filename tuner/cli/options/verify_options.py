@@ -7,8 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.files.producer_file import FileClient
-from tuner.cli.options import common_options as options
-from tuner.cli.options import confirm_options, workload_options
+from tuner.cli.options import common_options, confirm_options, workload_options
 from tuner.model.errors import RequestRefused
 from tuner.results.comparisons.verification import check_required_gain, verification_rounds
 
@@ -97,15 +96,15 @@ def fewest_and_most_rounds(rounds: int | None, max_rounds: int | None) -> tuple[
     Raises:
         typer.BadParameter: The maximum is below the number of rounds.
     """
-    with options.as_usage_error(RequestRefused):
-        return verification_rounds(rounds, max_rounds, options.ROUNDS)
+    with common_options.as_usage_error(RequestRefused):
+        return verification_rounds(rounds, max_rounds, common_options.ROUNDS)
 
 
-def check_gain(asked: VerifyOptions) -> None:
+def check_gain(options: VerifyOptions) -> None:
     """Check `--min-gain` and `--tolerance-ratio`.
 
     Raises:
         typer.BadParameter: A number is out of its range, or both options were given.
     """
-    with options.as_usage_error(RequestRefused):
-        check_required_gain(asked.min_gain, asked.tolerance_ratio, ("--min-gain", "--tolerance-ratio"))
+    with common_options.as_usage_error(RequestRefused):
+        check_required_gain(options.min_gain, options.tolerance_ratio, ("--min-gain", "--tolerance-ratio"))

@@ -11,7 +11,7 @@ from tuner.cli.options.study_from_options import naming_options
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
 from tuner.model.spec import Executor, StudySpec
-from tuner.model.study_names import numbered_name
+from tuner.model.study_files import numbered_name
 from tuner.model.trial import TrialKind
 from tuner.present.console import say
 from tuner.present.studies.study_view import StudyView

@@ -14,13 +14,19 @@ import typer
 from tuner.cli.interruption import Interrupted
 from tuner.cli.options.common_options import TARGET_PANEL
 from tuner.cli.options.predict_options import option_of_parameter
-from tuner.cli.output import print_json
+from tuner.cli.printing.recommendations import print_recommendations
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.model.errors import ExitCode, NoFeasibleConfig, NothingMeasured, StudyError
+from tuner.model.errors import (
+    ExitCode,
+    NoFeasibleConfig,
+    NothingMeasured,
+    ProblemKind,
+    StudyError,
+    exit_code_of_problem,
+)
 from tuner.model.goals import Goal
-from tuner.model.problem_kinds import ProblemKind, exit_code_of_problem
-from tuner.present.console import ERR, OUT, warn, warn_of_each
-from tuner.present.export import Format, export_all, recommendation_of, study_json
+from tuner.present.console import ERR, warn
+from tuner.present.export import recommendation_of
 from tuner.present.number_text import number, title
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Recommendation
 from tuner.service.queue.job import AT_WORK, JobState
@@ -248,11 +254,7 @@ def show_recommendations(client: Client, name: str, goals: Sequence[Goal] | None
     if len(goals or ()) > 1:  # print all goals of a record size together, as without a service
         sizes = [each["record_bytes"] for each in client.front(name)["fronts"]]
         recommendations.sort(key=lambda each: sizes.index(each.record_bytes))
-    if as_json:
-        print_json(study_json(name, None, recommendations))
-    else:
-        OUT.show(export_all(recommendations, Format.TABLE), end="")
-    warn_of_each(warning for each in recommendations for warning in each.warnings)
+    print_recommendations(name, None, recommendations, as_json=as_json)
     if refused is not None and not recommendations:
         raise _no_recommendation(refused)
 

@@ -10,14 +10,14 @@ from search_spaces.client import Client as ProducerClient
 from search_spaces.client import client_of
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.asking import user_agrees
-from tuner.cli.options import common_options as options
-from tuner.cli.options import verify_options
+from tuner.cli.options import common_options, verify_options
 from tuner.cli.options.confirm_options import ConfirmOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile, Yes
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.options.verify_options import VerifyOptions
 from tuner.cli.output import print_json
+from tuner.cli.printing.verifications import end_unless_passed, print_judgement
 from tuner.cli.service_commands.at_service import (
     Detach,
     Study,
@@ -30,7 +30,6 @@ from tuner.cli.service_commands.at_service import (
     show_recommendations,
     warn_of_limits,
 )
-from tuner.cli.shown.judgement import end_unless_passed, print_judgement
 from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
@@ -44,10 +43,10 @@ _NO_TRIAL: Final = 10**14
 @with_options()
 def confirm(
     study: Study,
-    asked: ConfirmOptions,
+    options: ConfirmOptions,
     detach: Detach = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Have the service measure the best configs of a study again, alternating with the baseline.
 
@@ -56,7 +55,7 @@ def confirm(
         tuner --server https://tuner.example confirm orders
         tuner --server https://tuner.example confirm orders --goal throughput --max-rounds 40
     """
-    options.check_round_options(asked.rounds, asked.max_rounds)
+    common_options.check_round_options(options.rounds, options.max_rounds)
     with service() as client:
         before = client.study(study)["state"]
         # A study that runs may have no trials yet, and is refused below.
@@ -64,11 +63,11 @@ def confirm(
         seen = max((trial["sequence"] for trial in trials), default=0)
         view = client.confirm(
             study,
-            goals=[str(goal) for goal in asked.goals or ()],
-            rounds=asked.rounds,
-            max_rounds=asked.max_rounds,
-            width_ratio=asked.width_ratio,
-            undo_rounds=asked.undo_rounds,
+            goals=[str(goal) for goal in options.goals or ()],
+            rounds=options.rounds,
+            max_rounds=options.max_rounds,
+            width_ratio=options.width_ratio,
+            undo_rounds=options.undo_rounds,
         )
         if detach:
             typer.echo(json.dumps(view, indent=2) if as_json else study)
@@ -76,15 +75,15 @@ def confirm(
         with left_at(client, study):
             ended = follow(client, study, silent=quiet or as_json, after=seen)
         check_ended(client, study, ended, *_states_after(before))
-        show_recommendations(client, study, asked.goals, as_json=as_json)
+        show_recommendations(client, study, options.goals, as_json=as_json)
 
 
 @with_options()
 def verify(
-    asked: VerifyOptions,
+    options: VerifyOptions,
     target: Target = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.
 
@@ -96,30 +95,32 @@ def verify(
         tuner --server https://tuner.example verify producer.properties --record-bytes 1000 --target lab
         tuner --server https://tuner.example verify best.properties --study orders
     """
-    options.check_round_options(asked.rounds, asked.max_rounds)
-    verify_options.check_gain(asked)
+    common_options.check_round_options(options.rounds, options.max_rounds)
+    verify_options.check_gain(options)
     silent = quiet or as_json
-    measured = _measured(asked.client, asked.study)
-    config = options.config_of_file(
-        asked.file, asked.file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT
+    measured = _measured(options.client, options.study)
+    config = common_options.config_of_file(
+        options.file, options.file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT
     )
-    baseline = asked.against and options.config_of_file(asked.against, FileClient.AUTO, measured, silent=silent)
+    baseline = options.against and common_options.config_of_file(
+        options.against, FileClient.AUTO, measured, silent=silent
+    )
     request = {
-        "file": str(asked.file),
-        "client": asked.client,
+        "file": str(options.file),
+        "client": options.client,
         "config": config.values,
         "baseline": baseline and baseline.values,
-        "study": asked.study,
+        "study": options.study,
         "target": target,
-        "record_bytes": asked.record_bytes,
-        "rounds": asked.rounds,
-        "max_rounds": asked.max_rounds,
-        "width_ratio": asked.width_ratio,
-        "min_gain": asked.min_gain,
-        "tolerance_ratio": asked.tolerance_ratio,
-        "allow_weaker": asked.allow_weaker,
-        "seconds": asked.seconds,
-        "warmup": asked.warmup,
+        "record_bytes": options.record_bytes,
+        "rounds": options.rounds,
+        "max_rounds": options.max_rounds,
+        "width_ratio": options.width_ratio,
+        "min_gain": options.min_gain,
+        "tolerance_ratio": options.tolerance_ratio,
+        "allow_weaker": options.allow_weaker,
+        "seconds": options.seconds,
+        "warmup": options.warmup,
     }
     with service() as at:
         view = at.verify({key: value for key, value in request.items() if value is not None})
@@ -147,7 +148,7 @@ def fork(
     study: Study,
     name: NewName,
     study_file: NewStudyFile = None,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Have the service begin a new study with those trials of another study that fit the new settings.
 
@@ -158,10 +159,10 @@ def fork(
         tuner --server https://tuner.example fork orders low-latency low-latency.yaml
         tuner --server https://tuner.example fork orders orders-2
     """
-    asked = StudyFromOptions(study_file=study_file)
-    text = None if study_file is None else asked.text_for_service(None)
+    options = StudyFromOptions(study_file=study_file)
+    text = None if study_file is None else options.text_for_service(None)
     with service() as client:
-        made = client.fork(study, name, text, media_type(asked.study_file, text or ""))
+        made = client.fork(study, name, text, media_type(options.study_file, text or ""))
         warn_of_limits(made)
         say(f"{name}: {made['trials_taken_over']} of {made['trials_there']} trials of {study} taken over")
         say(f"to continue: tuner --server {client.url} resume {name}")
@@ -172,7 +173,7 @@ def fork(
 def rm(
     names: Annotated[list[str], typer.Argument(metavar="STUDY", help="Names of studies on the service.")],
     yes: Yes = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Remove studies from the service for good. The command asks before it removes anything.
 
@@ -199,7 +200,7 @@ def rm(
         print_json(document("removed", removed=chosen))
 
 
-def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = False) -> None:
+def sync(study: Study, as_json: common_options.Json = False, quiet: common_options.Quiet = False) -> None:
     """Have the service bring MLflow up to date with a study, for example after the MLflow server was down.
 
     \b

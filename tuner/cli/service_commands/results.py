@@ -16,17 +16,17 @@ import typer
 from runners.reporting import printable
 from search_spaces.client import client_of
 from search_spaces.files.properties_file import named_source
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
 from tuner.cli.output import Force, check_one_form, check_output, print_json, print_text, print_written, write_output
+from tuner.cli.printing.recommendations import write_recommendations
+from tuner.cli.printing.studies import print_studies
+from tuner.cli.printing.trials import Parquet, check_trials_output, show_trials
+from tuner.cli.printing.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
 from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
-from tuner.cli.shown.recommendations import write_recommendations
-from tuner.cli.shown.studies import print_studies
-from tuner.cli.shown.trials import Parquet, check_trials_output, show_trials
-from tuner.cli.shown.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
 from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NotPredictable
@@ -46,7 +46,7 @@ _FINISHED: Final = (StudyState.FINISHED, JobState.COMPLETE)
 def status(
     study: StudyOrAll = None,
     watch: Watch = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Show the progress of a study on the service.
 
@@ -93,8 +93,8 @@ def status(
 def front(
     study: Study,
     record_bytes: ShownSize = None,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Show the Pareto front of a study on the service.
 
@@ -122,8 +122,8 @@ def front(
 def grid(
     study: Study,
     record_bytes: ShownSize = None,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Show the tables of a grid search on the service.
 
@@ -145,8 +145,8 @@ def grid(
 def trials(
     study: Study,
     record_bytes: ShownSize = None,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
     parquet: Parquet = None,
     force: Force = False,
 ) -> None:
@@ -179,7 +179,7 @@ def trials(
 
 
 @with_options()
-def recommend(study: Study, asked: RecommendOptions) -> None:
+def recommend(study: Study, options: RecommendOptions) -> None:
     """Show the config to use, from a study on the service, ready to paste.
 
     \b
@@ -188,11 +188,11 @@ def recommend(study: Study, asked: RecommendOptions) -> None:
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --format spring
     """
-    form = chosen_format(asked.form, as_json=asked.as_json)
+    form = chosen_format(options.form, as_json=options.as_json)
     with service() as client:
-        recommended, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        recommended, missing = recommend_each_at(client, study, options.record_bytes, options.goal, options.conditions)
         finished = client.status(study)["state"] in _FINISHED
-    write_recommendations(recommended, form, asked.output, force=asked.force, everything=asked.everything)
+    write_recommendations(recommended, form, options.output, force=options.force, everything=options.everything)
     warn_unless_finished("the recommendation", finished=finished)
     if missing:
         raise missing
@@ -204,7 +204,7 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="STUDY.html")
     ] = None,
     force: Force = False,
-    as_json: options.Json = False,
+    as_json: common_options.Json = False,
 ) -> None:
     """Write the report of a study on the service as one HTML file.
 
@@ -220,7 +220,7 @@ def report(
     print_written(path, as_json=as_json)
 
 
-def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
+def studies(as_json: common_options.Json = False, as_csv: common_options.Csv = False) -> None:
     """List the studies on the service, newest first, with their state, their trials and the best gain that is proven.
 
     \b
@@ -256,17 +256,17 @@ def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
 
 
 @with_options()
-def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
+def explain(study: Study, options: ExplainOptions, as_json: common_options.Json = False) -> None:
     """Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.
 
     \b
     Example:
         tuner --server https://tuner.example explain orders --record-bytes 1000 --goal latency
     """
-    query = {**asdict(asked), "goal": asked.goal and str(asked.goal)}
+    query = {**asdict(options), "goal": options.goal and str(options.goal)}
     with service() as client:
-        recommended, missing = recommend_each_at(client, study, asked.record_bytes, asked.goal, asked.conditions)
-        sizes = [each.record_bytes for each in recommended] if missing else [asked.record_bytes]
+        recommended, missing = recommend_each_at(client, study, options.record_bytes, options.goal, options.conditions)
+        sizes = [each.record_bytes for each in recommended] if missing else [options.record_bytes]
         form = "json" if as_json else "text"
         texts = [client.text(study, "explanation", form=form, **{**query, "record_bytes": size}) for size in sizes]
         finished = client.status(study)["state"] in _FINISHED
@@ -281,7 +281,7 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
 
 
 @with_options()
-def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) -> None:
+def predict(study: Study, options: PredictOptions, as_json: common_options.Json = False) -> None:
     """Predict what a config would do, from what a study on the service has measured, without sending anything.
 
     \b
@@ -289,21 +289,21 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
         tuner --server https://tuner.example predict orders -X linger.ms=20 --partitions 6
         tuner --server https://tuner.example predict orders --sweep linger.ms=0,1,5,20,100
     """
-    asked.limits()
-    request = asked.as_query()
+    options.limits()
+    request = options.as_query()
     with service() as client:
-        properties = asked.changes().properties
-        if asked.config is not None:
+        properties = options.changes().properties
+        if options.config is not None:
             kind = client_of(json.loads(client.text(study, "prediction", form="json"))["client"])
-            begin = options.producer_config(asked.config, [], kind)
-            swept = canonical_setting((asked.sweep or "").partition("=")[0], kind)
+            begin = common_options.producer_config(options.config, [], kind)
+            swept = canonical_setting((options.sweep or "").partition("=")[0], kind)
             with named_source("-X"):
                 changed = begin.updated(properties).values
             properties = {name: value for name, value in changed.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **request))
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
-        if all(reasons) or (asked.sweep is None and reasons[-1]):
+        if all(reasons) or (options.sweep is None and reasons[-1]):
             raise NotPredictable.outside(study, reasons[-1])
         if as_json:
             if record["simulated"]:
@@ -322,8 +322,8 @@ def compare(
         Path | None, typer.Option(metavar="FILE", help="Also write an HTML page that shows both fronts.")
     ] = None,
     force: Force = False,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Compare two studies on the service: the fronts, and the best configs for each record size and goal.
 

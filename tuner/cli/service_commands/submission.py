@@ -12,7 +12,7 @@ from typing import Any, Final
 import typer
 
 from tuner.cli.interruption import Interrupted
-from tuner.cli.options import common_options as options
+from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions, option_of
@@ -30,7 +30,7 @@ from tuner.cli.service_commands.at_service import (
     warn_of_limits,
 )
 from tuner.client import Client, ServiceRefused
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind
 from tuner.present.console import say, warn_of_each
 from tuner.present.studies.plan_view import plan_csv
 from tuner.service.submission import ORIGIN
@@ -44,11 +44,11 @@ _OF_A_CLUSTER: Final = frozenset(
 
 @with_options(without=_OF_A_CLUSTER)
 def run(
-    asked: StudyFromOptions,
+    options: StudyFromOptions,
     target: Target = None,
     detach: Detach = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: common_options.Json = False,
+    quiet: common_options.Quiet = False,
 ) -> None:
     """Submit a study to the service, and follow it until it ends.
 
@@ -60,12 +60,12 @@ def run(
         tuner --server https://tuner.example run orders.yaml --detach
         tuner --server https://tuner.example run --quick --record-bytes 500 --target lab
     """
-    text = asked.text_for_service(target)
+    text = options.text_for_service(target)
     with service() as client:
         silent = quiet or as_json
         left = f"the service may have received the study; `tuner --server {client.url} studies` lists its studies"
         try:
-            view = _submitted(client, asked, text, target)
+            view = _submitted(client, options, text, target)
         except Interrupted:
             raise Interrupted(left) from None
         name = view["name"]
@@ -81,23 +81,23 @@ def run(
         show_recommendations(client, name, as_json=as_json)
 
 
-def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str | None) -> dict[str, Any]:
+def _submitted(client: Client, options: StudyFromOptions, text: str, target: str | None) -> dict[str, Any]:
     """Submit a study, and return it as the service shows it.
 
     A name that the program has made gets the end `-2`, or a higher number, if the service has a study of this name with
     other settings.
     """
     first: str | None = None
-    fixed = asked.name is not None or asked.study_file is not None
+    fixed = options.name is not None or options.study_file is not None
     for number in count(2):
         try:
-            with _naming_options(asked):
+            with _naming_options(options):
                 # A name that the program has chosen may belong to another user's study, which must keep its settings.
-                return client.submit(text, media_type(asked.study_file, text), may_change=fixed)
+                return client.submit(text, media_type(options.study_file, text), may_change=fixed)
         except ServiceRefused as error:
             if fixed or error.kind not in (ProblemKind.SETTINGS_CHANGED, ProblemKind.NAME_TAKEN):
                 raise
-            first = first or asked.default_name(target)
+            first = first or options.default_name(target)
             text = changed_text(text, {"study": {"name": f"{first}-{number}"}})
             say(f"the service has a study {first} with other settings, so this study is {first}-{number}")
     raise AssertionError("the names do not end")
@@ -105,11 +105,11 @@ def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str |
 
 @with_options(without=_OF_A_CLUSTER)
 def plan(
-    asked: StudyFromOptions,
+    options: StudyFromOptions,
     target: Target = None,
     mb_per_s: MbPerS = 200.0,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
+    as_json: common_options.Json = False,
+    as_csv: common_options.Csv = False,
 ) -> None:
     """Show what a study would do on the service, without any traffic: trials, time, bytes, search space.
 
@@ -119,9 +119,9 @@ def plan(
         tuner --server https://tuner.example plan --quick --record-bytes 500 --target lab
     """
     check_one_form(json=as_json, csv=as_csv)
-    text = asked.text_for_service(target)
-    kind = media_type(asked.study_file, text)
-    with service() as client, _naming_options(asked):
+    text = options.text_for_service(target)
+    kind = media_type(options.study_file, text)
+    with service() as client, _naming_options(options):
         record = client.plan(text, mb_per_s, kind)
         warnings = record.pop("warnings")
         if as_json:
@@ -133,7 +133,7 @@ def plan(
         warn_of_each(() if as_json else warnings)
 
 
-def pause(study: Study, as_json: options.Json = False) -> None:
+def pause(study: Study, as_json: common_options.Json = False) -> None:
     """Stop a study on the service until you resume it.
 
     \b
@@ -144,7 +144,7 @@ def pause(study: Study, as_json: options.Json = False) -> None:
         _print_state(client.pause(study), as_json=as_json)
 
 
-def resume(study: Study, as_json: options.Json = False) -> None:
+def resume(study: Study, as_json: common_options.Json = False) -> None:
     """Continue a study on the service that was paused or that failed.
 
     \b
@@ -155,7 +155,7 @@ def resume(study: Study, as_json: options.Json = False) -> None:
         _print_state(client.resume(study), as_json=as_json)
 
 
-def cancel(study: Study, as_json: options.Json = False) -> None:
+def cancel(study: Study, as_json: common_options.Json = False) -> None:
     """Stop a study on the service for good; its results are kept.
 
     If the study is being confirmed again or copied to MLflow, only the confirmation or the copy stops.
@@ -176,17 +176,17 @@ def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _naming_options(asked: StudyFromOptions) -> Iterator[None]:
+def _naming_options(options: StudyFromOptions) -> Iterator[None]:
     """Name the user's file, or options instead of keys and lines if the study file was made of options."""
     try:
         yield
     except ServiceRefused as error:
         faults = error.problem.get("errors", ())
-        if asked.study_file is not None and error.kind == ProblemKind.STUDY_FILE:
-            named = str(error).replace(ORIGIN, str(asked.study_file), 1)
+        if options.study_file is not None and error.kind == ProblemKind.STUDY_FILE:
+            named = str(error).replace(ORIGIN, str(options.study_file), 1)
             raise ServiceRefused(error.status, {**error.problem, "detail": named}) from None
         if (
-            asked.study_file is not None
+            options.study_file is not None
             or error.kind not in (ProblemKind.STUDY_FILE, ProblemKind.LIMIT_TOO_LOW)
             or not faults
         ):

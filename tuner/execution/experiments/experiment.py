@@ -17,14 +17,14 @@ from typing import Any, Final
 
 from objectives.row_metrics import row_metrics_of
 from runners.errors import WorkloadRefused
-from runners.host_processes.temporary import remove_folders_of_dead
+from runners.host_processes.clean_up import remove_folders_of_dead
 from runners.runner import Runner
 from tuner.execution.environment import machine_name, topic_shape
 from tuner.execution.experiments.experiment_reporter import ExperimentReporter
 from tuner.execution.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_stored_rounds
 from tuner.execution.experiments.reading_row import measure_reading
 from tuner.execution.mirroring import Mirror, mlflow_experiment, tracking_fact
-from tuner.execution.open_bench import BenchSpec, open_bench
+from tuner.execution.open_bench import BenchSpec, open_bench, removed_if_unreached
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.execution.trials.bench import Bench
@@ -32,9 +32,7 @@ from tuner.execution.trials.early_end import ToTheEnd, WhenSteady
 from tuner.execution.trials.trial_from_measurements import trial_of
 from tuner.execution.trials.trial_job import StartedTrial, TrialJob
 from tuner.execution.trials.trial_target import ClusterTarget
-from tuner.execution.unreached import removed_if_unreached
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
-from tuner.model.experiment_identity import check_same_rows, experiment_identity
 from tuner.model.facts import (
     EXPERIMENT,
     FINISHED_AT,
@@ -50,6 +48,7 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TRACKING,
 )
+from tuner.model.identity import check_same_rows, experiment_identity
 from tuner.model.progress import Progress, StudyState
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Proposal, Trial, TrialKind
@@ -95,11 +94,11 @@ def measure_experiment(
         storage = storage_at()
         stack.enter_context(removed_if_unreached(storage, folder, spec.name, reporter.say))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
-        asked, spec = spec, with_stored_rounds(spec, store.trials())
-        if spec.rounds > asked.rounds:
+        wanted_rounds, spec = spec.rounds, with_stored_rounds(spec, store.trials())
+        if spec.rounds > wanted_rounds:
             reporter.say(
                 f"round {spec.rounds} of {spec.name} was begun, so all {spec.rounds} rounds are measured, "
-                f"not {asked.rounds}"
+                f"not {wanted_rounds}"
             )
         _begin(spec, text, store)
         if not steps_left(spec, store.trials()):

@@ -7,8 +7,7 @@ from typing import Any
 from objectives.consumer_verdict import ReadEvidence, judge_reading
 from objectives.row_metrics import read_metrics_of
 from runners.clusters.topics.owned_topics import Topic
-from runners.consumer_runs.own_topic import fill_bytes
-from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumer_runs.topic_consumption import TopicConsumption, fill_bytes
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading
 from runners.errors import RunnerError
@@ -17,7 +16,7 @@ from search_spaces.client import ClientKind
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.trials.trial_job import StartedTrial
 from tuner.execution.trials.trial_target import FILLING
-from tuner.model.consumption_json import consumption_json
+from tuner.model.measurement_json import consumption_json
 from tuner.model.row import Row
 from tuner.model.spec import SafetySpec
 from tuner.model.trial import State, Trial

@@ -7,7 +7,7 @@ from pathlib import Path
 from tuner.execution.experiments.experiment_steps import burn_ins_before, steps_left, with_stored_rounds
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
-from tuner.model.experiment_identity import check_same_rows
+from tuner.model.identity import check_same_rows
 from tuner.storage.locations import storage_at, study_folder
 
 

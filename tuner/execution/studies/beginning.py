@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from runners.reporting import Say
-from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.stored_plans import confirm_command_ended, record_continued_search
+from tuner.confirmation.plan import ConfirmationPlan, confirm_command_ended, record_continued_search
 from tuner.execution.environment import machine_name
 from tuner.execution.mirroring import mlflow_experiment, tracking_fact
 from tuner.execution.trial_keeper import utc_now

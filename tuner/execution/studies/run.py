@@ -1,4 +1,4 @@
-"""Runs a whole study: opens the storage and the clusters, measures, and closes everything, also after an error."""
+"""Runs a whole study: opens the storage and the clusters, measures one record size after another, closes everything."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -7,44 +7,49 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from runners.host_processes.temporary import remove_folders_of_dead
+from runners.host_processes.clean_up import remove_folders_of_dead
 from runners.reporting import counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
-from tuner.confirmation.stored_plans import (
+from tuner.confirmation.plan import (
     confirm_command_ended,
     confirmation_of_command,
     confirmation_of_search,
+    has_begun,
 )
 from tuner.execution.budgets.budget import HOST_CLOCK, Budget, WallClock, deadline_of, refuse_passed_deadline
 from tuner.execution.budgets.outlook import Outlook
 from tuner.execution.environment import topic_shape
 from tuner.execution.mirroring import Mirror
-from tuner.execution.open_bench import BenchSpec, open_bench
+from tuner.execution.open_bench import BenchSpec, open_bench, removed_if_unreached
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.studies.beginning import begin, confirm_limits, is_finished
-from tuner.execution.studies.record_sizes import measure_sizes
-from tuner.execution.studies.reporter import Reporter
-from tuner.execution.studies.study_progress import StudyProgress
+from tuner.execution.studies.burn_in import BurnIn
+from tuner.execution.studies.confirm import confirm
+from tuner.execution.studies.search import MakeStrategy, search_size
+from tuner.execution.studies.study_progress import Reporter, StudyProgress
 from tuner.execution.studies.study_trials import StudyTrials
-from tuner.execution.trial_keeper import TrialKeeper, telling_end
+from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.execution.trials.bench import Bench
-from tuner.execution.unreached import removed_if_unreached
 from tuner.model.facts import (
     ALLOWED_LOSS,
+    BASELINE_IN_GRID,
+    FINISHED_AT,
     FORKED_FROM,
     RATES,
     RESERVED_BYTES,
     TOPIC_MAX_MESSAGE_BYTES,
     TOPIC_SHAPE,
+    TOTALS,
 )
 from tuner.model.spec import Executor, StudySpec
 from tuner.results.changed_constraints import judge_again
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
+from tuner.search.schedule import is_in_grid, trials_in_all
 from tuner.storage.locations import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -199,3 +204,51 @@ def _topic_facts(workload: Workload, target: OpenTarget | None) -> dict[str, Any
         return {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES}
     with target.topic_for_run()(workload) as topic:
         return {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}
+
+
+def measure_sizes(
+    trials: StudyTrials,
+    make_strategy: MakeStrategy,
+    topic_max_message_bytes: int,
+    confirmation_id: str,
+    results: Callable[[], StudyResults],
+    *,
+    searching: bool,
+) -> None:
+    """Search and confirm every record size of a study, continuing after the trials that are already stored.
+
+    Args:
+        trials: Runs the trials of the study.
+        make_strategy: Creates the strategy that proposes configs, for each record size.
+        topic_max_message_bytes: The size of the largest message that topics of the cluster accept
+            (`max.message.bytes`).
+        confirmation_id: The identifier of the confirmation that follows the search; see `tuner.confirmation.plan`.
+        results: Returns the results of the study so far.
+        searching: Whether to search; if not, only the configs that earlier runs found are confirmed.
+
+    Raises:
+        RunnerError: The cluster can't be used, or we stopped to protect it.
+        TooManyFailures: Too many trials in a row gave no measurement.
+    """
+    spec, store, outlook = trials.spec, trials.store, trials.outlook
+    burn_in = BurnIn(trials)
+    space_at = partial(spec.space_of, topic_max_message_bytes=topic_max_message_bytes)
+    sizes = spec.workload.record_sizes
+    if searching:
+        outlook.totals = {size: trials_in_all(spec.search, space_at(size), spec.baseline) for size in sizes}
+        known = store.facts().get(TOTALS, {})
+        store.set_fact(TOTALS, {**known, **{str(size): total for size, total in outlook.totals.items()}})
+        if spec.search.searches_grid:
+            steps = spec.search.grid_steps
+            in_grid = {str(size): is_in_grid(spec.baseline, space_at(size), steps) for size in sizes}
+            store.set_fact(BASELINE_IN_GRID, in_grid)
+    for index, size in enumerate(sizes):
+        of_others = outlook.budget.share_of_others(len(sizes) - index)
+        if searching and not has_begun(store, str(size), confirmation_id):
+            search_size(trials, burn_in, make_strategy, size, space_at(size), of_others)
+        confirm(trials, size, confirmation_id, burn_in, of_others)
+        # After the last size, the caller shows the recommendations of all sizes.
+        if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
+            trials.reporter.confirmed(results(), str(size))
+    if searching:
+        store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))

@@ -1,15 +1,74 @@
-"""Computes the progress of a running study for its reporter, and stores it for `tuner status` and the service."""
+"""The progress of a running study: shown to the user by a `Reporter`, and stored for `tuner status` and the service."""
 
 import datetime
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
+from runners.measurements.measurement import Window
 from tuner.execution.budgets.outlook import Outlook
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.trial_keeper import TrialKeeper, utc_now
 from tuner.execution.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import CONFIRMING_KINDS, PACED, SEARCHING_KINDS, TrialKind
+from tuner.model.trial import CONFIRMING_KINDS, PACED, SEARCHING_KINDS, Trial, TrialKind
+from tuner.results.search_state import SearchState
+from tuner.results.study_results import StudyResults
+
+
+@dataclass(frozen=True, slots=True)
+class SizeProgress:
+    """How far a study has got with one record size.
+
+    Attributes:
+        kind: The kind of the trial that is running, or that ended last.
+        number: The number of that trial.
+        total: How many trials the search of this record size will have; None if only time or bytes end the search.
+        left_s: Estimated seconds until the whole study ends; None if the study has no limit to estimate them from.
+        search: The trials of this record size.
+    """
+
+    kind: TrialKind
+    number: int
+    total: int | None
+    left_s: float | None
+    search: SearchState
+
+
+class Reporter(Protocol):
+    """Tells the user what a running study does (a protocol)."""
+
+    def say(self, sentence: str) -> None:
+        """Show the user a sentence about the study."""
+
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
+        """Show that a window of the running trial has ended."""
+
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
+        """Show that a trial has ended and is in the results store."""
+
+    def confirmed(self, results: StudyResults, record_bytes: str) -> None:
+        """Show what the study recommends for a record size whose confirmation has ended. Other sizes still follow.
+
+        Args:
+            results: The study's results so far.
+            record_bytes: The record size or mix.
+        """
+
+
+class SilentReporter:
+    """A `Reporter` that shows nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Ignore the sentence."""
+
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
+        """Ignore the window."""
+
+    def trial(self, progress: SizeProgress, trial: Trial) -> None:
+        """Ignore the trial."""
+
+    def confirmed(self, results: StudyResults, record_bytes: str) -> None:
+        """Ignore the recommendation."""
+
 
 _MEASURED_CONFIG: Final = {
     TrialKind.BURN_IN: "a config that will be compared with the baseline",

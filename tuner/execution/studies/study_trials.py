@@ -13,12 +13,11 @@ from runners.measurements.measurement import Window
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.budgets.outlook import Outlook
-from tuner.execution.studies.reporter import Reporter
-from tuner.execution.studies.study_progress import StudyProgress
+from tuner.execution.studies.study_progress import Reporter, StudyProgress
 from tuner.execution.trial_keeper import TrialKeeper
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import IfHopeless, Raced, ToTheEnd, WhenSteady
-from tuner.execution.trials.racing import race_of
+from tuner.execution.trials.stopping import race_of
 from tuner.execution.trials.trial_from_measurements import trial_of
 from tuner.execution.trials.trial_job import EarlyEnd, StartedTrial, TrialDone, TrialJob
 from tuner.model.errors import StudyError

@@ -9,9 +9,8 @@ from typing import ClassVar
 from objectives.metrics import OUTCOME_METRICS, metrics_of
 from objectives.racing import PredictedRange, Race
 from runners.workload import Workload
-from tuner.execution.trials.racing import HOPELESS_RATIO, PhaseRule, ranges_of
 from tuner.execution.trials.steadiness import UntilSteady
-from tuner.execution.trials.stopping import StopRule, WholePhase
+from tuner.execution.trials.stopping import HOPELESS_RATIO, PhaseRule, StopRule, WholePhase, ranges_of
 from tuner.execution.trials.trial_job import EarlyEnd, TrialDone
 from tuner.model.trial import PACED, SATURATED
 

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from runners.clusters.brokers.killed_broker import LONGEST_OUTAGE_S, kill_leader
 from runners.clusters.topics.owned_topics import Topic
-from runners.consumer_runs.own_topic import fill_bytes
+from runners.consumer_runs.topic_consumption import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, WorkloadRefused
 from runners.load.isolated import Isolated

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from tuner.model.document import document
-from tuner.model.prices import Prices
 from tuner.present.number_text import aligned, number
 from tuner.results.cost import Cost
 from tuner.results.recommendations.recommendation import Recommendation
+from tuner.study_file.prices import Prices
 
 Costs = Mapping[str, Cost]
 """The costs of one record size by config: `baseline` and, if another config is recommended, `recommended`."""

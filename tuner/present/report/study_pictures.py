@@ -12,7 +12,7 @@ from runners.reporting import counted
 from tuner.present.number_text import shown_value
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.chart_style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-from tuner.present.report.label_places import place_labels
+from tuner.present.report.label_placement import place_labels
 from tuner.present.report.study_points import (
     BASELINE_ALONE,
     MISSED,

@@ -13,7 +13,7 @@ from objectives.metrics import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurements.measurement import Window
 from runners.reporting import counted
-from tuner.execution.studies.reporter import Reporter, SizeProgress
+from tuner.execution.studies.study_progress import Reporter, SizeProgress
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import SEARCHING_KINDS, State, Trial, TrialKind
 from tuner.present.changed_properties import changes

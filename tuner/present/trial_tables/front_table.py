@@ -1,4 +1,4 @@
-"""The Pareto front as a table: the baseline first, then the configs on the front, sorted by the first objective."""
+"""The Pareto front as a table, in all forms: the baseline first, then the configs, sorted by the first objective."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,8 +13,9 @@ from runners.simulated import WARNING
 from tuner.model.document import document
 from tuner.model.trial import Trial
 from tuner.present.changed_properties import Change, changes
+from tuner.present.console import Unwrapped
 from tuner.present.export.recommendation_json import gains_json
-from tuner.present.number_text import gain, gain_headings, levels_differ, number, shown_metrics, title
+from tuner.present.number_text import aligned, gain, gain_headings, levels_differ, number, shown_metrics, title
 from tuner.present.tables import csv_of, markdown_table
 from tuner.results.recommendations.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
@@ -36,6 +37,7 @@ _OF_ROUNDS: Final = (
 )
 CORRECTED: Final = "the numbers of the search and of the front are"
 _NEAR_SHOWN: Final = 12
+_INDENT: Final = "      "
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,3 +292,38 @@ def _json(row: FrontRow, size: SizeResults) -> dict[str, Any]:
         "values": dict(trial.values),
         "changes": [asdict(change) for change in row.changes],
     }
+
+
+def print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> None:
+    """Print the front of one record size.
+
+    Args:
+        results: The study's results.
+        size: The results of the record size.
+        out: The console to print to.
+    """
+    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
+    rows = front_rows(size)
+    if not rows:
+        out.show(f"{heading}: nothing on the front yet")
+        return
+    metrics = front_metrics(size, rows)
+    bounds = [row.trial.verdict + (" (!)" if row.remarks else "") for row in rows]
+    cells = [[*row.cells(metrics), bound] for row, bound in zip(rows, bounds, strict=True)]
+    lines = aligned([[*front_headings(metrics), "bound by"], *cells])
+    out.show(heading, style="bold")
+    out.show(lines[0])
+    for row, line in zip(rows, lines[1:], strict=True):
+        out.show(line)
+        config = f"{row.trial.guarantee}; {row.changed}" if row.changed else row.trial.guarantee
+        out.show(f"{_INDENT}{config}", style="dim")
+        if row.remarks:
+            out.show(f"{_INDENT}(!) {'; '.join(row.remarks)}", style="dim")
+    if again := aligned(in_turn_rows(size, metrics)):
+        out.show(f"\n{IN_TURN}:", style="bold")
+        out.show(*again)
+    if missed := missed_lines(size):
+        out.show(f"{NONE_KEEPS_ALL}:")
+        out.show(*(f"  {line}" for line in missed))
+    out.show(*front_notes(size), style="dim")
+    out.print()

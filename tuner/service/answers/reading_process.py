@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind
 from tuner.service.answers.query import Answer, Answers, ResultQuery
 from tuner.service.problems import Problem
 from tuner.storage.locations import storage_at

@@ -10,9 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.errors import RecordDamaged, StudyNotFound
-from tuner.model.problem_kinds import ProblemKind
-from tuner.service.answers import pages, predictions, recommendations, results
+from tuner.model.errors import ProblemKind, RecordDamaged, StudyNotFound
+from tuner.service.answers import pages, results
 from tuner.service.answers.query import EVERY_RECOMMENDATION, TEXT, Answer, Answers, ResultQuery
 from tuner.service.answers.results_cache import ResultsCache, no_study
 from tuner.service.problems import Problem, problem_of
@@ -41,9 +40,7 @@ class Responder:
         try:
             with closing(self._cache.open_store(query.study)) as store:
                 if query.what == EVERY_RECOMMENDATION:
-                    queries = recommendations.polled_recommendations(
-                        query.study, self._cache.results(query.study, store)
-                    )
+                    queries = results.polled_recommendations(query.study, self._cache.results(query.study, store))
                 else:
                     queries = [query]
                 return {each: self._response(each, store) for each in queries}
@@ -85,7 +82,7 @@ def _stamp(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
 
 _Respond = Callable[[ResultsCache, str, ResultsStore, Mapping[str, Any]], Answer]
 RESPONSES: Final[Mapping[str, _Respond]] = {
-    "recommendation": recommendations.recommendation,
+    "recommendation": results.recommendation,
     "front": results.front,
     "grid": results.grid,
     "status": results.status,
@@ -94,8 +91,8 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "trials_table": results.trials_table,
     "report": results.report,
     "comparison": results.comparison,
-    "explanation": recommendations.explanation,
-    "prediction": predictions.prediction,
+    "explanation": results.explanation,
+    "prediction": results.prediction,
     "newest": pages.newest,
     "picture": pages.picture,
     "figure": pages.figure,

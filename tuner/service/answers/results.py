@@ -1,23 +1,35 @@
-"""Answers the requests for what a study has measured: progress, trials, front, grids, report, comparisons."""
+"""Answers the requests for what a study has measured, recommends and predicts: front, grids, report and others."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
+from search_spaces.client import client_of
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.document import document
+from tuner.model.errors import NoFeasibleConfig, ProblemKind, RequestRefused
 from tuner.model.facts import VERIFICATION
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.goals import Goal
+from tuner.prediction.changed_settings import ChangedSettings
+from tuner.prediction.retention import TYPED, Retention
 from tuner.present.console import text_of
+from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.present.studies.status import status_of
 from tuner.present.trial_tables.trial_json import trial_json
 from tuner.results.comparisons.comparison import compare
 from tuner.results.grid_tables import grid_tables
-from tuner.service.answers.query import CSV, HTML, TEXT, Answer
+from tuner.results.recommendations.recommend import recommend_each
+from tuner.results.recommendations.recommendation import Conditions, Recommendation
+from tuner.results.study_results import StudyResults
+from tuner.service.answers.query import CSV, HTML, JSON, TEXT, YAML, Answer, ResultQuery
 from tuner.service.answers.results_cache import ResultsCache, selected_sizes
 from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore
+
+_MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
+"""The media types of formats, by the end of their files' names."""
 
 
 def status(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
@@ -76,7 +88,7 @@ def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapp
         case "csv":
             return Answer.of(front_csv(*sizes), CSV)
         case "text":
-            from tuner.present.trial_tables.front_view import print_front
+            from tuner.present.trial_tables.front_table import print_front
 
             shown = [text_of(partial(print_front, results, size)) for size in sizes]
             return Answer.of("".join(shown), TEXT)
@@ -137,3 +149,92 @@ def verification(cache: ResultsCache, study: str, store: ResultsStore, parameter
     if parameters.get("form") == "text":
         return Answer.of(stored["text"] + "\n", TEXT)
     return Answer.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})
+
+
+def recommendation(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+    """Return the configs that a study recommends."""
+    results = cache.results(study, store)
+    form = Format(parameters.get("form", Format.JSON))
+    recommended, missing = _recommended(results, parameters)
+    if missing:
+        raise missing
+    text = export_all(recommended, form, everything=parameters.get("everything", False))
+    return Answer.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
+
+
+def explanation(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+    """Return the explanation of a study's recommendations."""
+    from tuner.present.export.recommendation_json import explanations_json
+    from tuner.present.recommendations.explanation_words import print_explanations
+    from tuner.results.recommendations.explanation import explain, knob_importance
+
+    results = cache.results(study, store)
+    recommended, missing = _recommended(results, parameters)
+    if missing:
+        raise missing
+    sizes = [results.size(each.record_bytes) for each in recommended]
+    importances = [knob_importance(size) if size is not None else {} for size in sizes]
+    explanations = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
+    if parameters.get("form") == "text":
+        return Answer.of(text_of(partial(print_explanations, explanations)), TEXT)
+    return Answer.of(explanations_json(results.name, explanations))
+
+
+def _recommended(
+    results: StudyResults, parameters: Mapping[str, Any]
+) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
+    goal = Goal(parameters["goal"]) if parameters.get("goal") else None
+    return recommend_each(results, parameters.get("record_bytes"), goal, Conditions.named(parameters))
+
+
+def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
+    """Return the queries for all recommendations of a study that clients are likely to poll for."""
+    formats = offered(client_of(results.newest.client)) if results.newest is not None else ()
+    return [
+        ResultQuery.of(
+            study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form), everything=False
+        )
+        for size in (None, *(size.record_bytes for size in results.sizes))
+        for goal in (None, *Goal)
+        for form in formats
+    ]
+
+
+def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+    """Return the prediction for another config or load, or the content of the what-if page."""
+    try:
+        return _prediction(cache, study, store, parameters)
+    except RequestRefused as error:
+        if parameters.get("form") == "page":
+            # The error names a parameter of the REST interface; the field on the page has another name.
+            raise RequestRefused(str(error)) from None
+        raise
+
+
+def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+    from tuner.prediction.question import PredictionRequest
+    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+    from tuner.present.predictions.what_if import what_if_json
+
+    form, swept, settings = parameters.get("form"), parameters.get("sweep"), dict(parameters.get("changes", ()))
+    limits = (parameters.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
+    typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
+    retention = Retention.from_request(*limits, swept=swept is not None) or Retention.from_form(typed)
+    try:
+        changes = ChangedSettings.of(settings)
+    except ValueError as error:
+        raise Problem(ProblemKind.INVALID, str(error)) from None
+    source = cache.source(study, store, changes.record_bytes)
+    begin = ProducerConfig.parse({}, source.config.client) if parameters.get("begin") == "defaults" else None
+    request = PredictionRequest.of(source, changes, begin, swept, retention)
+    calibration = cache.calibration(study, store, source)
+    if form == "page":
+        return Answer.of(what_if_json(source, calibration, request.question, retention, typed))
+    predictions = request.predictions(calibration)
+    if form != "text":
+        return Answer.of(prediction_json(source, calibration, predictions, retention, setting=request.setting))
+    if request.setting is None:
+        lines = prediction_lines(source, calibration, predictions, retention)
+    else:
+        lines = sweep_lines(source, request.setting, predictions)
+    return Answer.of("\n".join(lines) + "\n", TEXT)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import LRUCache
 
-from tuner.model.errors import StudyNotFound
+from tuner.model.errors import ProblemKind, StudyNotFound
 from tuner.model.facts import EXPERIMENT, STUDY_ID
-from tuner.model.problem_kinds import ProblemKind
 from tuner.model.trial import SEARCHING_KINDS
 from tuner.results.study_results import SizeResults, StudyResults, results_of
 from tuner.service.problems import Problem

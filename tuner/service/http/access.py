@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.connections import SLOT, Slot
 from tuner.service.http.problem_pages import readable_problems

@@ -20,27 +20,31 @@ from starlette.routing import compile_path
 
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
-from tuner.model.errors import StudyError
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind, StudyError
 from tuner.present.report.assets import plotly_script
 from tuner.service.answers.query import HTML, ResultQuery
-from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import pages
 from tuner.service.http.access import AccessControl, problem_response
-from tuner.service.http.actions_api import actions_router
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.prediction_api import SETTING_PATTERN, prediction_query
 from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
-from tuner.service.http.request_parameters import RecordSize, Study, each_parameter_once, only_known_parameters
-from tuner.service.http.responses import answered, response_of
+from tuner.service.http.requests_and_responses import (
+    RecordSize,
+    Study,
+    answered,
+    each_parameter_once,
+    only_known_parameters,
+    response_of,
+)
 from tuner.service.http.results_api import EVENT_ID_PATTERN, results_router
 from tuner.service.http.studies import CURSOR_PATTERN, NAME_PATTERN, Studies
-from tuner.service.http.studies_api import studies_router
+from tuner.service.http.studies_api import actions_router, studies_router
 from tuner.service.http.tokens import TokenFile
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
+from tuner.service.response_cache import ResponseCache
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.locations import storage_at
 

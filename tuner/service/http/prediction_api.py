@@ -8,12 +8,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
-from tuner.model.problem_kinds import ProblemKind
+from tuner.model.errors import ProblemKind
 from tuner.prediction.changed_settings import LOAD_SETTINGS
 from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.request_parameters import JsonOrText, RecordBytes, Study
-from tuner.service.http.responses import answered
+from tuner.service.http.requests_and_responses import JsonOrText, RecordBytes, Study, answered
 from tuner.service.http.studies import Studies
 from tuner.service.problems import Problem
 

@@ -18,11 +18,11 @@ from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.progress import StudyState
 from tuner.service.answers.query import Answer, ResultQuery
-from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
 from tuner.service.queue.job import JobState, QueuedJob, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
+from tuner.service.response_cache import ResponseCache
 from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.locations import shared_url, storage_at

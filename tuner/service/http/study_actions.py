@@ -17,12 +17,10 @@ from tuner.execution.budgets.least_limits import check_limits
 from tuner.execution.studies.forking import ForkedTrials, begin_fork
 from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
-from tuner.model.errors import StudyNotFound
+from tuner.model.errors import ProblemKind, StudyNotFound
 from tuner.model.goals import Goal
-from tuner.model.problem_kinds import ProblemKind
 from tuner.model.spec import StudySpec, check_rounds
-from tuner.model.study_files import SERVICE_FILES
-from tuner.model.study_names import numbered_name, verification_stem
+from tuner.model.study_files import SERVICE_FILES, numbered_name, verification_stem
 from tuner.present.console import text_of
 from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
 from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, VerificationTerms, verification_rounds

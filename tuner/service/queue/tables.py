@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.study_names import QUEUE_FILE
+from tuner.model.study_files import QUEUE_FILE
 from tuner.storage.postgres_connection import Connection, Db, Result, closed_on_error
 from tuner.storage.postgres_schema import migrate
 from tuner.storage.postgres_url import PostgresUrl

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.kafka_tools.producer_performance import PerformanceReport, PerformanceSummary
+from runners.kafka_tools.performance_tools import PerformanceReport, PerformanceSummary
 from runners.measurements.measurement import Measurement
 from tests.helpers.command import tuner
 from tests.helpers.measurements import counts, measurement

@@ -4,7 +4,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.consumer_runs.own_topic import KEPT, fill
+from runners.consumer_runs.topic_consumption import KEPT, fill
 from runners.runner import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig

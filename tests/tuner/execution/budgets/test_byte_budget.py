@@ -17,8 +17,8 @@ from runners.errors import ByteBudgetExceeded
 from runners.measurements.measurement import Window
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, on_record, real_study
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.model.target import Target

@@ -13,8 +13,8 @@ from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Steady, Told, on_record, simulated_study, state_told
 from tuner.execution.budgets.budget import WallClock
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState
 from tuner.model.trial import Trial, TrialKind

@@ -17,8 +17,8 @@ from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Told, simulated_study
 from tuner.execution.budgets.budget import Budget
-from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import StudySpec
 from tuner.model.trial import State

@@ -15,8 +15,8 @@ from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

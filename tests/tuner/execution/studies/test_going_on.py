@@ -10,8 +10,8 @@ import pytest
 from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.space.parameters import KnobChange
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.facts import MLFLOW_EXPERIMENT
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Trial, TrialKind

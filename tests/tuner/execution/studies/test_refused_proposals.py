@@ -12,8 +12,8 @@ from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.trial import State, TrialKind
 
 _REFUSED = "the heap must hold its full buffer"

@@ -14,8 +14,8 @@ from typing_extensions import override
 from tests.helpers.studies import simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
 from tuner.execution import trial_keeper
-from tuner.execution.studies.reporter import SilentReporter, SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.execution.trial_keeper import TrialKeeper
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import CONFIRMING_KINDS, Trial, TrialKind

@@ -10,8 +10,7 @@ import pytest
 
 from runners.errors import JarsUnavailable
 from runners.host_processes.folders import cache_root
-from runners.java_client.compiled import compiled
-from runners.java_client.resolving import needed_at_run_time, pinned_once
+from runners.java_client.compiled import compiled, needed_at_run_time, pinned_once
 from runners.java_runtime.jars import JarFolder
 from runners.java_runtime.java import OUR_FLAGS, find_java, run_java
 from runners.reporting import first_line

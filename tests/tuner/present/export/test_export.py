@@ -12,7 +12,7 @@ import yaml
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
-from runners.kafka_tools.producer_performance import producer_performance, write_lines
+from runners.kafka_tools.performance_tools import producer_performance, write_lines
 from search_spaces import DURABILITY, KnobChange, SearchSpace
 from search_spaces.client import java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig, same_effect

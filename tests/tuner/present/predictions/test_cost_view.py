@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from tests.helpers.stored_studies import study
-from tuner.model.prices import Prices
 from tuner.present.predictions.cost_view import cost_lines
 from tuner.results.cost import Cost
 from tuner.results.recommendations.recommend import recommend
+from tuner.study_file.prices import Prices
 
 PRICES = Prices(core_hour=0.04, network_gb=0.01)
 

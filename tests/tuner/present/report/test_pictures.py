@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox
 
 from tests.helpers.stored_studies import study
 from tuner.present.report.chart_style import is_wide
-from tuner.present.report.label_places import place_labels
+from tuner.present.report.label_placement import place_labels
 from tuner.present.report.study_pictures import draw_front, draw_fronts, draw_hypervolume, draw_importance
 from tuner.present.report.study_points import TRIAL_AXIS, view_of
 from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal

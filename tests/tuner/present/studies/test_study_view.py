@@ -10,8 +10,8 @@ import pytest
 from objectives.scoring import Objective
 from tests.helpers.studies import simulated_study
 from tests.helpers.trials import SIZE, confirming, failed, trial
-from tuner.execution.studies.reporter import SizeProgress
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.goals import Goal
 from tuner.model.trial import Trial, TrialKind
 from tuner.present.console import Unwrapped

@@ -12,8 +12,8 @@ from tests.helpers.trials import baseline, confirming, plan_of, results, trial
 from tests.tuner.confirmation.test_effects import CONFIG, numbers_of, undo_trials
 from tests.tuner.results.recommendations.known_runner import LZ4_GAIN, KnownRunner
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -21,7 +21,7 @@ from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.facts import CLIENT_VERSION, FINISHED_AT
 from tuner.model.progress import Progress, StudyState
-from tuner.model.study_names import QUEUE_FILE
+from tuner.model.study_files import QUEUE_FILE
 from tuner.model.trial import TrialKind
 from tuner.present.trial_tables.front_table import LIMITED_BY_HOST
 from tuner.present.trial_tables.grid_view import NO_GRID

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tuner.service.queue.queue_contract import LONG_S, JobQueueContract, Open, claimed, submission
 from tuner.model.errors import RecordDamaged, RecordUnwritable
-from tuner.model.study_names import QUEUE_FILE
+from tuner.model.study_files import QUEUE_FILE
 from tuner.service.queue.job import JobState, Task
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.queue.tables import Ask, SqliteTable

@@ -18,10 +18,9 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.measurements import window
 from tests.helpers.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
-from tuner.execution.studies.reporter import SilentReporter
 from tuner.execution.studies.run import measure_study
-from tuner.execution.trials.racing import PhaseRule, race_of
-from tuner.execution.trials.stopping import PhaseProgress, Stopping
+from tuner.execution.studies.study_progress import SilentReporter
+from tuner.execution.trials.stopping import PhaseProgress, PhaseRule, Stopping, race_of
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Trial, TrialKind
 from tuner.results.racing_savings import RacingSavings

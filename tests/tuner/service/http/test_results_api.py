@@ -11,7 +11,7 @@ from tuner.client import Client
 from tuner.results.recommendations.recommendation import CONDITIONS
 from tuner.service.answers.query import EVERY_RECOMMENDATION, ResultQuery
 from tuner.service.answers.responder import Responder
-from tuner.service.http.recommendation_api import ConfigParameters, ExplanationParameters, RecommendationParameters
+from tuner.service.http.results_api import ConfigParameters, ExplanationParameters, RecommendationParameters
 from tuner.storage.locations import storage_at
 
 

@@ -1,4 +1,4 @@
-"""Runs a workload through Kafka's own `ProducerPerformance` (4.3), the benchmark that every Kafka user knows.
+"""Runs Kafka's own benchmark tools, and a workload through `ProducerPerformance` (4.3), which every Kafka user knows.
 
 We give it a file of different lines to send, so that all values differ, as in our own generator. Without a file, the
 tool would spend its time drawing random letters. The tool accepts a number of records, but not a number of seconds. So
@@ -6,8 +6,9 @@ we compute the number of records from the rate that we expect.
 """
 
 import re
+import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,12 +17,15 @@ import numpy as np
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import Topic
-from runners.errors import ByteBudgetExceeded, DeliveryFailed
-from runners.kafka_tools.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
+from runners.errors import ByteBudgetExceeded, DeliveryFailed, GeneratorError
+from runners.host_processes.clean_up import temporary_folder
+from runners.java_runtime.java import KafkaJava, run_java
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.files.properties_file import format_ascii_properties
 from search_spaces.translation.to_java import for_java
 
+SHOWN_COMPLAINTS: Final = 5
 _FILE_BYTES: Final = 16 * 1024 * 1024
 _MAX_LINES: Final = 200_000
 _MIN_LINES: Final = 200
@@ -29,12 +33,57 @@ _SPARE_S: Final = 60.0
 _SLOWEST_FACTOR: Final = 10
 """The tool may take this many times as long as planned, and `_SPARE_S` more."""
 _TOOL: Final = "org.apache.kafka.tools.ProducerPerformance"
-
 _SUMMARY = re.compile(
     r"^(?P<records>\d+) (?P<steady>steady state )?records sent, "
     r"(?P<records_per_s>[\d.]+) records/sec \((?P<mib_per_s>[\d.]+) MB/sec\), "
     r"([\d.]+|NaN) ms avg latency, [\d.]+ ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.$"
 )
+
+
+def run_performance_tool(
+    tool: str, arguments: Sequence[str], properties: Mapping[str, str], heap_bytes: int | None, timeout_s: float
+) -> "subprocess.CompletedProcess[str]":
+    """Run a benchmark tool of Kafka, from the jars of the embedded broker, to its end.
+
+    Args:
+        tool: The name of its class.
+        arguments: Its arguments, without `--command-config`.
+        properties: Properties of its client, under their Java names. They are passed in a file, because they may hold a
+            password, and because the tools split properties on their command line at every `=`.
+        heap_bytes: The size of the heap; None for Java's default.
+        timeout_s: Seconds that the run may take.
+
+    Raises:
+        GeneratorError: The tool did not end in time.
+        JavaNotFound: There is no usable Java runtime.
+        JarsUnavailable: Kafka's jars could not be fetched.
+    """
+    with temporary_folder("java", "tuner-java-") as folder:
+        config = folder / "client.properties"
+        config.touch(mode=0o600)  # it may hold a password, and every user of the host could read a command line
+        config.write_text(format_ascii_properties(properties), encoding="ascii")
+        heap = [] if heap_bytes is None else [f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}"]
+        flags = [*heap, f"-Djava.io.tmpdir={folder}"]
+        command = KafkaJava.prepare().command(tool, *arguments, "--command-config", str(config), flags=flags)
+        try:
+            return run_java(command, timeout_s)
+        except subprocess.TimeoutExpired:
+            raise GeneratorError(
+                f"Kafka's {_short(tool)} is still running after {timeout_s:.0f} s; check that the "
+                "cluster answers, or allow more time"
+            ) from None
+
+
+def tool_failed(tool: str, ran: "subprocess.CompletedProcess[str]") -> GeneratorError:
+    """Return the error of a tool that failed or printed no summary. It quotes the tool's output."""
+    said = "\n".join((ran.stderr.strip() or ran.stdout.strip()).splitlines()[:SHOWN_COMPLAINTS])
+    return GeneratorError(
+        f"Kafka's {_short(tool)} ended without a summary, with status {ran.returncode}; it printed: {said}"
+    )
+
+
+def _short(tool: str) -> str:
+    return tool.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)

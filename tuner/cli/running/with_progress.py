@@ -1,7 +1,13 @@
-"""Runs an experiment with its progress on the screen, for `tuner experiment run` and `tuner calibrate`."""
+"""Runs a study or an experiment with its progress on the terminal."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from tuner import api
 from tuner.model.experiment import ExperimentSpec
+from tuner.model.spec import StudySpec
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
 from tuner.present.experiments.experiment_progress import ExperimentProgress
@@ -9,8 +15,35 @@ from tuner.present.studies.study_view import StudyView
 from tuner.results.experiments.experiment_results import ExperimentResults
 from tuner.storage.locations import study_folder
 
+Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
-def run_experiment_shown(
+
+def run_study_with_progress(
+    spec: StudySpec,
+    text: str,
+    folder: Path,
+    *,
+    mlflow: bool,
+    silent: bool,
+    mix_environments: bool,
+    searching: bool = True,
+) -> api.Study:
+    """Run a study and show its progress on the terminal."""
+    with StudyView(quiet=silent) as view:
+        view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
+        return api.run_study(
+            spec,
+            text=text,
+            folder=folder,
+            reporter=view,
+            warn=warn,
+            mlflow=mlflow,
+            searching=searching,
+            mix_environments=mix_environments,
+        )
+
+
+def run_experiment_with_progress(
     spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool, resumed: bool = True
 ) -> ExperimentResults:
     """Run an experiment with its progress on the screen, write its report, and return its results.

@@ -21,13 +21,13 @@ from tuner.present.studies.study_list import (
     study_lines,
 )
 from tuner.results.study_results import results_of
-from tuner.storage.locations import place_of_studies, storage_at, studies_root
+from tuner.storage.locations import storage_at, studies_location_text, studies_root
 
 
 def print_studies_on_this_host(*, as_json: bool, as_csv: bool) -> None:
     """Print the list of the studies of this host's storage, newest first."""
     listed = newest_first([*_studies_on_this_host()])
-    print_studies(listed, place_of_studies(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
+    print_studies(listed, studies_location_text(storage_at(), studies_root()), as_json=as_json, as_csv=as_csv)
 
 
 def print_studies(studies: list[ListedStudy], where: str, *, as_json: bool, as_csv: bool) -> None:

@@ -1,16 +1,18 @@
-"""Reads what several REST resources need from a request: parameters, the study file in the body, the token's name."""
+"""What several REST resources read from a request: parameters, study file, token; and how their responses are made."""
 
+import json
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Path, Query, Request
+from fastapi.responses import Response
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes
-from tuner.model.problem_kinds import ProblemKind
-from tuner.service.answers.query import JSON
-from tuner.service.http.studies import NAME_PATTERN
+from tuner.model.errors import ProblemKind
+from tuner.service.answers.query import JSON, Answer, ResultQuery
+from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.http.tokens import Token
 from tuner.service.problems import Problem
 from tuner.service.submission import text_of_body, text_of_json
@@ -112,3 +114,27 @@ def client_name(request: Request) -> str:
     """Return the name of the token that the client sent; empty if it sent none."""
     token: Token | None = request.state.token
     return token.name if token is not None else ""
+
+
+def json_response(body: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a response whose body is a dictionary, written as JSON."""
+    return Response(json.dumps(body, ensure_ascii=False), status, headers, JSON)
+
+
+async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
+    """Return the response to a query, or status 304 if the client has this response already."""
+    answer = await studies.responses.get(query)
+    if answer.status != 200:
+        return response_of(answer)
+    # Caches may store the response, but must ask each time whether it is still valid.
+    headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
+    # Source: RFC 9110, section 13.1.2: If-None-Match uses the weak comparison.
+    named = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+    if "*" in named or answer.etag in named:
+        return Response(status_code=304, headers=headers)
+    return response_of(answer, headers)
+
+
+def response_of(answer: Answer, headers: dict[str, str] | None = None) -> Response:
+    """Return a cached response as a response of the framework, with more headers if given."""
+    return Response(answer.body, answer.status, headers, answer.media_type)

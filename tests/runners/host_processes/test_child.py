@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, resource, sys
-from runners.host_processes.malloc import keep_freed_memory
+from runners.host_processes.child import keep_freed_memory
 
 if sys.argv[1] == "kept":
     keep_freed_memory()

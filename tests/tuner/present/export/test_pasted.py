@@ -10,8 +10,8 @@ from search_spaces import DURABILITY, Client, ConfigError, KnobChange, ProducerC
 from search_spaces.client import ClientKind
 from search_spaces.configs.producer_config import same_effect
 from search_spaces.files.java_file import read_java
-from search_spaces.files.pasting import to_paste
 from tests.helpers.choosers import Random
+from tuner.present.export.pasted import to_paste
 
 CHANGES: Final[tuple[tuple[str, str], ...]] = (
     ("acks", "1"),

@@ -1,11 +1,11 @@
-"""How `tuner recommend` shows recommendations, with and without a service."""
+"""How recommendations are printed by the commands that end with them, with and without a service."""
 
 from pathlib import Path
 
 from search_spaces.translation.to_java import LABEL, for_java
-from tuner.cli.output import check_output, is_stream, print_text, write_output
-from tuner.present.console import say, warn, warn_of_each
-from tuner.present.export import Format, export, export_all, is_translated
+from tuner.cli.output import check_output, is_stream, print_json, print_text, write_output
+from tuner.present.console import OUT, say, warn, warn_of_each
+from tuner.present.export import Format, export, export_all, is_translated, study_json
 from tuner.present.recommendations.recommendation_words import (
     NO_GAIN,
     advice_to_keep,
@@ -15,7 +15,28 @@ from tuner.present.recommendations.recommendation_words import (
     proven_for_other_goals,
 )
 from tuner.results.recommendations.recommendation import Recommendation
+from tuner.results.study_results import SIMULATED
 from tuner.storage.folder_files import size_name
+
+
+def print_recommendations(
+    study: str, folder: str | None, recommendations: list[Recommendation], *, simulated: bool = False, as_json: bool
+) -> None:
+    """Print the recommendations of a study, and warnings to read before using a config, without repeated warnings.
+
+    Args:
+        study: The study's name.
+        folder: The study's folder; None if it is on another host.
+        recommendations: The recommendations.
+        simulated: Whether the trials were computed by a model and not measured on a cluster.
+        as_json: Whether to print JSON.
+    """
+    if as_json:
+        print_json(study_json(study, folder, recommendations))
+    else:
+        OUT.show(export_all(recommendations, Format.TABLE), end="")
+    warnings = [warning for each in recommendations for warning in each.warnings]
+    warn_of_each([SIMULATED, *warnings] if simulated else warnings)
 
 
 def write_recommendations(

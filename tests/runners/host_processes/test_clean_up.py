@@ -5,14 +5,13 @@ import sys
 import textwrap
 from pathlib import Path
 
-from runners.host_processes.clean_up import clean_up_lists
-from runners.host_processes.temporary import temporary_folder
+from runners.host_processes.clean_up import clean_up_lists, temporary_folder
 
 
 def test_the_folder_of_a_killed_process_is_removed_at_the_next_start() -> None:
     program = """
         import os, signal
-        from runners.host_processes.temporary import temporary_folder
+        from runners.host_processes.clean_up import temporary_folder
 
         with temporary_folder("test", "kept-") as folder:
             os.write(1, str(folder).encode())

@@ -8,7 +8,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import Topic
 from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import ByteBudgetExceeded, DeliveryFailed, GeneratorError
-from runners.kafka_tools.producer_performance import (
+from runners.kafka_tools.performance_tools import (
     PerformanceSummary,
     _summaries,
     java_throughput,

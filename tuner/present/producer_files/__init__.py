@@ -1,1 +1,0 @@
-"""What was found in a properties file of a producer, and its translation for the other client."""

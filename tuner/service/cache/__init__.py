@@ -1,1 +1,0 @@
-"""Caches of the answers that clients poll for."""
