@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from runners.clusters.topics.topic_for_run import DELETION_S
+from runners.errors import WorkloadRefused
 from runners.host_processes.locks import target_lock
 from runners.pools.local_pool import LocalPool
 from runners.pools.placement import Placement
 from runners.pools.pool import Pool
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_pool import RayPool
-from runners.reporting import Say
+from runners.reporting import Say, counted
 from runners.runner import Runner
 from search_spaces.client import Client
 from tuner.execution.environment import check_environment, environment_facts
@@ -39,6 +40,7 @@ class BenchSpec:
         folder: The folder of its files.
         targets: The clusters; each measures one trial at a time.
         clients: The clients that are measured.
+        most_replicas: The most replicas of a partition that its topics have, and the key that asks for them.
         least_warmup_s: The shortest warm-up of its loads, in seconds.
         broker_wait_s: How long to wait for a lost broker.
         topic_facts: Takes the first cluster and returns what is stored about its topics. The argument is None if the
@@ -53,6 +55,7 @@ class BenchSpec:
     folder: Path
     targets: Sequence[Target]
     clients: Sequence[Client]
+    most_replicas: tuple[int, str]
     least_warmup_s: float
     broker_wait_s: float
     topic_facts: Callable[[OpenTarget | None], Mapping[str, Any]]
@@ -131,9 +134,26 @@ def _targets(
         )
         stack.callback(trial_target.close)
         targets.append(trial_target)
+        _check_replicas(*spec.most_replicas, trial_target.opened)
     of_topics = spec.topic_facts(targets[0].opened)
     facts = environment_facts([each.opened for each in targets], on_ray=spec.ray is not None)
     return list(targets), {**facts, **of_topics}
+
+
+def _check_replicas(replicas: int, key: str, opened: OpenTarget) -> None:
+    """Refuse more replicas than a user's cluster has brokers, before anything is measured or copied to MLflow.
+
+    The brokers that we start are counted when the file is read.
+    """
+    target = opened.target
+    if target.bootstrap is None or target.topic is not None or target.like is not None:
+        return
+    if replicas > (brokers := opened.topics.brokers()):
+        raise WorkloadRefused(
+            f"replication must be at most the number of brokers, but {key} is {replicas} and the cluster "
+            f"{target.bootstrap} has {counted(brokers, 'broker')}; lower replication, or use a cluster with at least "
+            f"{replicas} brokers"
+        )
 
 
 def _record_replaced_cluster(spec: BenchSpec, store: ResultsStore, targets: Sequence[TrialTarget], say: Say) -> None:

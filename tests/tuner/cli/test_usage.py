@@ -269,6 +269,18 @@ def test_a_topic_that_is_missing_leaves_no_study_behind(
     assert list((tmp_path / "studies").iterdir()) == []
 
 
+@pytest.mark.broker
+def test_more_replicas_than_brokers_leave_no_study_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "100")
+    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, "--replication", "3")
+    assert ended.code == 2, ended.err
+    assert "workload.replication (`--replication`) is 3 and the cluster" in ended.complaint
+    assert list((tmp_path / "studies").iterdir()) == []
+
+
 @pytest.mark.parametrize("kept", [False, True])
 def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
     studies: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool

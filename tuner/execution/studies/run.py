@@ -183,6 +183,7 @@ def _bench_spec(spec: StudySpec, folder: Path, simulated: Runner | None) -> Benc
         folder=folder,
         targets=spec.targets,
         clients=(spec.client, *spec.other_clients),
+        most_replicas=(load.replication, "workload.replication (`--replication`)"),
         least_warmup_s=min(load.saturate.warmup_s, load.paced.warmup_s),
         broker_wait_s=spec.safety.broker_wait_s,
         topic_facts=partial(_topic_facts, load.saturating(load.record_sizes[0])),
