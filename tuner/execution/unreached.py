@@ -16,7 +16,7 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
     """Run the block, and remove the study that it creates if the cluster can't be used before anything is sent.
 
     The usual causes are a mistyped address or topic, and a Docker engine that does not run. A study or a folder that
-    was there before is kept.
+    was there before is kept, also the folder of all studies.
 
     Args:
         storage: Where the study or experiment is kept.
@@ -27,6 +27,7 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
     Raises:
         RunnerError: The error from the block.
     """
+    is_first = not folder.parent.exists()
     is_new = not folder.exists() and not storage.has(folder)
     try:
         yield
@@ -38,5 +39,8 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
                     unreached = not store.trials() and CLIENT_VERSION not in store.facts()
                 if unreached:
                     storage.remove(folder, name, say)
+                    if is_first:
+                        with suppress(OSError):  # another study has begun since
+                            folder.parent.rmdir()
                     say(f"{name} is not kept, because its cluster could not be used")
         raise

@@ -25,6 +25,7 @@ CSP: Final = (
 )
 _STATIC: Final = files("tuner.service.http").joinpath("static")
 SCRIPT: Final = _STATIC.joinpath("page.js").read_text(encoding="utf-8")
+ICON: Final = _STATIC.joinpath("icon.svg").read_text(encoding="utf-8")
 QUICK_TEXT: Final = """\
 study: {{name: my-study}}
 target: {target}
