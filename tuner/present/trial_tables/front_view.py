@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from runners.reporting import counted
+from runners.reporting import counted, in_bytes
 from tuner.present.console import Unwrapped
 from tuner.present.number_text import aligned
 from tuner.present.trial_tables.front_table import (
@@ -27,7 +27,7 @@ def print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> Non
         size: The results of the record size.
         out: The console to print to.
     """
-    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
+    heading = f"{results.name}: {in_bytes(size.record_bytes)} records, {counted(len(size.trials), 'measurement')}"
     rows = front_rows(size)
     if not rows:
         out.show(f"{heading}: nothing on the front yet")
