@@ -163,7 +163,7 @@ def _study_trials(
         for size in spec.workload.record_sizes
     }
     if trials:
-        reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
+        reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues from there")
     # A forked study begins with trials of another study, which used no time and no bytes of this study's limits.
     own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
