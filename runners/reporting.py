@@ -52,6 +52,12 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def in_bytes(record_sizes: object) -> str:
+    """Return a record size or a mix, given as its text, in words: `1000 B`, or `100 B (70 %) and 1000 B (30 %)`."""
+    sizes = [part.partition(":") for part in str(record_sizes).split(",")]
+    return enumerated([f"{size} B" + (f" ({100 * float(share):.3g} %)" if share else "") for size, _, share in sizes])
+
+
 def percent(ratio: float | None, decimals: int = 0) -> str:
     """Return a ratio as a percentage: 0.62 is `62 %`, and with one decimal `62.0 %`. It must not be None."""
     assert ratio is not None

@@ -1,5 +1,6 @@
 """What a process must remove at its end, such as temporary folders. If it is killed, a later process removes it."""
 
+import atexit
 import contextlib
 import itertools
 import json
@@ -8,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -109,16 +111,20 @@ def remove_folders_of_dead(kinds: Iterable[str] = KINDS) -> None:
     """
     for record in itertools.chain.from_iterable(map(clean_up_lists, kinds)):
         if record.state == "dead" and (left := Path(record.facts["folder"])).name == record.run_id:
-            shutil.rmtree(left, ignore_errors=True)
-            # The last processes of a killed run may have written to the folder while it was removed. The record then
-            # stays for the next try.
-            if not left.exists():
-                record.remove()
+            _remove(left, record)
+
+
+def _remove(folder: Path, record: CleanUpList) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    # The last processes of a killed run, or a thread, may have written to the folder while it was removed. The record
+    # then stays for the next try.
+    if not folder.exists():
+        record.remove()
 
 
 @contextlib.contextmanager
 def temporary_folder(kind: str, prefix: str, parent: str | None = None) -> Iterator[Path]:
-    """Make a temporary folder, and remove the folder at the end of the block.
+    """Make a temporary folder, and remove the folder at the end of the block, or of this process if a thread is in it.
 
     If this process is killed, the next process that asks for a folder of this kind on this host removes the folder, and
     so does the end of the next study.
@@ -132,9 +138,11 @@ def temporary_folder(kind: str, prefix: str, parent: str | None = None) -> Itera
     folder = Path(parent or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(4)}")
     record = CleanUpList(kind, folder.name, ProcessIdentity.of(), {"folder": str(folder)})
     record.save()
+    remove = partial(_remove, folder, record)
+    atexit.register(remove)
     try:
         folder.mkdir(mode=0o700)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        record.remove()
+        remove()
+        atexit.unregister(remove)

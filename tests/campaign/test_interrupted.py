@@ -110,7 +110,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
 
     again = tuner("run", file, "--no-mlflow")
     assert again.code == 0, again.err
-    assert f"already stored: {len(before)} trials; the study continues after them" in again.err
+    assert f"already stored: {len(before)} trials; the study continues from there" in again.err
     after = on_record(studies / "night")
     assert after[: len(before)] == before
     assert len(of_kind(after, TrialKind.BASELINE, TrialKind.SEARCH)) == 4

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from runners.clusters.topics.topic_for_run import DELETION_S
-from runners.errors import RunnerError
+from runners.errors import RunnerError, WorkloadRefused
 from runners.host_processes.locks import target_lock
 from runners.pools.local_pool import LocalPool
 from runners.pools.placement import Placement
 from runners.pools.pool import Pool
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_pool import RayPool
-from runners.reporting import Say
+from runners.reporting import Say, counted
 from runners.runner import Runner
 from search_spaces.client import Client
 from tuner.execution.environment import check_environment, environment_facts
@@ -44,6 +44,7 @@ class BenchSpec:
         folder: The folder of its files.
         targets: The clusters; each measures one trial at a time.
         clients: The clients that are measured.
+        most_replicas: The most replicas of a partition that its topics have, and the key that asks for them.
         least_warmup_s: The shortest warm-up of its loads, in seconds.
         broker_wait_s: How long to wait for a lost broker.
         topic_facts: Takes the first cluster and returns what is stored about its topics. The argument is None if the
@@ -58,6 +59,7 @@ class BenchSpec:
     folder: Path
     targets: Sequence[Target]
     clients: Sequence[Client]
+    most_replicas: tuple[int, str]
     least_warmup_s: float
     broker_wait_s: float
     topic_facts: Callable[[OpenTarget | None], Mapping[str, Any]]
@@ -136,9 +138,26 @@ def _targets(
         )
         stack.callback(trial_target.close)
         targets.append(trial_target)
+        _check_replicas(*spec.most_replicas, trial_target.opened)
     of_topics = spec.topic_facts(targets[0].opened)
     facts = environment_facts([each.opened for each in targets], on_ray=spec.ray is not None)
     return list(targets), {**facts, **of_topics}
+
+
+def _check_replicas(replicas: int, key: str, opened: OpenTarget) -> None:
+    """Refuse more replicas than a user's cluster has brokers, before anything is measured or copied to MLflow.
+
+    The brokers that we start are counted when the file is read.
+    """
+    target = opened.target
+    if target.bootstrap is None or target.topic is not None or target.like is not None:
+        return
+    if replicas > (brokers := opened.topics.brokers()):
+        raise WorkloadRefused(
+            f"replication must be at most the number of brokers, but {key} is {replicas} and the cluster "
+            f"{target.bootstrap} has {counted(brokers, 'broker')}; lower replication, or use a cluster with at least "
+            f"{replicas} brokers"
+        )
 
 
 def _record_replaced_cluster(spec: BenchSpec, store: ResultsStore, targets: Sequence[TrialTarget], say: Say) -> None:
@@ -179,7 +198,7 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
     """Run the block, and remove the study that it creates if the cluster can't be used before anything is sent.
 
     The usual causes are a mistyped address or topic, and a Docker engine that does not run. A study or a folder that
-    was there before is kept.
+    was there before is kept, also the folder of all studies.
 
     Args:
         storage: Where the study or experiment is kept.
@@ -190,6 +209,7 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
     Raises:
         RunnerError: The error from the block.
     """
+    is_first = not folder.parent.exists()
     is_new = not folder.exists() and not storage.has(folder)
     try:
         yield
@@ -201,5 +221,8 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
                     unreached = not store.trials() and CLIENT_VERSION not in store.facts()
                 if unreached:
                     storage.remove(folder, name, say)
+                    if is_first:
+                        with suppress(OSError):  # another study has begun since
+                            folder.parent.rmdir()
                     say(f"{name} is not kept, because its cluster could not be used")
         raise

@@ -50,7 +50,10 @@ def study_client() -> ValueReader:
             return client_of(value)
         except UnknownClient as error:
             # The message ends with the given value. It is cut off here, because the value is added to every refusal.
-            raise refused(str(error).rpartition(", not ")[0] or str(error)) from None
+            # A mapping would be added as "keys and values", so its message is kept.
+            message = str(error)
+            detail = message if isinstance(value, Mapping) else ""
+            raise refused(message.rpartition(", not ")[0] or message, detail=detail) from None
 
     schema = {
         "anyOf": [
@@ -297,6 +300,8 @@ def _change(entry: Property, value: object) -> KnobChange:
         return _range_or_choices(entry, value)
     if value is None or isinstance(value, list):
         raise refused(_KNOB_RULE, advice="write several values as {choices: [...]}" if value else "")
+    if isinstance(value, str) and ".." in value:  # as --knob takes it
+        raise refused(_KNOB_RULE, advice="write a range as {low: ..., high: ...}")
     return KnobChange(value=_text(entry, value))
 
 

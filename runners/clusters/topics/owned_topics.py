@@ -11,9 +11,10 @@ from typing import Self
 from runners.clusters.admin_connection import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.errors import RunnerError, TargetRefused, WorkloadRefused
+from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
 from runners.host_processes.clean_up import CleanUpList
 from runners.host_processes.processes import ProcessIdentity, has_ended, runs
+from runners.reporting import counted
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES
 
 RECORD_KIND = "topics"
@@ -122,6 +123,7 @@ class OwnedTopics:
         self._live: list[Topic] = []
         self._leaving: dict[str, Callable[[], None]] = {}
         self._count = 0
+        self._left = 0
 
     def brokers(self) -> int:
         """Return how many brokers the cluster has now.
@@ -215,6 +217,8 @@ class OwnedTopics:
         """
         if not topic.owned or run_of(topic.name) != self.run_id:
             raise ValueError(f"only topics of run {self.run_id} may be deleted, but got {topic.name!r}")
+        if self._left:
+            return
         if self._brokers_have_ended():
             self.abandon()
             return
@@ -261,6 +265,14 @@ class OwnedTopics:
         self._live.clear()
         self._record.remove()
 
+    def leave(self) -> None:
+        """Leave the topics of this run to a later run, because the cluster is lost: each request would take long."""
+        if self._brokers_have_ended():
+            self.abandon()
+        self._left = len(self._live)
+        self._leaving.clear()
+        self._live.clear()
+
     def close(self) -> tuple[str, ...]:
         """Delete all topics that this run created and that still exist.
 
@@ -271,6 +283,11 @@ class OwnedTopics:
             TargetRefused: We have no permission to delete a topic.
             BrokerLost: The cluster did not answer. A later run on this host will delete the topics.
         """
+        if self._left:
+            raise BrokerLost(
+                f"{counted(self._left, 'topic')} may be left, because the cluster does not answer; the next run on "
+                "this host deletes what is left there"
+            )
         for topic in list(self._live):
             if topic.name not in self._leaving:
                 self.begin_delete(topic)

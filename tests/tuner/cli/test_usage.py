@@ -233,8 +233,8 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
     ended = tuner(*words, "127.0.0.1:9")
     assert ended.code == 3
     assert "is not kept, because its cluster could not be used" in ended.err
-    assert list((tmp_path / "studies").iterdir()) == []
-    (folder := tmp_path / "studies" / "mine").mkdir()  # a folder that was there before
+    assert not (tmp_path / "studies").exists()
+    (folder := tmp_path / "studies" / "mine").mkdir(parents=True)  # a folder that was there before
     (tmp_path / "mine.yaml").write_text(
         "study: mine\nworkload: {record_bytes: 100}\ntarget: {bootstrap: '127.0.0.1:9'}\nsearch: {trials: 4}\n"
         "executor: {kind: local}\n"
@@ -253,7 +253,7 @@ def test_a_broker_that_can_not_be_started_leaves_no_study_behind(
     assert ended.code == 1
     assert "needs a Docker engine" in ended.complaint
     assert "is not kept, because its cluster could not be used" in ended.err
-    assert list((tmp_path / "studies").iterdir()) == []
+    assert not (tmp_path / "studies").exists()
 
 
 @pytest.mark.broker
@@ -266,7 +266,19 @@ def test_a_topic_that_is_missing_leaves_no_study_behind(
     assert ended.code == 2
     assert "has no topic 'no-such-topic'" in ended.err
     assert "is not kept, because its cluster could not be used" in ended.err
-    assert list((tmp_path / "studies").iterdir()) == []
+    assert not (tmp_path / "studies").exists()
+
+
+@pytest.mark.broker
+def test_more_replicas_than_brokers_leave_no_study_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "100")
+    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, "--replication", "3")
+    assert ended.code == 2, ended.err
+    assert "workload.replication (`--replication`) is 3 and the cluster" in ended.complaint
+    assert not (tmp_path / "studies").exists()
 
 
 @pytest.mark.parametrize("kept", [False, True])

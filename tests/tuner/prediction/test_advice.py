@@ -150,6 +150,15 @@ def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
     assert record["today"]["latency_p50_ms"]["low"] < record["today"]["latency_p50_ms"]["high"]
 
 
+def test_a_model_that_does_not_fit_todays_batches_is_not_to_be_relied_on() -> None:
+    found = advised(10)
+    warning = "So the table does not describe this topic"
+    assert warning not in "\n".join(advice_lines(found, "orders", None))
+    for factor in (0.4, 40.0):
+        other = replace(found, measured_batch_records=factor * found.today.batch_records.value)
+        assert warning in "\n".join(advice_lines(other, "orders", None))
+
+
 @pytest.mark.parametrize(("key_bytes", "words"), [(0, ""), (1, " --key-bytes 1")])
 def test_records_with_keys_are_named_and_measured_with_keys(key_bytes: int, words: str) -> None:
     found = advised(10)

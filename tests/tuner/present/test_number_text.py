@@ -3,7 +3,7 @@
 import pytest
 
 from objectives.ratios import Ratio, short
-from runners.reporting import counted, duration
+from runners.reporting import counted, duration, in_bytes
 from tuner.present.number_text import gain, gain_headings, number
 from tuner.present.recommendations.recommendation_words import chance_of_wrong_claim
 
@@ -13,6 +13,18 @@ from tuner.present.recommendations.recommendation_words import chance_of_wrong_c
 )
 def test_a_number_of_things_has_the_right_plural(number: int, text: str) -> None:
     assert counted(number, "topic") == text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [
+        ("1000", "1000 B"),
+        ("100:0.7,1000:0.3", "100 B (70 %) and 1000 B (30 %)"),
+        ("100:0.333333,200:0.333333,300:0.333333", "100 B (33.3 %), 200 B (33.3 %) and 300 B (33.3 %)"),
+    ],
+)
+def test_a_mix_of_record_sizes_is_told_in_words(sizes: str, text: str) -> None:
+    assert in_bytes(sizes) == text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import socket
 import stat
 from collections.abc import Callable, Iterator
@@ -92,6 +93,16 @@ def test_requests_without_a_valid_token_are_refused(guarded: Guarded, path: str)
 
 def test_health_needs_no_token(guarded: Guarded) -> None:
     assert guarded.serving.ask("GET", "/healthz").status == 200
+
+
+def test_the_page_of_a_refused_browser_has_its_style(guarded: Guarded) -> None:
+    refused = guarded.serving.ask("GET", "/", headers={"Accept": "text/html"})
+    assert refused.status == 401
+    loaded = [*re.findall(r'(?:href|src)="(/static/[^"]+)"', refused.body.decode()), "/favicon.ico"]
+    assert len(loaded) == 3
+    kinds = [guarded.serving.ask("GET", path, headers={}).headers["content-type"].partition(";")[0] for path in loaded]
+    assert kinds == ["text/css", "text/javascript", "image/svg+xml"]
+    assert guarded.serving.ask("GET", "/static/plotly.js", headers={}).status == 401
 
 
 def test_basic_authentication_may_read_but_not_change(guarded: Guarded) -> None:

@@ -40,6 +40,8 @@ def test_a_study_names_its_client(tmp_path: Path, text: str, client: object) -> 
     [
         ("client: kafka-python\n", "the client must be librdkafka or java"),
         ("client: {kind: java, version: 3.9}\n", 'a version must be text, such as version: "3.9.1"'),
+        ('client: {kind: java, version: "3.9"}\n', "a release of kafka-clients, such as 3.9.1, not '3.9'"),
+        ("client: {kind: python}\n", "the client must be librdkafka or java, not 'python'"),
         ("client: java:2.7.0\n", "must be from 2.8 to 4.3"),
         ("client: {kind: java, release: x}\n", "a client has only kind and version"),
     ],

@@ -107,6 +107,17 @@ def test_sync_reports_a_server_that_does_not_answer() -> None:
     assert "the server does not answer" in ended.stderr
 
 
+@pytest.mark.parametrize("command", [("sync", "night"), ("ui",)])
+def test_a_mistyped_address_in_the_environment_is_wrong_input(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "htp://me:secretword@mlflow:5000")
+    ended = tuner(*command)
+    assert ended.exit_code == 2
+    assert "MLflow's address must begin with http://" in " ".join(ended.stderr.split())
+    assert "secretword" not in ended.stderr
+
+
 def test_sync_refuses_a_folder_that_no_address_can_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     odd = tmp_path / os.fsdecode(b"studies\xff")
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(odd))

@@ -16,7 +16,7 @@ from tuner.model.facts import EXPERIMENT
 from tuner.present.console import ERR, OUT
 from tuner.present.report import write_all_artifacts
 from tuner.storage.locations import find_study, storage_at
-from tuner.tracking import sync, tracking_of
+from tuner.tracking import TrackingLocation, sync, tracking_of
 
 
 def sync_study(
@@ -38,11 +38,13 @@ def sync_study(
     folder = find_study(study)
     with closing(storage_at().read(folder)) as store:
         facts = store.facts()
+    tracking = tracking_of(facts, tracking_uri)
+    common_options.parse_tracking_uri(TrackingLocation.of(tracking, folder.parent).uri)
     with Progress(console=ERR, transient=True, disable=quiet or as_json or not ERR.is_terminal) as bar:
         task = bar.add_task("trials in MLflow", total=None)
         outcome = sync(
             folder,
-            tracking_of(facts, tracking_uri),
+            tracking,
             lambda shown, total: bar.update(task, completed=shown, total=total),
             extra_artifacts=None if EXPERIMENT in facts else write_all_artifacts,
         )

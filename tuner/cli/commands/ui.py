@@ -19,7 +19,7 @@ from tuner.present.console import OUT, say
 from tuner.results.study_results import StudyResults
 from tuner.storage.locations import studies_root
 from tuner.tracking import TrackingError, TrackingLocation, links_of, tracking_of
-from tuner.tracking.connection import QUIET, check_uri
+from tuner.tracking.connection import QUIET
 
 
 def ui(
@@ -54,7 +54,7 @@ def ui(
     """
     results = load_study(study).results if study is not None else None
     place = _tracking_location(results, tracking_uri)
-    check_uri(place.uri)
+    common_options.parse_tracking_uri(place.uri)
     if place.is_web:
         _print_place(results, place, None, as_json=as_json)
         return

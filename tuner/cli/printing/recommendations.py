@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from runners.reporting import in_bytes
 from search_spaces.translation.to_java import LABEL, for_java
 from tuner.cli.output import check_output, is_stream, print_json, print_text, write_output
 from tuner.present.console import OUT, say, warn, warn_of_each
@@ -91,13 +92,13 @@ def _warn_before_use(recommendation: Recommendation, form: Format) -> None:
         return
     if recommendation.is_baseline:
         advice = (advice_to_keep(recommendation), *proven_for_other_goals(recommendation))
-        say(f"{recommendation.record_bytes} B: {'; '.join(advice)}")
+        say(f"{in_bytes(recommendation.record_bytes)}: {'; '.join(advice)}")
     elif not recommendation.confirmed:
-        warn(f"{recommendation.record_bytes} B: {NO_GAIN}: {not_advice(recommendation)}")
+        warn(f"{in_bytes(recommendation.record_bytes)}: {NO_GAIN}: {not_advice(recommendation)}")
     elif others := proven_for_other_goals(recommendation):
-        say(f"{recommendation.record_bytes} B, for {recommendation.goal}; {'; '.join(others)}")
+        say(f"{in_bytes(recommendation.record_bytes)}, for {recommendation.goal}; {'; '.join(others)}")
     if open_question := inconclusive_gains(recommendation):
-        warn(f"{recommendation.record_bytes} B: inconclusive: {open_question}")
+        warn(f"{in_bytes(recommendation.record_bytes)}: inconclusive: {open_question}")
     if recommendation.trial.guarantee != recommendation.baseline.guarantee:
         guarantee = recommendation.baseline.guarantee
         warn(f"the config guarantees {recommendation.trial.guarantee}; the baseline guarantees {guarantee}")

@@ -146,11 +146,13 @@ def _bench_spec(spec: ExperimentSpec, folder: Path, simulated: Runner | None) ->
     """Return the clusters, clients and workers with which an experiment measures."""
     ray = spec.ray.cluster([spec.target]) if simulated is None else None
     setups = [row.setup for row in spec.rows if row.setup.producers]
+    most_replicated = max(spec.rows, key=lambda row: row.workload.replication)
     return BenchSpec(
         name=spec.name,
         folder=folder,
         targets=(spec.target,),
         clients=list(dict.fromkeys(row.config.client for row in spec.rows)),
+        most_replicas=(most_replicated.workload.replication, f"replication of the row {most_replicated.name!r}"),
         least_warmup_s=min(row.workload.warmup_s for row in spec.rows),
         broker_wait_s=spec.safety.broker_wait_s,
         topic_facts=partial(_topic_facts, spec),

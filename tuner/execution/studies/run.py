@@ -168,7 +168,7 @@ def _study_trials(
         for size in spec.workload.record_sizes
     }
     if trials:
-        reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
+        reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues from there")
     # A forked study begins with trials of another study, which used no time and no bytes of this study's limits.
     own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
@@ -188,6 +188,7 @@ def _bench_spec(spec: StudySpec, folder: Path, simulated: Runner | None) -> Benc
         folder=folder,
         targets=spec.targets,
         clients=(spec.client, *spec.other_clients),
+        most_replicas=(load.replication, "workload.replication (`--replication`)"),
         least_warmup_s=min(load.saturate.warmup_s, load.paced.warmup_s),
         broker_wait_s=spec.safety.broker_wait_s,
         topic_facts=partial(_topic_facts, load.saturating(load.record_sizes[0])),

@@ -167,6 +167,13 @@ class ClusterTarget:
             TargetError: No broker came back within `broker_wait_s`.
         """
         self._tell("the broker was lost; waiting for it to come back")
+        try:
+            self._await_brokers()
+        except BaseException:  # also Ctrl-C
+            self.opened.topics.leave()
+            raise
+
+    def _await_brokers(self) -> None:
         waited_s, pause_s = 0.0, 1.0
         while True:
             stack = ExitStack()

@@ -6,7 +6,7 @@ from typing import Any, Final
 from rich.table import Column, Table
 from rich.text import Text
 
-from runners.reporting import percent
+from runners.reporting import in_bytes, percent
 from tuner.present.console import Unwrapped
 from tuner.present.number_text import number
 from tuner.present.tables import csv_of
@@ -25,7 +25,7 @@ def print_comparison(comparison: StudyComparison, out: Unwrapped) -> None:
     """Print the recommended configs of two studies side by side, with a table for each record size."""
     for size in comparison.sizes:
         columns = (Column(heading, overflow="fold") for heading in comparison_headings(comparison))
-        table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
+        table = Table(*columns, title=f"{in_bytes(size.record_bytes)} records", title_justify="left")
         for cells in comparison_rows(comparison, size):
             table.add_row(*map(Text, cells))
         out.print(table)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from runners.reporting import in_bytes
 from search_spaces.files.properties_file import format_properties
 from tuner.present.changed_properties import changes
 from tuner.present.number_text import aligned, shown_value
@@ -27,7 +28,7 @@ def recommendation_table(recommendation: Recommendation, values: Mapping[str, st
         values: The properties to paste.
     """
     head = (
-        f"study {recommendation.study}, {recommendation.record_bytes} B records, goal {recommendation.goal}: "
+        f"study {recommendation.study}, {in_bytes(recommendation.record_bytes)} records, goal {recommendation.goal}: "
         f"trial {recommendation.trial.number}"
     )
     short = in_short(recommendation)

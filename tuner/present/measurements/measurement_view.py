@@ -13,7 +13,7 @@ from objectives.producer_verdict import Evidence, judge
 from runners.kafka_tools.perf_test_command import perf_test_command
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement, Window
-from runners.reporting import counted, percent
+from runners.reporting import counted, in_bytes, percent
 from search_spaces.client import ClientKind
 from search_spaces.properties.catalogue import shown_values
 from tuner.present.console import OUT, print_pairs, warn_of_each
@@ -55,8 +55,8 @@ def _rows(measurement: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ("config", f"{properties}  [{measurement.config.fingerprint}]"),
         (
             "workload",
-            f"{load.record_sizes} B records, {offered}, {measurement.duration_s:.1f} s after {load.warmup_s:g} s of "
-            f"warm-up, {counted(load.partitions, 'partition')}, replication {load.replication}",
+            f"{in_bytes(load.record_sizes)} records, {offered}, {measurement.duration_s:.1f} s after "
+            f"{load.warmup_s:g} s of warm-up, {counted(load.partitions, 'partition')}, replication {load.replication}",
         ),
         ("client", f"{origin.client_version}, {origin.generator} generator, {cluster_text(origin.cluster)}"),
         ("throughput", f"{measurement.records_per_s:,.0f} records/s, {measurement.mb_per_s:.1f} MB/s of values"),

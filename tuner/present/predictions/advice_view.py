@@ -8,6 +8,8 @@ from tuner.prediction.advice import Advice, SettingsEstimate
 from tuner.present.number_text import aligned, number
 from tuner.present.predictions.prediction_view import ESTIMATE, interval_text
 
+_MOST_APART: Final = 2.0
+"""If today's batches and those of the model differ by a larger factor, the estimates are not to be relied on."""
 _UNCOUNTED: Final = (
     "Batches overlap in time, so several producers without ids write to this topic. The estimate treats them as one "
     "producer that writes at the mean rate of the last 24 hours. The batches of each real producer are smaller than "
@@ -39,8 +41,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         f"{load.record_sizes} B a record, {percent(load.compressibility_ratio)} of it compressible"
         f"{', with keys' if load.key_bytes else ''}",
         *aligned(rows),
-        f"Today's batches have {number(advice.measured_batch_records)} records; the model expects "
-        f"{number(advice.today.batch_records.value)}.",
+        _compared(advice.measured_batch_records, advice.today.batch_records.value),
         f"The model is calibrated by {calibrated_by}."
         if calibrated_by
         else "The model is not calibrated, so the intervals are wide: name a study with --calibrated-by.",
@@ -49,6 +50,17 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         *([_OVERLOADED] if advice.overloaded else []),
         f"Measure it: {command(advice, topic)}",
     ]
+
+
+def _compared(found: float, expected: float) -> str:
+    """Return how many records a batch has and how many the model expects, with a warning if they differ widely."""
+    text = f"Today's batches have {number(found)} records; the model expects {number(expected)}."
+    if max(found / expected, expected / found) <= _MOST_APART:
+        return text
+    return (
+        f"{text} So the table does not describe this topic: the model expects records at a steady rate, and these may "
+        "have come in bursts. Measure before you change a setting."
+    )
 
 
 def command(advice: Advice, topic: str) -> str:

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
-from runners.reporting import counted, percent
+from runners.reporting import counted, in_bytes, percent
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
@@ -231,7 +231,7 @@ def _load(prediction: Prediction) -> str:
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
     by = "" if prediction.producers == 1 else f", {prediction.producers} producers"
     keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
-    values = f"records of {load.record_sizes} B{keys}, {percent(load.compressibility_ratio)} compressible"
+    values = f"records of {in_bytes(load.record_sizes)}{keys}, {percent(load.compressibility_ratio)} compressible"
     return f"{values}, {shape}{by}{at}"
 
 

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Final
 
 from objectives.ratios import Ratio
-from runners.reporting import counted, enumerated, percent
+from runners.reporting import counted, enumerated, in_bytes, percent
 from tuner.confirmation.effects import Effect, is_clear
 from tuner.present.changed_properties import changes
 from tuner.present.console import Unwrapped
@@ -61,7 +61,7 @@ def _explanation_heading(why: Explanation) -> str:
     """Return the heading of an explanation."""
     found = why.recommendation
     what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
-    return f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: why {what} is recommended"
+    return f"study {found.study}, {in_bytes(found.record_bytes)} records, goal {found.goal}: why {what} is recommended"
 
 
 def print_explanations(explanations: Iterable[Explanation], out: Unwrapped) -> None:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader
 
 from objectives.bottlenecks import limited_by
 from objectives.ratios import short
-from runners.reporting import counted, duration
+from runners.reporting import counted, duration, in_bytes
 from search_spaces.files.properties_file import format_properties
 from tuner.model.goals import goals_of
 from tuner.model.identity import settings_shown
@@ -94,7 +94,7 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
         heading=heading,
         plotly=inlined_plotly(),
         figures=[
-            figure_html(study_figures.fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
+            figure_html(study_figures.fronts_figure(by_name, f"{in_bytes(record_bytes)} records"), f"fronts-{index}")
             for index, (record_bytes, by_name) in enumerate(views.items())
         ],
         comparison=comparison,
@@ -148,6 +148,7 @@ _CALLED_FUNCTIONS: Final = (
     duration,
     figure_html,
     format_properties,
+    in_bytes,
     limited_by,
     missed_lines,
     pasted_values,

@@ -8,6 +8,7 @@ from typing import Final
 import plotly.graph_objects as go
 
 from objectives.metrics import COMPARED_WITH_BASELINE
+from runners.reporting import in_bytes
 from tuner.model.trial import State, TrialKind
 from tuner.present.changed_properties import changes
 from tuner.present.number_text import metric_name, number, shown_metrics, title
@@ -43,7 +44,7 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
         recommended: By trial number, the goals that the trial is recommended for.
     """
     view = view_of(size)
-    figure = figure_of(f"{size.record_bytes} B records", height=480)
+    figure = figure_of(f"{in_bytes(size.record_bytes)} records", height=480)
     members = {point.trial.number for point in view.front}
     others = [point for point in view.feasible if point.trial.number not in members]
     figure.add_trace(_points(size, others, "trial", {"color": GREY, "size": 7, "opacity": 0.6}))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
-from runners.reporting import counted, duration
+from runners.reporting import counted, duration, in_bytes
 from runners.workload import RecordSizes
 from search_spaces.client import Client, ClientKind
 from search_spaces.space.search_space import SearchSpace
@@ -146,7 +146,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         confirmed = f", after them up to {most} measurements to confirm the winners" if spec.confirm.rounds else ""
         yield (
-            f"trials    {size['record_bytes']} B: {many}, {trial_s(spec):g} s each; before them up to "
+            f"trials    {in_bytes(size['record_bytes'])}: {many}, {trial_s(spec):g} s each; before them up to "
             f"{burn_in_trials(spec)} burn-in runs{confirmed}"
         )
     if record["sessions"]:
@@ -168,7 +168,7 @@ def _print_space(
     spec: StudySpec, sizes: RecordSizes, space: SearchSpace, out: Unwrapped, *, with_baseline: bool
 ) -> None:
     out.print()
-    out.show(f"search space for {sizes} B", style="bold")
+    out.show(f"search space for {in_bytes(sizes)}", style="bold")
     headings = ("knob", "range", "unit", "client's default", *(["baseline"] if with_baseline else []))
     table = Table(*headings, box=None, pad_edge=False)
     for parameter in space.parameters:

@@ -76,7 +76,7 @@ class Recommended:
         A ratio that `in_short` names with its interval is left out of the gains.
         """
         if self.is_baseline:
-            return f"{self.goal}: {self.in_short or KEEP}"
+            return f"{self.goal}: {self.in_short.replace(f' for the goal {self.goal}', '') or KEEP}"
         if not self.gains:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
         shown = {metric: ratio for metric, ratio in self.gains.items() if ratio.low > 1.0 or not self.in_short}

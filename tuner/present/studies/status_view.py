@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from runners.reporting import counted, duration
+from runners.reporting import counted, duration, in_bytes
 from tuner.model.progress import StudyState
 from tuner.present.number_text import number, title
 from tuner.present.studies.status import SizeStatus, Status
@@ -36,10 +36,10 @@ def status_text(status: Status) -> RenderableType:
     parts.append(table)
     for size in status.sizes:
         if size.recommended:
-            parts += [Text(f"recommended, {size.record_bytes} B, {each}") for each in size.recommended]
+            parts += [Text(f"recommended, {in_bytes(size.record_bytes)}, {each}") for each in size.recommended]
         elif size.best:
-            parts.append(Text(f"best so far, {size.record_bytes} B: {_best(size)}"))
-    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in status.sizes if str(size.raced)]
+            parts.append(Text(f"best so far, {in_bytes(size.record_bytes)}: {_best(size)}"))
+    parts += [Text(f"{in_bytes(size.record_bytes)}: {size.raced}") for size in status.sizes if str(size.raced)]
     if status.behind_mlflow:
         parts.append(Text(f"MLflow does not show {counted(status.behind_mlflow, 'trial')} yet", style="dim"))
     parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in status.failures]

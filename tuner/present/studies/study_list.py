@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from objectives.ratios import Ratio
+from runners.reporting import in_bytes
 from tuner.model.facts import CLIENT_VERSION, FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
 from tuner.model.progress import Progress, StudyState, is_alive
 from tuner.present.number_text import aligned, gain, metric_name
@@ -33,7 +34,7 @@ class BestGain:
 
     def __str__(self) -> str:
         """Return `throughput 1.32 (1.25 to 1.40), 1000 B`."""
-        return f"{metric_name(self.metric)} {gain(self.ratio)}, {self.record_bytes} B"
+        return f"{metric_name(self.metric)} {gain(self.ratio)}, {in_bytes(self.record_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing_extensions import override
 from objectives.metrics import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurements.measurement import Window
-from runners.reporting import counted
+from runners.reporting import counted, in_bytes
 from tuner.execution.studies.study_progress import Reporter, SizeProgress
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import SEARCHING_KINDS, State, Trial, TrialKind
@@ -84,13 +84,13 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
     try:
         recommendation = recommend(results, record_bytes)
     except NoFeasibleConfig as error:
-        return f"{record_bytes} B: {error}"
+        return f"{in_bytes(record_bytes)}: {error}"
     if recommendation.is_baseline:
-        return f"{record_bytes} B: {advice_to_keep(recommendation)}"
+        return f"{in_bytes(record_bytes)}: {advice_to_keep(recommendation)}"
     if not recommendation.proven:
-        return f"{record_bytes} B: trial {recommendation.trial.number}: {not_advice(recommendation)}"
+        return f"{in_bytes(record_bytes)}: trial {recommendation.trial.number}: {not_advice(recommendation)}"
     trial = f"trial {recommendation.trial.number}, {in_short(recommendation)}"
-    first_line = f"{record_bytes} B: recommended for {recommendation.goal}: {trial}"
+    first_line = f"{in_bytes(record_bytes)}: recommended for {recommendation.goal}: {trial}"
     changed = changes(recommendation.trial, recommendation.baseline.values)
     return "\n".join([first_line, *(f"{'':>10}{each}" for each in changed)])
 

@@ -8,7 +8,7 @@ from objectives.bottlenecks import OTHER_LIMITS_TEXT
 from objectives.metrics import Direction, ShownIn, shown_in
 from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
-from runners.reporting import counted, percent
+from runners.reporting import counted, in_bytes, percent
 from runners.simulated import WARNING
 from tuner.model.document import document
 from tuner.model.trial import Trial
@@ -302,7 +302,7 @@ def print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> Non
         size: The results of the record size.
         out: The console to print to.
     """
-    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
+    heading = f"{results.name}: {in_bytes(size.record_bytes)} records, {counted(len(size.trials), 'measurement')}"
     rows = front_rows(size)
     if not rows:
         out.show(f"{heading}: nothing on the front yet")

@@ -24,7 +24,9 @@ from tuner.service.http.tokens import Token, TokenFile, TokenRole
 from tuner.service.problems import MEDIA_TYPE, Problem, problem_of
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Paths that need no token. Their responses say only whether the service runs."""
+"""Paths of the health checks, which need no token. Their responses say only whether the service runs."""
+_TOKENLESS: Final = OPEN_PATHS | {"/favicon.ico", "/static/page.js", "/static/style.css"}
+"""Paths that need no token. The files are the same in each service, and a browser needs them for the page of a 401."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
 _OF_PROXIES: Final = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
@@ -147,7 +149,7 @@ class AccessControl:
         length = headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and int(length) > self._config.max_body_bytes:
             raise self._too_large()
-        if not guarded or scope["path"] in OPEN_PATHS:
+        if not guarded or scope["path"] in _TOKENLESS:
             return None
         presented = _presented(headers, method)
         token = self._tokens.find(presented)
@@ -180,7 +182,7 @@ class AccessControl:
             Problem: Too many clients keep a connection.
         """
         slot: Slot | None = scope["state"].get(SLOT)
-        if slot is not None and scope["path"] not in OPEN_PATHS and not slot.accept():
+        if slot is not None and scope["path"] not in _TOKENLESS and not slot.accept():
             raise Problem(
                 ProblemKind.TOO_MANY_CONNECTIONS,
                 "the service has as many connections as it may have; close connections that you don't use, or try "

@@ -167,6 +167,10 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
     async def script() -> Response:
         return Response(pages.SCRIPT, headers=cached, media_type="text/javascript")
 
+    @app.get("/favicon.ico", include_in_schema=False)
+    async def icon() -> Response:
+        return Response(pages.ICON, headers=cached, media_type="image/svg+xml")
+
     @app.get("/static/plotly.js", include_in_schema=False)
     async def plotly() -> Response:
         text = await run_in_threadpool(plotly_script)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader
 
 from objectives.ratios import Ratio, short
-from runners.reporting import duration
+from runners.reporting import duration, in_bytes
 from tuner.model.goals import Goal
 from tuner.present.number_text import metric_name, number, title
 from tuner.present.report.assets import STYLE
@@ -25,6 +25,7 @@ CSP: Final = (
 )
 _STATIC: Final = files("tuner.service.http").joinpath("static")
 SCRIPT: Final = _STATIC.joinpath("page.js").read_text(encoding="utf-8")
+ICON: Final = _STATIC.joinpath("icon.svg").read_text(encoding="utf-8")
 QUICK_TEXT: Final = """\
 study: {{name: my-study}}
 target: {target}
@@ -140,7 +141,7 @@ def _minute(time: str) -> str:
 
 # Study files, error messages and token names are text from outside, so all values are escaped in the pages.
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
-_PAGES.globals.update(AT_WORK=AT_WORK, best_gain=_best_gain, left=_left, total_trials=_total_trials)
+_PAGES.globals.update(AT_WORK=AT_WORK, best_gain=_best_gain, in_bytes=in_bytes, left=_left, total_trials=_total_trials)
 _PAGES.filters.update(
     recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, short=short
 )

@@ -11,7 +11,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
 from runners.clusters.topics.owned_topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.errors import WorkloadRefused
+from runners.errors import BrokerLost, WorkloadRefused
 from runners.host_processes.clean_up import CleanUpList, clean_up_lists
 from tests.conftest import TopicMaker
 from tests.helpers.waiting import eventually
@@ -103,6 +103,21 @@ def test_if_the_log_folder_is_unknown_deletion_waits_for_metadata(broker: Runnin
     topic = topics.create()
     assert topics.delete(topic) == ()
     assert topic.name not in TopicAdmin(broker.connection).names()
+
+
+@pytest.mark.broker
+def test_topics_on_a_lost_cluster_are_left_to_the_next_run(broker: RunningCluster) -> None:
+    topics = OwnedTopics(RunningCluster("existing", broker.connection))
+    topic = topics.create()
+    topics.leave()
+    topics.begin_delete(topic)
+    assert topics.await_deleted() == (), "no request is sent"
+    with pytest.raises(BrokerLost, match="1 topic may be left"):
+        topics.close()
+    assert topic.name in TopicAdmin(broker.connection).names()
+    (record,) = [each for each in clean_up_lists(RECORD_KIND) if each.run_id == topics.run_id]
+    TopicAdmin(broker.connection).begin_delete([topic.name])()
+    record.remove()
 
 
 @pytest.mark.broker

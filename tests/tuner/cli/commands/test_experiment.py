@@ -258,16 +258,21 @@ def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
 
 
 @pytest.mark.broker
-def test_too_many_replicas_on_a_users_cluster_are_refused_with_its_number_of_brokers(
+def test_too_many_replicas_on_a_users_cluster_are_refused_before_anything_is_measured(
     broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     file = tmp_path / "copied.yaml"
-    file.write_text("about: Replicas.\nload: {replication: 3, partitions: 1}\nrows: [{acks: all}]\n")
-    ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap, "--no-mlflow")
+    file.write_text(
+        "about: Replicas.\nload: {partitions: 1}\ncontrol: {replication: 1}\n"
+        "rows: [{acks: all, replication: 1}, {acks: all, replication: 3}]\n"
+    )
+    ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
     assert ran.code == 2, ran.err
-    assert "the cluster has 1, so it can't create topic tuner-" in ran.complaint
-    assert "with 1 partition and replication 3; lower it" in ran.complaint
+    assert "but replication of the row 'acks=all replication=3' is 3 and the cluster" in ran.complaint
+    assert f"{broker.bootstrap} has 1 broker; lower replication, or use" in ran.complaint
+    assert "copied is not kept, because its cluster could not be used" in ran.err
+    assert not (tmp_path / "studies").exists()
 
 
 def test_rows_that_need_a_link_are_left_out_on_a_users_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,8 +296,8 @@ def test_a_cluster_that_can_not_be_used_leaves_no_experiment_behind(
     ended = tuner(*words)
     assert ended.code == 3
     assert "thesis-default-quick is not kept, because its cluster could not be used" in ended.err
-    assert list(studies.iterdir()) == []
-    (studies / "thesis-default-quick").mkdir()  # a folder that was there before
+    assert not studies.exists()
+    (studies / "thesis-default-quick").mkdir(parents=True)  # a folder that was there before
     again = tuner(*words)
     assert (again.code, "is not kept" in again.err) == (3, False)
     assert (studies / "thesis-default-quick" / "results.db").exists()

@@ -375,12 +375,13 @@ def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningClust
 
 def test_if_a_cluster_never_comes_back_the_error_is_about_the_cluster_and_not_its_topics() -> None:
     there = iter([True])
+    left: list[str] = []
 
     @contextmanager
     def opened() -> Iterator[Any]:
         if not next(there, False):
             raise TargetUnreachable("no broker answers")
-        yield SimpleNamespace(target=Target())
+        yield SimpleNamespace(target=Target(), topics=SimpleNamespace(leave=lambda: left.append("topics")))
         raise BrokerLost("the cluster did not answer the request to delete topic tuner-1")
 
     def measured() -> None:
@@ -389,9 +390,28 @@ def test_if_a_cluster_never_comes_back_the_error_is_about_the_cluster_and_not_it
 
     with pytest.raises(TargetUnreachable, match="no broker answers"):
         measured()
+    assert left == ["topics"], "no request is sent to delete them, because the answer would take long"
     there = iter([True])
     with pytest.raises(BrokerLost, match="delete topic"):
         ClusterTarget(opened, 5.0, silent, Night().sleep).close()
+
+
+def test_ctrl_c_while_a_cluster_is_away_does_not_wait_for_it() -> None:
+    there = iter([True])
+    left: list[str] = []
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        if not next(there, False):
+            raise TargetUnreachable("no broker answers")
+        yield SimpleNamespace(target=Target(), topics=SimpleNamespace(leave=lambda: left.append("topics")))
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with closing(ClusterTarget(opened, 5.0, silent, interrupted)) as target, pytest.raises(KeyboardInterrupt):
+        target.recover()
+    assert left == ["topics"]
 
 
 def test_a_plan_of_an_older_release_has_all_rounds_on_one_start() -> None:

@@ -204,6 +204,12 @@ def test_the_last_failures_are_shown_although_the_clock_was_set_back(tmp_path: P
     assert shown == ["1000/0008", "1000/0009", "1000/0011"]
 
 
+def test_a_line_names_its_goal_once() -> None:
+    told = "keep the baseline for the goal latency: no config is proven better for it"
+    kept = Recommended(Goal.LATENCY, 0, is_baseline=True, gains={}, in_short=told)
+    assert str(kept) == "latency: keep the baseline: no config is proven better for it"
+
+
 def test_a_line_names_each_ratio_once() -> None:
     gains = {"mb_per_s": Ratio(0.96, 0.91, 1.01, 8, 0.8, 1.1), "latency_p99_ms": Ratio(1.5, 1.3, 1.7, 8, 1, 2)}
     told = "at least 1.30 times better latency p99, throughput is not worse (0.91 to 1.01)"

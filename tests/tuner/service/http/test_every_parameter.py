@@ -33,6 +33,7 @@ PAGES: Final[dict[str, list[dict[str, Any]]]] = {
         *({"name": name, "in": "query"} for name in ("partitions", "linger.ms", "disk_gb", "brokers", "no.such")),
     ],
     "/submit": [],
+    "/favicon.ico": [],
     "/static/page.js": [],
     "/static/style.css": [],
 }
