@@ -302,4 +302,4 @@ def test_a_list_that_cannot_be_read_is_not_empty(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv(ROOT_VARIABLE, str(file))
     ended = tuner("studies")
     assert ended.code == 1
-    assert f"{file} is not: Not a directory" in ended.complaint
+    assert f"{file} can't be read or written: Not a directory" in ended.complaint
