@@ -302,33 +302,59 @@ def _print_noise(medians: Mapping[str, _Errors]) -> None:
     print("*steady* if the rate is at most half of the config's throughput, and `linger.ms` is at least", end=" ")
     print(f"{_STICKY_LINGER_MS}. *Scatter* is the standard deviation of the logarithms of repeated measurements.\n")
     print(f"| measurements | p50 error, steady, {PROBES[1]} probes | p50 error, others |", end="")
-    print(" scatter of the defaults: throughput | p50 | p99 | throughput error of a perfect model |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    print(" scatter of the defaults: throughput | p50 | p99 | throughput error of a perfect model |", end="")
+    print(f" throughput error, means of repeats, {PROBES[1]} probes |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name, errors in medians.items():
         rows = TABLES[name]()
         shares = [f"{fmean(each):.0%}" for each in (errors.steady, errors.unsteady)]
         shares += [f"{sd:.0%}" for sd in _scatter_of_defaults(rows)]
-        print(f"| {name} | {' | '.join(shares)} | {_error_of_perfect_model(rows):.1%} |")
+        print(f"| {name} | {' | '.join(shares)} | {_error_of_perfect_model(rows):.1%} | {_error_of_means(rows):.1%} |")
 
 
 def _error_of_perfect_model(table: MeasuredTable) -> float:
     """Return the mean error of predictions that know the true throughput of each config, as a ratio.
 
-    At full speed all batches are full, so linger.ms makes no difference, as long as the client stays on a partition.
-    So configs that differ only in linger.ms are repeated measurements of one throughput. Each is compared with the mean
-    of the others. This mean is uncertain too, so the difference is scaled down to what it would be without that.
+    Each config is compared with the mean of its other repeats. This mean is uncertain too, so the difference is scaled
+    down to what it would be without that.
     """
-    groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
-    for config, (first, *_) in observed(table).items():
-        if config.values and config.linger_ms >= _STICKY_LINGER_MS:
-            others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
-            groups[others].append(first.values["records_per_s"])
     return fmean(
         abs(geometric_mean([*values[:index], *values[index + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
-        for values in groups.values()
+        for values in map(list, map(dict.values, _repeats(table)))
         if len(values) > 1
         for index, value in enumerate(values)
     )
+
+
+def _error_of_means(table: MeasuredTable) -> float:
+    """Return the mean error of the predicted throughput of repeats, compared with their mean, as a ratio."""
+    seen, start = observed(table), start_of(table)
+    chosen = chosen_probes(list(seen), PROBES[1], paced_load(seen), start)
+    calibration = calibrate([each for config in chosen for each in seen[config]], start)
+    return fmean(
+        abs(
+            geometric_mean(
+                predict(calibration, each, seen[each][0].workload).values["records_per_s"].value for each in repeats
+            )
+            / geometric_mean(repeats.values())
+            - 1
+        )
+        for repeats in _repeats(table)
+    )
+
+
+def _repeats(table: MeasuredTable) -> list[dict[ProducerConfig, float]]:
+    """Return groups of configs that have the same throughput, each with its measured records per second.
+
+    At full speed all batches are full, so linger.ms makes no difference, as long as the client stays on a partition. So
+    configs that differ only in linger.ms are repeated measurements of one throughput.
+    """
+    groups: dict[tuple[str, ...], dict[ProducerConfig, float]] = defaultdict(dict)
+    for config, (first, *_) in observed(table).items():
+        if config.values and config.linger_ms >= _STICKY_LINGER_MS:
+            others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
+            groups[others][config] = first.values["records_per_s"]
+    return list(groups.values())
 
 
 def _counts(missed: Mapping[int, int]) -> str:
