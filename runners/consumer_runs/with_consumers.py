@@ -63,6 +63,7 @@ THIS_HOST: Final = ThisHost()
 
 
 _LONGEST_S: Final = 86_000.0
+"""After how long the consumers end at the latest; they are usually stopped after the producer."""
 _START_PATIENCE_S: Final = 60.0
 _LAST_RECORDS_PATIENCE_S: Final = 15.0
 """How long the consumers may take to read what is left when the producer has ended."""
