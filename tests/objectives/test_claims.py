@@ -94,7 +94,7 @@ def test_every_claim_that_equal_shares_would_prove_is_proven() -> None:
 
 @pytest.mark.parametrize("true_nulls", [9, 6, 4, 1])
 def test_at_most_one_study_in_twenty_has_a_false_claim(true_nulls: int) -> None:
-    """The p-values of all false claims are uniform and independent, the worst case for equal shares."""
+    """The p-values of all false claims are uniform and independent, which is the worst case for equal shares."""
     rng = np.random.default_rng(3)
     family = [(config, goal) for goal in GOALS for config in ("a", "b", "c")]
     nominated = list(zip(("a", "b", "c"), GOALS, strict=True))
