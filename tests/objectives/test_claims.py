@@ -17,7 +17,7 @@ def proven(found: dict[str, Decision]) -> set[str]:
     return {claim for claim, decision in found.items() if decision.proven}
 
 
-def test_two_doses_that_each_have_a_primary_and_a_secondary_endpoint() -> None:
+def test_claims_are_proven_as_in_the_example_with_two_doses_and_two_endpoints() -> None:
     """An example as in Bretz et al. (2009), computed by hand: H3 and H4 get a share only from H1 and H2."""
     transfers = {
         "H1": {"H2": 0.5, "H3": 0.5},
