@@ -1,4 +1,4 @@
-"""The metrics of a row of an experiment: those of a trial, and what the client's statistics add to them.
+"""The metrics of a row of an experiment: those of a trial, and more about the client, consumers, brokers and topic.
 
 A row has one load, saturating or at a fixed rate, so a latency has the same name for both. The names of the metrics of
 a study are in `objectives.metrics`.
