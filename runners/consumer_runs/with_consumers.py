@@ -129,7 +129,7 @@ class WithConsumers:
             before = self.host.clock_offset()
             with self._consuming(config, workload) as consuming:
                 began = True
-                measured = self.runner.run(config, workload, consuming.watching_too(watch))
+                measured = self.runner.run(config, workload, consuming.stopping_with_consumers(watch))
                 # If others write to the topic, the number of records that the consumers took does not show whether they
                 # took all of ours.
                 consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
@@ -183,7 +183,7 @@ class _Consuming:
             )
         self._raise_error()
 
-    def watching_too(self, watch: Watch) -> Watch:
+    def stopping_with_consumers(self, watch: Watch) -> Watch:
         """Return a function that also stops the producer's load if the consumers have ended before it."""
 
         def watching(window: Window) -> WatchDecision:
