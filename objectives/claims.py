@@ -40,7 +40,7 @@ _FIRST_CONFIRMATION: Final = 3 / 4
 """The part of the error probability that the first confirmation of a record size may use."""
 Claim = TypeVar("Claim", bound=Hashable)
 Config = TypeVar("Config", bound=Hashable)
-Aim = TypeVar("Aim", bound=Hashable)
+Goal = TypeVar("Goal", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def _transfer_without(proven: Claim, graph: Mapping[Claim, Mapping[Claim, float]
 
 
 def claims_about_configs(
-    p_values: Mapping[tuple[Config, Aim], float], nominated: Collection[tuple[Config, Aim]], error_rate: float
-) -> dict[tuple[Config, Aim], Decision]:
+    p_values: Mapping[tuple[Config, Goal], float], nominated: Collection[tuple[Config, Goal]], error_rate: float
+) -> dict[tuple[Config, Goal], Decision]:
     """Return which configs are proven to be better, and for which goals.
 
     Some claims are nominated before the measurements: that the winner of a goal is better for this goal. At first, only
@@ -131,8 +131,8 @@ def claims_about_configs(
 
 
 def _transfers(
-    claim: tuple[Config, Aim], family: Collection[tuple[Config, Aim]], nominated: Collection[tuple[Config, Aim]]
-) -> dict[tuple[Config, Aim], float]:
+    claim: tuple[Config, Goal], family: Collection[tuple[Config, Goal]], nominated: Collection[tuple[Config, Goal]]
+) -> dict[tuple[Config, Goal], float]:
     """Return which part of a proven claim's share goes to which other claim."""
     config = claim[0]
     same_config = [each for each in family if each[0] == config and each != claim]

@@ -40,7 +40,7 @@ _ASSUMED_WEIGHT: Final = 2
 _OTHERS_WEIGHT: Final = 4
 """Weight of the scatter seen in completed phases, in degrees of freedom, beside the scatter of the running phase."""
 
-FOLLOWED: Final = frozenset(name for name, metric in OUTCOME_METRICS.items() if metric.read_window is not None)
+WINDOW_METRICS: Final = frozenset(name for name, metric in OUTCOME_METRICS.items() if metric.read_window is not None)
 """Names of the metrics that have a value in every window of a phase."""
 
 
@@ -48,7 +48,7 @@ def window_value(name: str, window: Window) -> float | None:
     """Return a metric's value in a window; None if no record was acknowledged in the window.
 
     Args:
-        name: The metric's name; one of `FOLLOWED`.
+        name: The metric's name; one of `WINDOW_METRICS`.
         window: The window.
     """
     read = OUTCOME_METRICS[name].read_window
@@ -112,7 +112,7 @@ class Forecast:
         for index in range(windows - 1):
             off = [whole - means[index] for means, whole in known]
             shift = fmean(off) if off else 0.0
-            squares = _ASSUMED_WEIGHT * ASSUMED_NOISE_RATIO**2 * _left_ratio(index + 1, windows)
+            squares = _ASSUMED_WEIGHT * ASSUMED_NOISE_RATIO**2 * _variance_to_whole(index + 1, windows)
             squares += sum((each - shift) ** 2 for each in off)
             shifts.append(shift)
             sds.append(sqrt(squares / freedom * (1 + 1 / max(1, len(off)))))
@@ -132,14 +132,14 @@ class Forecast:
         logs = [log(value) for value in values]
         squares = _OTHERS_WEIGHT * self.sd_log[count - 1] ** 2
         if count > 1:
-            squares += (count - 1) * variance(logs) * _left_ratio(count, windows)
+            squares += (count - 1) * variance(logs) * _variance_to_whole(count, windows)
         half = self.reach * sqrt(squares / (_OTHERS_WEIGHT + count - 1))
         middle = fmean(logs) + self.shift_log[count - 1]
         return PredictedRange(exp(middle - half), exp(middle + half))
 
 
-def _left_ratio(count: int, windows: int) -> float:
-    """Return how far the mean of a phase's first windows may lie from the mean of the whole phase, as a variance.
+def _variance_to_whole(count: int, windows: int) -> float:
+    """Return the variance of the difference between the mean of a phase's first windows and that of the whole phase.
 
     The unit is the variance of a single window. The result becomes 0 when all windows are measured.
 
@@ -163,6 +163,7 @@ RARE_RATIO: Final = 2 / 5
 _FEWEST_TRIALS: Final = 8
 """If there are fewer trials than this, no throughput counts as rare."""
 _KNOWN_WHEN_SHORT: Final = ("held_rate_ratio",)
+"""The metrics that a shortened paced phase gives, too, although windows do not have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +207,12 @@ class Race:
             ranges: The predicted intervals by metric, from this phase and the trial's earlier phases.
             last: Whether this is the trial's last phase.
         """
-        broken = self._broken(ranges)
+        broken = self._broken_text(ranges)
         if broken is not None:
             return Stop(broken, ends_trial=True)
         if last:
-            return self._lost(ranges)
-        return self._can_hardly_recover(ranges) if self._may_be_short else None
+            return self._stop_if_lost(ranges)
+        return self._stop_if_unlikely_to_join(ranges) if self._may_end_early else None
 
     def would_join_front(self, metrics: Mapping[str, float]) -> bool:
         """Return whether a trial with these metrics would join the Pareto front."""
@@ -221,7 +222,8 @@ class Race:
         directions = [each.direction for each in self.objectives]
         return judged.feasible and not any(dominates(rival, values, directions) for rival in self.rivals.values())
 
-    def _broken(self, ranges: Mapping[str, PredictedRange]) -> str | None:
+    def _broken_text(self, ranges: Mapping[str, PredictedRange]) -> str | None:
+        """Return in words which constraint is broken even at the best ends of the intervals; None if none is."""
         for constraint, baseline in self.constraints:
             predicted = ranges.get(constraint.metric)
             if predicted is None:
@@ -232,7 +234,8 @@ class Race:
                 return f"{_bound(constraint.metric, best, at_least=constraint.at_most)}, but must be {limit}"
         return None
 
-    def _lost(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
+    def _stop_if_lost(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
+        """Return the decision to end the trial because a trial of the front is better in every objective."""
         if any(each.metric not in ranges for each in self.objectives):
             return None
         ahead = self._rivals_ahead(ranges)
@@ -242,7 +245,7 @@ class Race:
             else None
         )
 
-    def _can_hardly_recover(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
+    def _stop_if_unlikely_to_join(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
         """Return the decision to end the paced phase because the trial will hardly join the front; None to continue.
 
         The paced phase measures the trial's latency. The phase continues if more than `RARE_RATIO` of the trials so far
@@ -258,22 +261,24 @@ class Race:
         unknown = [index for index, objective in enumerate(self.objectives) if objective.metric not in ranges]
         if len(self.others) < _FEWEST_TRIALS:
             return None
-        escaping = sum(
+        good_enough = sum(
             not any(self._is_at_least_as_good(self.rivals[number], values, unknown) for number in ahead)
             for values in self.others
         )
         # One is added to both counts, because a value that no trial has shown yet is still possible.
-        if (escaping + 1) / (len(self.others) + 1) > RARE_RATIO:
+        if (good_enough + 1) / (len(self.others) + 1) > RARE_RATIO:
             return None
         names = " and ".join(self.objectives[index].metric for index in unknown)
-        rare = f"only {escaping} of {len(self.others)} trials had a {names} good enough to make up for it"
+        rare = f"only {good_enough} of {len(self.others)} trials had a {names} good enough to make up for it"
         return Stop(f"{worse}; {rare}", ends_trial=False)
 
     @property
-    def _may_be_short(self) -> bool:
-        """Whether a shortened paced phase still gives all metrics that are needed from it."""
+    def _may_end_early(self) -> bool:
+        """Whether the paced phase may be shortened, because it then still gives all metrics that are needed from it."""
         metrics = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
-        return all(name in FOLLOWED or name in _KNOWN_WHEN_SHORT for name in metrics if OUTCOME_METRICS[name].paced)
+        return all(
+            name in WINDOW_METRICS or name in _KNOWN_WHEN_SHORT for name in metrics if OUTCOME_METRICS[name].paced
+        )
 
     def _rivals_ahead(self, ranges: Mapping[str, PredictedRange]) -> list[int]:
         """Return the numbers of the front's trials that beat the running trial even in the best predicted case.
@@ -311,7 +316,7 @@ class Race:
 def metrics_in_windows(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
     """Return the metrics of the objectives and constraints that are also measured in every window of a phase."""
     metrics = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
-    return tuple(name for name in metrics if name in FOLLOWED)
+    return tuple(name for name in metrics if name in WINDOW_METRICS)
 
 
 def _lower_is_better(objective: Objective) -> bool:

@@ -184,9 +184,9 @@ def ratio_to_limit(values: Sequence[float], limit: float, *, level: float = LEVE
 
 
 def _exp(logarithm: float) -> float:
-    """Return e to the power of the upper end of an interval; an end that no float can hold is about 1e304.
+    """Return e to the power of a logarithm, but at most about 1e304, because no float is much larger.
 
-    The interval of two rounds that scatter much is that wide at a level of nearly 1.
+    The upper end of an interval would be larger if two rounds scatter much and the level is nearly 1.
     """
     return exp(min(logarithm, _LARGEST_LOG))
 

@@ -1,4 +1,4 @@
-"""The metrics of a row of an experiment: those of a trial, and what the client's statistics add to them.
+"""The metrics of a row of an experiment: those of a trial, and more about the client, consumers, brokers and topic.
 
 A row has one load, saturating or at a fixed rate, so a latency has the same name for both. The names of the metrics of
 a study are in `objectives.metrics`.
@@ -16,19 +16,19 @@ from runners.measurements.measurement import ClientActivity, LatencyCheck, Measu
 from runners.measurements.resources import BrokerUse, Resources
 
 
-def _check(read: Callable[[LatencyCheck], float | None]) -> Callable[[Measurement], float | None]:
+def _of_latency_check(read: Callable[[LatencyCheck], float | None]) -> Callable[[Measurement], float | None]:
     return lambda seen: None if seen.latency_check is None else read(seen.latency_check)
 
 
-def _activity(read: Callable[[ClientActivity], float | None]) -> Callable[[Measurement], float | None]:
+def _of_activity(read: Callable[[ClientActivity], float | None]) -> Callable[[Measurement], float | None]:
     return lambda seen: None if seen.activity is None else read(seen.activity)
 
 
-def _resources(read: Callable[[Resources], float | None]) -> Callable[[Measurement], float | None]:
+def _of_resources(read: Callable[[Resources], float | None]) -> Callable[[Measurement], float | None]:
     return lambda seen: read(seen.resources)
 
 
-def _consumers(read: Callable[[EndToEnd], float | None]) -> Callable[[Measurement], float | None]:
+def _of_consumers(read: Callable[[EndToEnd], float | None]) -> Callable[[Measurement], float | None]:
     return lambda seen: None if seen.end_to_end is None else read(seen.end_to_end)
 
 
@@ -65,7 +65,7 @@ def request_time_ratio(check: LatencyCheck) -> float | None:
 def throughput_spread_ratio(measurement: Measurement) -> float | None:
     """Return the standard deviation of the throughput over the windows of the measured phase, divided by its mean.
 
-    A window is about a second. The result is None if there are fewer than two, or if no record was acknowledged.
+    A window is about a second. The result is None with fewer than two windows, or if no record was acknowledged.
     """
     rates = [point.records_per_s for point in measurement.series if point.phase is WindowKind.MEASURED]
     return stdev(rates) / fmean(rates) if len(rates) > 1 and any(rates) else None
@@ -77,15 +77,16 @@ def wire_mb_per_s(measurement: Measurement) -> float | None:
     return None if per_value_byte is None else measurement.mb_per_s * per_value_byte
 
 
-def _per_consumed_mb(measurement: Measurement) -> float | None:
+def _consumed_mb_per_s(measurement: Measurement) -> float | None:
     found = measurement.end_to_end
     return None if found is None else found.records_per_s * measurement.workload.record_sizes.mean_bytes / 1e6
 
 
 def throughput_change_ratio(measurement: Measurement) -> float | None:
-    """Return the throughput in the last third of the measured phase, divided by that in the first; None if it is short.
+    """Return the throughput in the last third of the measured phase, divided by that in the first third.
 
-    Each third needs at least one window (a second of the load).
+    The result is None if the phase has fewer than three windows (a window is about a second), or if no record was
+    acknowledged in the first third.
     """
     rates = [point.records_per_s for point in measurement.series if point.phase is WindowKind.MEASURED]
     third = len(rates) // 3
@@ -113,23 +114,23 @@ def interrupted_s(measurement: Measurement) -> float | None:
     )
 
 
-def _beyond(more: int, less: int | None, *, known: bool) -> float | None:
+def _excess(more: int, less: int | None, *, known: bool) -> float | None:
     """Return by how much a count of records exceeds another one; None if the other is unknown."""
     return float(max(0, more - less)) if known and less is not None else None
 
 
 def lost_records(measurement: Measurement) -> float | None:
     """Return how many records were acknowledged and are not in the topic; None if that is unknown."""
-    return _beyond(measurement.counts.acknowledged, measurement.counts.stored, known=measurement.counts.sole_writer)
+    return _excess(measurement.counts.acknowledged, measurement.counts.stored, known=measurement.counts.sole_writer)
 
 
 def surplus_records(measurement: Measurement) -> float | None:
     """Return how many records the topic has beyond the acknowledged ones; None if that is unknown."""
     counts = measurement.counts
-    return None if counts.stored is None else _beyond(counts.stored, counts.acknowledged, known=counts.sole_writer)
+    return None if counts.stored is None else _excess(counts.stored, counts.acknowledged, known=counts.sole_writer)
 
 
-def _over_brokers(
+def _merged_over_brokers(
     read: Callable[[BrokerUse], float | None], merge: Callable[[list[float]], float] = sum
 ) -> Callable[[Resources], float | None]:
     """Return a function that merges a value of all local brokers; it returns None if a broker has none."""
@@ -142,16 +143,16 @@ def _over_brokers(
     return merged
 
 
-_OF_BROKERS: Final[Mapping[str, Callable[[Resources], float | None]]] = MappingProxyType(
+_BROKER_METRICS: Final[Mapping[str, Callable[[Resources], float | None]]] = MappingProxyType(
     {
         "broker_cpu_cores": lambda used: used.broker_cpu_cores,
-        "busiest_broker_cpu_cores": _over_brokers(lambda each: each.cpu_cores, max),
-        "broker_disk_mb_per_s": _over_brokers(lambda each: each.disk_mb_per_s),
-        "broker_received_mb_per_s": _over_brokers(lambda each: each.received_mb_per_s),
-        "broker_sent_mb_per_s": _over_brokers(lambda each: each.sent_mb_per_s),
+        "busiest_broker_cpu_cores": _merged_over_brokers(lambda each: each.cpu_cores, max),
+        "broker_disk_mb_per_s": _merged_over_brokers(lambda each: each.disk_mb_per_s),
+        "broker_received_mb_per_s": _merged_over_brokers(lambda each: each.received_mb_per_s),
+        "broker_sent_mb_per_s": _merged_over_brokers(lambda each: each.sent_mb_per_s),
     }
 )
-"""What the brokers on this host use, by the name of the metric. Loads of consumers have it, too."""
+"""How to read the metrics of the brokers on this host, by name. Loads of consumers have these metrics, too."""
 
 
 CLOCK_ERROR: Final = "end_to_end_clock_error_ms"
@@ -164,13 +165,13 @@ def _metric(
     return Metric(name, label, unit, Direction.MAXIMIZE if more else Direction.MINIMIZE, meaning, read)
 
 
-_DETAILS: Final = (
+_ADDED_METRICS: Final = (
     _metric(
         "batch_records",
         "records in a batch",
         "",
         "mean number of records in a batch, from the client's statistics",
-        _activity(lambda seen: seen.batch_records),
+        _of_activity(lambda seen: seen.batch_records),
         more=True,
     ),
     _metric(
@@ -178,7 +179,7 @@ _DETAILS: Final = (
         "batch size",
         "B",
         "mean size of a batch on the wire, from the client's statistics",
-        _activity(lambda seen: seen.batch_bytes),
+        _of_activity(lambda seen: seen.batch_bytes),
         more=True,
     ),
     _metric(
@@ -186,21 +187,21 @@ _DETAILS: Final = (
         "time in the client's queue",
         "ms",
         "mean time that a record waits in the client's queue, from the client's statistics",
-        _check(lambda seen: _ms(seen.queue_us)),
+        _of_latency_check(lambda seen: _ms(seen.queue_us)),
     ),
     _metric(
         "request_ms",
         "time of a request",
         "ms",
         "mean time from writing a request to the broker's response, from the client's statistics",
-        _check(lambda seen: _ms(seen.rtt_us)),
+        _of_latency_check(lambda seen: _ms(seen.rtt_us)),
     ),
     _metric(
         "request_time_ratio",
         "the request's share of the latency",
         "",
         "time of a request, divided by the sum of the times in the client's queue and of the request",
-        _check(request_time_ratio),
+        _of_latency_check(request_time_ratio),
     ),
     _metric(
         "latency_difference_ratio",
@@ -208,7 +209,7 @@ _DETAILS: Final = (
         "",
         "difference between the mean latency that we measure and that of the client's statistics, relative to the "
         "latter",
-        _check(lambda seen: seen.difference_ratio),
+        _of_latency_check(lambda seen: seen.difference_ratio),
     ),
     _metric(
         "full_buffer_ratio",
@@ -238,7 +239,7 @@ _DETAILS: Final = (
         "records taken by consumers",
         "records/s",
         "records that the consumers beside the load took per second",
-        _consumers(lambda seen: seen.records_per_s),
+        _of_consumers(lambda seen: seen.records_per_s),
         more=True,
     ),
     _metric(
@@ -246,14 +247,14 @@ _DETAILS: Final = (
         "records behind",
         "",
         "records that were acknowledged and not yet taken by a consumer at the end of the measured phase",
-        _consumers(lambda seen: float(seen.behind_records)),
+        _of_consumers(lambda seen: float(seen.behind_records)),
     ),
     _metric(
         "consumer_mb_per_s",
         "throughput of consumers",
         "MB/s",
         "megabytes of record values that the consumers took per second",
-        _per_consumed_mb,
+        _consumed_mb_per_s,
         more=True,
     ),
     _metric(
@@ -261,7 +262,7 @@ _DETAILS: Final = (
         "size of a fetch",
         "B",
         "mean number of bytes that a fetch of a consumer brought, as the broker sent them",
-        _consumers(lambda seen: seen.fetch_bytes),
+        _of_consumers(lambda seen: seen.fetch_bytes),
         more=True,
     ),
     _metric(
@@ -277,7 +278,7 @@ _DETAILS: Final = (
         "records in a fetch",
         "",
         "mean number of records that a fetch of a consumer brought",
-        _consumers(lambda seen: seen.fetch_records),
+        _of_consumers(lambda seen: seen.fetch_records),
         more=True,
     ),
     _metric(
@@ -285,49 +286,49 @@ _DETAILS: Final = (
         "acknowledgement to consumer p50",
         "ms",
         "median time from the acknowledgement of a record until a consumer had it",
-        _consumers(lambda seen: seen.fetch.percentile_us(0.5) / 1e3 if seen.fetch.count else None),
+        _of_consumers(lambda seen: seen.fetch.percentile_us(0.5) / 1e3 if seen.fetch.count else None),
     ),
     _metric(
         CLOCK_ERROR,
         "error of the end-to-end latency by two clocks",
         "ms",
         "how far the end-to-end latency may be wrong, if producer and consumers ran on two hosts with two clocks",
-        _consumers(lambda seen: seen.clock_error_ms),
+        _of_consumers(lambda seen: seen.clock_error_ms),
     ),
     _metric(
         "broker_cpu_cores",
         "broker CPU",
         "cores",
         "CPU of all brokers on this host",
-        _resources(_OF_BROKERS["broker_cpu_cores"]),
+        _of_resources(_BROKER_METRICS["broker_cpu_cores"]),
     ),
     _metric(
         "busiest_broker_cpu_cores",
         "CPU of the busiest broker",
         "cores",
         "CPU of the broker on this host that used most",
-        _resources(_OF_BROKERS["busiest_broker_cpu_cores"]),
+        _of_resources(_BROKER_METRICS["busiest_broker_cpu_cores"]),
     ),
     _metric(
         "broker_disk_mb_per_s",
         "brokers' writes to disk",
         "MB/s",
         "megabytes per second that the brokers on this host wrote to disks; 0 if their partitions are in memory",
-        _resources(_OF_BROKERS["broker_disk_mb_per_s"]),
+        _of_resources(_BROKER_METRICS["broker_disk_mb_per_s"]),
     ),
     _metric(
         "broker_received_mb_per_s",
         "received by brokers",
         "MB/s",
         "megabytes per second that the brokers on this host received, from clients and from each other",
-        _resources(_OF_BROKERS["broker_received_mb_per_s"]),
+        _of_resources(_BROKER_METRICS["broker_received_mb_per_s"]),
     ),
     _metric(
         "broker_sent_mb_per_s",
         "sent by brokers",
         "MB/s",
         "megabytes per second that the brokers on this host sent, to clients and to each other",
-        _resources(_OF_BROKERS["broker_sent_mb_per_s"]),
+        _of_resources(_BROKER_METRICS["broker_sent_mb_per_s"]),
     ),
     _metric(
         "interrupted_s",
@@ -355,7 +356,7 @@ _DETAILS: Final = (
 ROW_METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         **{name: metric for name, metric in OUTCOME_METRICS.items() if not name.startswith(SATURATED_PREFIX)},
-        **{metric.name: metric for metric in _DETAILS},
+        **{metric.name: metric for metric in _ADDED_METRICS},
     }
 )
 """Every metric of a row, by its name."""
@@ -377,6 +378,6 @@ def read_metrics_of(consumption: Consumption) -> dict[str, float]:
         "consumer_fetch_bytes": activity.fetch_bytes if activity else None,
         "consumer_cpu_ms_per_mb": consumption.client_cpu_ms_per_mb,
         "broker_cpu_ms_per_mb": consumption.broker_cpu_ms_per_mb,
-        **{name: read(consumption.resources) for name, read in _OF_BROKERS.items()},
+        **{name: read(consumption.resources) for name, read in _BROKER_METRICS.items()},
     }
     return {name: float(value) for name, value in values.items() if value is not None}

@@ -3,8 +3,8 @@
 For example, a config stalls in one measurement of ten. Then eight rounds contain no stall in 43 % of cases, and the p99
 looks better than it is. The confidence interval can't show this, because it knows only the measured rounds. Therefore a
 gain in a tail latency is claimed only if one more stall would not undo it. A stall is a round in which the latency is
-`_STALL` times as high. With more rounds, one stall counts less. So a small gain needs more rounds than it would need
-without this rule, and a large gain does not.
+`_STALL_FACTOR` times as high. With more rounds, one stall counts less. So a small gain needs more rounds than it would
+need without this rule, and a large gain does not.
 
 We simulated the rule with 5 % of noise in each measurement and at most 20 rounds:
 
@@ -31,7 +31,7 @@ TAIL_LATENCIES: Final = frozenset(
     {"latency_p99_ms", "latency_p999_ms", "latency_max_ms", "end_to_end_p99_ms", "end_to_end_p999_ms"}
 )
 """Latencies that depend mostly on the slowest records, so that a single short stall changes them much."""
-_STALL: Final = 4.0
+_STALL_FACTOR: Final = 4.0
 """How many times higher a stall makes a tail latency."""
 
 
@@ -42,7 +42,7 @@ def stall_allowance(metrics: Sequence[str], rounds: int) -> float:
         metrics: The metrics of the gain. If there are several, the gain is their geometric mean.
         rounds: The number of rounds.
     """
-    return log(_STALL) * sum(metric in TAIL_LATENCIES for metric in metrics) / len(metrics) / rounds
+    return log(_STALL_FACTOR) * sum(metric in TAIL_LATENCIES for metric in metrics) / len(metrics) / rounds
 
 
 def allowing_for_stall(gain: Ratio, metric: str) -> Ratio:

@@ -127,7 +127,7 @@ def end_to_end_of(
     latency = Histogram.of((taken - intended) // NS_PER_US)
     within_ms = None if offsets is None else max(each.within_s for each in offsets) * 1e3
     if within_ms is not None and latency.count:
-        warnings += _unsure(within_ms, latency.percentile_us(0.5) / 1e3)
+        warnings += _clock_warnings(within_ms, latency.percentile_us(0.5) / 1e3)
     return EndToEnd(
         latency=latency,
         fetch=Histogram.of((taken - acknowledged) // NS_PER_US),
@@ -135,7 +135,7 @@ def end_to_end_of(
         sampled=len(was_taken),
         missing=missing,
         records_per_s=float(counts[in_phase].sum()) / seconds,
-        behind_records=_behind(deliveries, arrivals),
+        behind_records=_records_behind(deliveries, arrivals),
         client_cpu_ms_per_mb=consumption.client_cpu_ms_per_mb,
         fetch_records=activity.fetch_records if activity else None,
         fetch_bytes=activity.fetch_bytes if activity else None,
@@ -146,7 +146,8 @@ def end_to_end_of(
     )
 
 
-def _unsure(within_ms: float, p50_ms: float) -> list[str]:
+def _clock_warnings(within_ms: float, p50_ms: float) -> list[str]:
+    """Return a warning if the two clocks may differ by a large part of the median latency; nothing if they do not."""
     if within_ms <= _CLOCK_ERROR_RATIO * p50_ms:
         return []
     return [
@@ -182,7 +183,7 @@ def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: ND
     return at_ns
 
 
-def _behind(deliveries: SampledDeliveries, arrivals: Arrivals) -> int:
+def _records_behind(deliveries: SampledDeliveries, arrivals: Arrivals) -> int:
     """Return how many records were acknowledged and not taken at the end of the phase, from the sampled offsets."""
     behind = 0
     before = deliveries.acknowledged_ns < deliveries.end_ns

@@ -29,14 +29,17 @@ from runners.workload import Workload
 from search_spaces.client import Client, ClientKind, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 
-_NOTHING: Final = "nobody wrote to the topic while it was read at its tail, so there was nothing to read"
+_NOTHING_WRITTEN: Final = "nobody wrote to the topic while it was read at its tail, so there was nothing to read"
 KEPT: Final = {"retention.bytes": "-1"}
 """The settings of a topic that is filled before it is measured: it must keep all of its records."""
 _LATENCIES_RATIO: Final = 1e-6
+"""The share of the records whose latency is recorded while a topic is filled: nearly none, as nobody reads them."""
 _POLL_MS: Final = 20
 _CHECK_S: Final = 0.2
 _SETTLE_S: Final = 1.0
+"""The warm-up of a producer whose records consumers read."""
 _LONGEST_S: Final = 86_400.0
+"""After how long such a producer ends at the latest; it usually ends after its consumers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def _warnings(consumption: Consumption) -> list[str]:
             "the warm-up; shorten it, or read a larger topic"
         )
     if consumption.reading.start is Start.TAIL and not consumption.counts.taken:
-        sentences.append(_NOTHING)
+        sentences.append(_NOTHING_WRITTEN)
     return sentences
 
 

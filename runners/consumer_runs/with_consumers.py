@@ -63,6 +63,7 @@ THIS_HOST: Final = ThisHost()
 
 
 _LONGEST_S: Final = 86_000.0
+"""After how long the consumers end at the latest; they are usually stopped after the producer."""
 _START_PATIENCE_S: Final = 60.0
 _LAST_RECORDS_PATIENCE_S: Final = 15.0
 """How long the consumers may take to read what is left when the producer has ended."""
@@ -128,7 +129,7 @@ class WithConsumers:
             before = self.host.clock_offset()
             with self._consuming(config, workload) as consuming:
                 began = True
-                measured = self.runner.run(config, workload, consuming.watching_too(watch))
+                measured = self.runner.run(config, workload, consuming.stopping_with_consumers(watch))
                 # If others write to the topic, the number of records that the consumers took does not show whether they
                 # took all of ours.
                 consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
@@ -182,7 +183,7 @@ class _Consuming:
             )
         self._raise_error()
 
-    def watching_too(self, watch: Watch) -> Watch:
+    def stopping_with_consumers(self, watch: Watch) -> Watch:
         """Return a function that also stops the producer's load if the consumers have ended before it."""
 
         def watching(window: Window) -> WatchDecision:

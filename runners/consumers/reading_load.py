@@ -21,7 +21,7 @@ from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.errors import BrokerLost, TargetRefused
 from runners.host.probe import THIS_PROCESS, ClientProcess, HostProbe, HostReading, usage
 from runners.host.receiving import Receiving
-from runners.load.watchdog import STALL_PATIENCE_S, Permanent, Watchdog, any_runs
+from runners.load.watchdog import STALL_PATIENCE_S, PermanentErrors, Watchdog, any_runs
 from runners.runner import WatchDecision, WindowSchedule
 
 _CHECK_S: Final = 0.1
@@ -31,7 +31,7 @@ _LAST_REPORT_PATIENCE_S: Final = 3.0
 
 ReadWatch = Callable[[ReadWindow], WatchDecision]
 """A function that is called with each window of a load when the window ends, and decides whether the load continues."""
-_PERMANENT: Final[Permanent] = (
+_PERMANENT: Final[PermanentErrors] = (
     (
         frozenset(
             {

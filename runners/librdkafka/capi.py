@@ -50,6 +50,7 @@ MESSAGE = np.dtype(
 WORD_BYTES: Final = 8
 """Size of an address in bytes."""
 _WORD_SHIFT: Final = 3
+"""An address shifted right by this many bits is divided by `WORD_BYTES`."""
 _OFFSETS: Final[dict[str, int]] = {name: offset for name, (_, offset, *_) in (MESSAGE.fields or {}).items()}
 _FETCHED: Final = ("err", "partition", "len", "offset")
 _OFFSET_FIELDS: Final = ("partition", "offset")

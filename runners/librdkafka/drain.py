@@ -96,7 +96,7 @@ class Drain:
         """
         try:
             self._loop()
-            self.tally.roll()
+            self.tally.take_latencies()
         finally:
             self.ended.set()
 
@@ -137,7 +137,7 @@ class Drain:
 
     def snapshot(self) -> CounterSnapshot:
         """Return the counters at this moment, and the latencies recorded since this method was last called."""
-        latency = self.tally.roll()
+        latency = self.tally.take_latencies()
         self.sender.settle_delays()
         failed = sum(self.tally.failed.values())
         return CounterSnapshot(self.clock.now_ns(), self.tally.acknowledged, failed, self.sender.full_ns, latency)

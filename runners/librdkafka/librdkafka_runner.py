@@ -211,8 +211,8 @@ def _wire_bytes(result: LibrdkafkaResult) -> int | None:
     """Return the number of bytes that the client sent to brokers for the records of the measured phase.
 
     This is their share of the bytes of the whole run, warm-up and flush included. The bytes that were sent within the
-    phase would not do, because they belong to other records than those acknowledged within it: a client may have
-    100,000 records in its buffers, and a short phase not many more.
+    phase can't be used, because many of them belong to records that are acknowledged outside of it: a client may have
+    100,000 records in its buffers, and a short phase acknowledges not many more.
     """
     if result.last is None or not result.last.tx_records:
         return None

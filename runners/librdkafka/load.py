@@ -28,9 +28,12 @@ from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
 _CHECK_S: Final = 0.2
+"""The watchdog checks the load at least this often."""
 _LEAD_NS: Final = 5_000_000
+"""The load begins this long after its threads are made, so that they run when it begins."""
 _PRIME_POLL_MS: Final = 50
 _LAST_REPORT_PATIENCE_S: Final = 3.0
+"""How long to wait for the client's last statistics report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ class LibrdkafkaLoad:
     max_bytes: int | None = None
     _primed: int = 0
     _sender: Sender | None = None
-    _trouble: list[BaseException] = field(default_factory=list)
+    _thread_errors: list[BaseException] = field(default_factory=list)
     _account: SendAccount = field(default_factory=SendAccount)
     _last: StatisticsReport | None = None
 
@@ -124,7 +127,7 @@ class LibrdkafkaLoad:
             try:
                 work()
             except BaseException as error:  # noqa: BLE001 - raised again in the thread that called run
-                self._trouble.append(error)
+                self._thread_errors.append(error)
 
         return threading.Thread(target=guarded, name=f"tuner-{role}", daemon=True)
 
@@ -151,10 +154,10 @@ class LibrdkafkaLoad:
     def _control(
         self, sender: Sender, drain: Drain, schedule: WindowSchedule, start_ns: int, watch: Watch
     ) -> LibrdkafkaResult:
-        origin = CounterSnapshot(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
+        origin = CounterSnapshot(start_ns, self.tally.acknowledged, 0, 0, self.tally.take_latencies())
         windows = Windows(schedule, start_ns, self.pool.mean_bytes, origin)
         (before, at_start), (after, at_end), stopped = windows.measure(
-            lambda: self._next_snapshot(drain), lambda: (self.probe.read(), self._last), self._forget, watch
+            lambda: self._next_snapshot(drain), lambda: (self.probe.read(), self._last), self._forget_warm_up, watch
         )
         flushed_from_ns = self.clock.now_ns()
         self._flush(sender)
@@ -194,12 +197,12 @@ class LibrdkafkaLoad:
             self._check()
             self.probe.sockets.sample()
 
-    def _forget(self) -> None:
+    def _forget_warm_up(self) -> None:
         self._account = SendAccount()
 
     def _check(self) -> None:
-        if self._trouble:
-            raise self._trouble[0]
+        if self._thread_errors:
+            raise self._thread_errors[0]
         self.watchdog.check(self.tally, self.client.waiting())
 
     def _read_reports(self, account: SendAccount | None) -> None:

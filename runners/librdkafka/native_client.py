@@ -180,6 +180,7 @@ class NativeClient(LoadClient):
 
 
 def _slots(pool: PayloadPool) -> NDArray[np.void]:
+    """Return the message structs of all records of a pool, shape (records,)."""
     slots = np.zeros(len(pool), dtype=capi.MESSAGE)
     slots["payload"] = pool.values.ctypes.data + pool.offsets
     slots["len"] = pool.lengths

@@ -1,4 +1,4 @@
-"""Consumers of a load with librdkafka: the thread that takes records and cuts the load into windows, and reports."""
+"""Consumers of a load with librdkafka: the thread that takes records window by window, and the client's reports."""
 
 import contextlib
 import json

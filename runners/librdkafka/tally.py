@@ -166,7 +166,7 @@ class Tally:
         """Number of records whose delivery has succeeded or failed."""
         return self.acknowledged + sum(self.failed.values())
 
-    def roll(self) -> Histogram:
+    def take_latencies(self) -> Histogram:
         """Return the sampled latencies of the deliveries that arrived since this method was last called.
 
         The latencies that belong to the measured phase (after the warm-up) are also added to the histogram that

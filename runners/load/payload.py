@@ -2,8 +2,7 @@
 
 All records of a pool differ unless one payload is asked for, and a pool is larger than a usual batch. A single payload
 that is sent again and again compresses to almost nothing, and makes codecs look several times better than they are.
-Source: KAFKA-12611, where
-Kafka's own tool reported a compression rate of 0.005 for data whose true rate is 0.611.
+Source: KAFKA-12611, where Kafka's own tool reported a compression rate of 0.005 for data whose true rate is 0.611.
 """
 
 import zlib

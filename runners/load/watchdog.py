@@ -22,14 +22,14 @@ STALL_PATIENCE_S: Final = 15.0
 _FLUSH_PATIENCE_S: Final = 60.0
 _DISK_EVERY_S: Final = 0.5
 
-Permanent = tuple[tuple[frozenset[str], type[RunnerError], str], ...]
+PermanentErrors = tuple[tuple[frozenset[str], type[RunnerError], str], ...]
 """Groups of errors that no retry can change, each with the exception to raise and its message.
 
 Names in capitals are librdkafka's, the others are exceptions of the Java client. If several groups match, the first
 group is used. The message has a place for the names that matched.
 """
 
-WRITING: Final[Permanent] = (
+WRITE_ERRORS: Final[PermanentErrors] = (
     (
         frozenset(
             {
@@ -159,7 +159,7 @@ class Watchdog:
     min_free_disk_bytes: int = 1 << 30
     broker_alive: Callable[[], bool] = field(default=lambda: True)
     pause_detector: PauseDetector = field(default_factory=PauseDetector)
-    permanent: Permanent = WRITING
+    permanent: PermanentErrors = WRITE_ERRORS
     silence: str = "no deliveries came for {silent_s:.0f} s while {waiting} waited; "
     _acknowledged: int = -1
     _acknowledged_ns: int = 0

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from runners.zones.link import LinkDirection
 
 SLICE_S: Final = 0.00025
-"""How long the link sends one chunk. A chunk leaves as a whole, so shorter ones are smoother and cost more CPU time."""
+"""The seconds that the link takes for a chunk. Chunks leave whole: short ones are smoother, but cost more CPU time."""
 AHEAD_NS: Final = 1_000_000
 """The line takes a chunk up to this long before the link can send it.
 

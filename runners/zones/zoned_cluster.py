@@ -138,8 +138,8 @@ class ZonedCluster:
     proxy. The brokers talk to each other without it. The proxy ends when `stop` is called, or when this process ends in
     any way, even by SIGKILL.
 
-    What the proxy does not imitate: it ends TCP connections. So connecting takes no round trip, and no window of TCP
-    limits the throughput over a long delay. There is no loss and no jitter.
+    The proxy does not imitate everything, because TCP connections end at it: connecting takes no round trip over the
+    link, and no window of TCP limits the throughput over a long delay. There is no loss and no jitter.
 
     Attributes:
         link: The delay and the bandwidth, which all connections to all brokers share.

@@ -91,6 +91,7 @@ class GridChooser:
         return [low, *inner, high]
 
     def _wheel_position(self, name: str, size: int) -> int:
+        """Return the position of a parameter's wheel; the wheels are in the order in which they are asked for."""
         if self._turning is not None and name not in self._turning:
             return 0
         wheel = len(self._sizes)

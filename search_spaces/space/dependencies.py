@@ -25,8 +25,8 @@ from search_spaces.space.parameters import Parameter
 
 Parameters = dict[str, Parameter]
 Values = dict[str, str]
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-_NOTHING_HIGH: Final[Mapping[str, float]] = MappingProxyType({})
+_NO_CHANGES: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_HIGHEST: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 def _safety(client: Client) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def drawing_order(client: Client) -> Callable[[str], tuple[int, str]]:
 
 
 def bounds(
-    name: str, so_far: ClientValues, sizes: Sizes, floor: Guarantee, highest: Mapping[str, float] = _NOTHING_HIGH
+    name: str, so_far: ClientValues, sizes: Sizes, floor: Guarantee, highest: Mapping[str, float] = _NO_HIGHEST
 ) -> tuple[float, float]:
     """Return the lowest and the highest value allowed for a numeric knob, given the values already drawn.
 
@@ -73,6 +73,7 @@ def bounds(
 
 
 def _added(name: str, so_far: ClientValues, highest: Mapping[str, float]) -> float:
+    """Return the value of `Ordering.plus`, the property `name`: the highest one if its knob is drawn later."""
     if not name:
         return 0
     return highest[name] if name in highest and not so_far.is_given(name) else so_far.number(name)
@@ -161,7 +162,8 @@ class _Narrowing:
         promise = f"the guarantee must be at least {self.floor}"
         self._keep_words("acks", lambda value: _acknowledged(int(value)).at_least(self.floor), promise)
         if self.floor.ordered:
-            # What an idempotent producer needs, the order of the others needs, too: queuing.strategy=fifo.
+            # To keep the order of records, a producer without idempotence needs the same words as an idempotent one:
+            # queuing.strategy=fifo.
             for name, word in self.client.bounds.idempotent_words.items():
                 self._keep_words(name, partial(eq, word), promise)
         possible = {"false": self._can_be_plain(), "true": self._can_be_idempotent()}
@@ -207,7 +209,7 @@ class _Narrowing:
                 if value != self._effective_values().text(parameter.sets):
                     self.fixed[parameter.sets] = value
 
-    def _effective_values(self, changes: Mapping[str, str] = _NOTHING) -> ClientValues:
+    def _effective_values(self, changes: Mapping[str, str] = _NO_CHANGES) -> ClientValues:
         return self.client.effective_values({**self.fixed, **changes})
 
     def _largest(self, name: str) -> float:
@@ -268,4 +270,5 @@ class _Narrowing:
 
 
 def _span(parameter: Parameter) -> tuple[float, float]:
+    """Return the lowest and the highest number of a parameter; unbounded for words."""
     return (float("-inf"), float("inf")) if isinstance(parameter.domain, WordList) else parameter.domain.span

@@ -135,6 +135,7 @@ def _changed_domain(name: str, entry: Property, domain: Domain | None, change: K
 
 
 def _chosen(entry: Property, choices: tuple[str, ...]) -> Domain:
+    """Return the choices that a study file lists, as numbers in order or as words."""
     canonical = [canonical_value(entry, choice) for choice in choices]
     if entry.kind in _NUMBERS and entry.name != "acks":
         return NumberList(tuple(sorted(canonical, key=float)))
@@ -142,6 +143,7 @@ def _chosen(entry: Property, choices: tuple[str, ...]) -> Domain:
 
 
 def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -> Range:
+    """Return the range that a study file sets; what it leaves out is that of the knob's default range, `own`."""
     low = change.low if change.low is not None else own.low if own else None
     high = change.high if change.high is not None else own.high if own else None
     if low is None or high is None:

@@ -259,6 +259,7 @@ class SearchSpace:
         return len({frozenset(self._drawn(combination).items()) for combination in self._grid_chooser(steps, group)})
 
     def _try_ends(self) -> None:
+        """Check that configs at the ends of all ranges are valid and can send the largest record, with each word."""
         words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, WordList)}
         for at_high in (False, True):
             for name, values in words.items() or {"": ("",)}.items():
@@ -284,6 +285,7 @@ def _check_levels(parameters: Mapping[str, Parameter], client: Client) -> None:
 
 
 def _check_fits(parameters: Mapping[str, Parameter], fixed: Mapping[str, str], client: Client, sizes: Sizes) -> None:
+    """Check that the largest record fits into the client's largest message and queue, if both are at their highest."""
     largest, queue = client.limits.largest_message, client.limits.queue
     limits: dict[str, Value] = {largest: max(client.limits.least_message_bytes, sizes.message_bytes)}
     searched = parameters[queue].domain if queue in parameters else None

@@ -24,7 +24,7 @@ def test_a_place_is_for_a_benchmark_that_can_write_to_it(
     assert (python, m) == ("python", "-m")
     assert find_spec(module), f"there is no {module}"
     assert page_of(command).read_text().count(f"<!-- result of: {command} -->") == 1
-    # What follows --help is not looked at, so every word must be accepted before it.
+    # Words after --help are not parsed, so it comes last: all words before it must be accepted.
     monkeypatch.setattr(sys, "argv", [module, *words, "--write", "--help"])
     with pytest.raises(SystemExit) as ended:
         run_module(module, run_name="__main__")

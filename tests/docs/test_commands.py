@@ -69,7 +69,7 @@ def test_a_command_in_a_block_exists_in_the_program(line: Line) -> None:
 
 @pytest.mark.parametrize("example", [*examples()])
 def test_an_example_in_the_help_is_a_command_of_the_program(example: str) -> None:
-    # What stands far to the right of a command explains it.
+    # Text far to the right of a command explains the command.
     for words in calls(re.split(r" {2,}", example)[0]):
         read(words)
 

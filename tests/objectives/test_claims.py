@@ -17,7 +17,7 @@ def proven(found: dict[str, Decision]) -> set[str]:
     return {claim for claim, decision in found.items() if decision.proven}
 
 
-def test_two_doses_that_each_have_a_primary_and_a_secondary_endpoint() -> None:
+def test_claims_are_proven_as_in_the_example_with_two_doses_and_two_endpoints() -> None:
     """An example as in Bretz et al. (2009), computed by hand: H3 and H4 get a share only from H1 and H2."""
     transfers = {
         "H1": {"H2": 0.5, "H3": 0.5},
@@ -94,7 +94,7 @@ def test_every_claim_that_equal_shares_would_prove_is_proven() -> None:
 
 @pytest.mark.parametrize("true_nulls", [9, 6, 4, 1])
 def test_at_most_one_study_in_twenty_has_a_false_claim(true_nulls: int) -> None:
-    """The p-values of all false claims are uniform and independent, the worst case for equal shares."""
+    """The p-values of all false claims are uniform and independent, which is the worst case for equal shares."""
     rng = np.random.default_rng(3)
     family = [(config, goal) for goal in GOALS for config in ("a", "b", "c")]
     nominated = list(zip(("a", "b", "c"), GOALS, strict=True))

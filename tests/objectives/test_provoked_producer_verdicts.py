@@ -134,7 +134,7 @@ def test_the_verdict_names_the_network() -> None:
 
 
 def test_the_verdict_names_the_bandwidth_of_a_link() -> None:
-    """The link passes 5 MB/s, and its process reads from the client no faster, as a broker that is too slow would."""
+    """The link passes 5 MB/s. Its process reads no faster from the client, like a broker that is too slow."""
     cluster = ZonedCluster(Link.symmetric(mb_per_s=5.0))
     try:
         running = cluster.start()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from objectives.front import dominates
 from objectives.metrics import OUTCOME_METRICS
 from objectives.racing import (
-    FOLLOWED,
     MIN_WINDOWS,
+    WINDOW_METRICS,
     Forecast,
     PredictedRange,
     Race,
@@ -49,7 +49,7 @@ def race(
 # Windows.
 
 
-@pytest.mark.parametrize("name", sorted(FOLLOWED))
+@pytest.mark.parametrize("name", sorted(WINDOW_METRICS))
 def test_a_window_has_the_values_of_a_measurement_of_the_same_length(name: str) -> None:
     latency = Histogram.of([900, 1_000, 2_000, 3_000, 50_000])
     one = window(records=5_000, value_bytes=5e6, duration_s=0.5, latency=latency)
@@ -59,9 +59,9 @@ def test_a_window_has_the_values_of_a_measurement_of_the_same_length(name: str) 
     assert window_value(name, one) == pytest.approx(OUTCOME_METRICS[name].value_in(whole))
 
 
-def test_metrics_that_windows_do_not_have_are_not_followed() -> None:
-    unsaid = {name for name in OUTCOME_METRICS if name not in FOLLOWED}
-    assert {name for name in unsaid if "latency" in name} == {"latency_max_ms", "saturated_latency_max_ms"}
+def test_metrics_that_windows_do_not_have_are_not_predicted() -> None:
+    others = {name for name in OUTCOME_METRICS if name not in WINDOW_METRICS}
+    assert {name for name in others if "latency" in name} == {"latency_max_ms", "saturated_latency_max_ms"}
     asked = (CAPACITY, Objective("wire_bytes_per_value_byte"), Objective("latency_max_ms"))
     assert metrics_in_windows(asked, [Constraint("latency_p99_ms", True, 1), Constraint("mb_per_s", False, 1)]) == (
         "mb_per_s",
@@ -71,7 +71,7 @@ def test_metrics_that_windows_do_not_have_are_not_followed() -> None:
 
 def test_a_window_without_records_has_no_values() -> None:
     empty = window(records=0, value_bytes=0.0, latency=Histogram.of([]))
-    assert {window_value(name, empty) for name in FOLLOWED} == {None}
+    assert {window_value(name, empty) for name in WINDOW_METRICS} == {None}
 
 
 # Forecasts.

@@ -150,7 +150,7 @@ def test_records_of_bursts_are_sent_no_earlier_than_they_are_due(
         return WatchDecision.GO_ON
 
     seen = measure(tested, broker, new_topic(), load, watch, linger_ms=5)
-    # Before the first burst, a constant rate would have sent half as many records again.
+    # Before the first burst, 1.5 times as many records would be due at a constant rate.
     assert [sent > may for sent, may in zip(acknowledged, due, strict=True)] == [False] * len(due)
     assert seen.counts.differences() == ()
     assert LEAST_SHARE * schedule.due(round(3.5 * NS_PER_S)) < seen.counts.handed_over

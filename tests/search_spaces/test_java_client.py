@@ -164,7 +164,7 @@ def test_the_mean_size_of_records_bounds_the_buffer() -> None:
     assert heap_bytes_for(high_of(mixed, "buffer.memory"), 20.0, 0) <= MOST_HEAP_BYTES
 
 
-def test_more_partitions_than_the_largest_buffer_has_room_for() -> None:
+def test_a_space_has_configs_even_if_the_largest_buffer_has_no_room_for_all_partitions() -> None:
     space = SearchSpace.of(1, DEFAULTS, partitions=100_000)
     for seed in range(50):
         space.draw(Random(seed))
@@ -284,7 +284,7 @@ def conflicting_entries() -> list[dict[str, str]]:
 @pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize("release", RELEASES_TO_TRY)
-def test_the_client_derives_what_is_said_here(release: str) -> None:
+def test_the_client_derives_the_values_that_this_project_states(release: str) -> None:
     """Configs of a few properties that conflict, so that the client refuses them or changes others."""
     client = java(release)
     given = conflicting_entries()

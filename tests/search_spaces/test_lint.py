@@ -469,7 +469,7 @@ def test_a_large_record_takes_more_of_the_buffer_than_a_batch(
         assert words in memory.sentence
 
 
-def test_what_lines_mean_at_a_size_and_a_rate() -> None:
+def test_findings_say_what_lines_mean_at_a_size_and_a_rate() -> None:
     load = LintLoad(1_000, 20_000)
     entries = {"linger.ms": "5", "batch.size": "200000", "max.in.flight.requests.per.connection": "5"}
     report = checked(entries, load=load)

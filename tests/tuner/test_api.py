@@ -134,7 +134,7 @@ def test_an_instance_of_a_sampler_makes_all_proposals() -> None:
     assert found.trials["kind"].isin(["search", "baseline"]).sum() == 8
 
 
-def test_importing_it_imports_nothing_heavy() -> None:
+def test_importing_tuner_imports_no_heavy_library() -> None:
     heavy = "numpy pandas optuna ray mlflow scipy matplotlib plotly confluent_kafka pydantic sklearn sqlalchemy rich"
     code = f"import sys, tuner; print([name for name in {heavy.split()!r} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

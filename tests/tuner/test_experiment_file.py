@@ -169,7 +169,7 @@ def test_a_case_adds_settings_to_one_side_of_a_comparison() -> None:
 
 @pytest.mark.parametrize("name", sorted(named_experiments()))
 @pytest.mark.parametrize("quick", [False, True])
-def test_the_experiments_that_come_along_are_valid(name: str, quick: bool) -> None:
+def test_the_experiments_that_come_with_the_tuner_are_valid(name: str, quick: bool) -> None:
     spec = parse_experiment(named_experiments()[name], name=name, folder=None, origin=name, environ={}, quick=quick)
     assert spec.rows
     assert spec.about.endswith(".")

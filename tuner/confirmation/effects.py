@@ -147,6 +147,7 @@ def _once_each(planned: Sequence[UndoneChange]) -> bool:
 
 
 def _misses(undone: UndoneChange, trials: Iterable[Trial]) -> tuple[str, ...]:
+    """Return the constraints that the config without the change broke in at least one of the trials."""
     if undone.variant is None:
         return ()
     ours = [trial for trial in trials if trial.fingerprint == undone.variant.fingerprint]

@@ -241,11 +241,11 @@ def _confirmation(
     constraints: Sequence[Constraint],
 ) -> Confirmation:
     plan, objectives, rounds = measured.plan, measured.objectives, tested.rounds[fingerprint]
-    untested, own = claim_level(len(measured.winners), plan.error_rate), tested.decisions_of(fingerprint)
+    untested_level, own = claim_level(len(measured.winners), plan.error_rate), tested.decisions_of(fingerprint)
     together = goal_metrics(Goal.BALANCED, objectives)
-    levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
+    levels = {goal_metrics(goal, objectives): each.level or untested_level for goal, each in own.items()}
     metrics = dict.fromkeys((*COMPARED_WITH_BASELINE, *together))
-    gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
+    gains = {metric: rounds.gain([metric], levels.get((metric,), untested_level)) for metric in metrics}
     proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.proven}
     gains_without_stall = {
         name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven
@@ -254,15 +254,15 @@ def _confirmation(
         metric: rounds.gain([metric], SIDE_EFFECT_LEVEL)
         for metric in dict.fromkeys((*metrics, *SIDE_EFFECTS_ON_CONSUMERS))
     }
-    balance_level = levels.get(together, untested)
+    balance_level = levels.get(together, untested_level)
     ones = [1.0] * len(rounds.ours)
     # The value of a metric is its mean over the rounds of its gain. The gain of a latency leaves out the rounds in
     # which the baseline missed the fixed rate. So the means of all other latencies leave out these rounds, too:
     # otherwise, a mean p50 could be higher than the mean p95.
     counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
     held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
-    in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]
-    latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in in_held]
+    means_in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]
+    latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in means_in_held]
     confirmation = Confirmation(
         fingerprint=fingerprint,
         goals=goals,

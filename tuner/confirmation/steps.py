@@ -67,11 +67,11 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
         seed: Decides between orders within a round that are equally good.
     """
     plan, trials = measured.plan, measured.trials
-    there = {(trial.kind, trial.round, trial.fingerprint) for trial in plan.counted(trials)}
+    measured_already = {(trial.kind, trial.round, trial.fingerprint) for trial in plan.counted(trials)}
 
     def missing(kind: TrialKind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
         number = plan.first_round + round_number
-        asked = {each for each in fingerprints if (kind, number, each) not in there}
+        asked = {each for each in fingerprints if (kind, number, each) not in measured_already}
         if not asked:
             return None
         done = measured_rounds(trials, plan.trials_of(kind, trials))

@@ -79,6 +79,7 @@ def changed_knobs(config: ProducerConfig, baseline: ProducerConfig) -> tuple[str
 
 
 def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str, ...], because: str) -> UndoneChange:
+    """Return how the changes of some knobs are undone, together with the further knobs that this requires."""
     client, changed = config.client, frozenset(changed_knobs(config, baseline))
     while True:
         knobs = (*knobs, *sorted(each for each in changed - {*knobs} if client.bounds.undone_with.get(each) in knobs))

@@ -27,8 +27,9 @@ from tuner.prediction.intervals import Interval
 from tuner.prediction.predicting import estimate, reasons_not_covered
 
 _MOST_TRIED: Final = 200
+"""How many values of linger.ms are tried at most, to find the one that explains the topic's batches best."""
 _MOST_LINGER_MS: Final = 2**31 - 1
-"""The highest `linger.ms` that the Java client accepts. With one record a month, batches seem to wait for longer."""
+"""The highest `linger.ms` that the Java client accepts. With one record a month, the estimated wait is longer."""
 _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 """Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
 

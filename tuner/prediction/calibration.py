@@ -82,7 +82,7 @@ _CPU_COSTS: Final = (
     "broker_s_per_request",
     *(f"{codec}_ratio" for codec in CODECS),
 )
-"""The constants that are CPU times, or factors of one."""
+"""The constants that are CPU times, or factors by which a CPU time is multiplied."""
 _CPU_CORRELATION: Final = 0.5
 """Correlation of two CPU costs among hosts: half of the variance comes from the speed of the cores.
 
@@ -91,7 +91,9 @@ Source: chosen with the tables of `benchmarks.prediction`.
 STEP: Final = 1e-4
 """By how much a logarithm is raised to find a slope."""
 _MOST_EVALUATIONS: Final = 60
+"""After how many evaluations of the model a fit ends at the latest."""
 _FULL_LEVERAGE: Final = 0.9
+"""The greatest leverage of a value: how much the fit follows this single value, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -201,11 +203,13 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     base, *beside = data.deviations([constants, *raised_in_turn(constants, names)])
     jacobian = np.column_stack([(raised - base) / STEP for raised in beside])
     information = jacobian.T @ jacobian + np.linalg.inv(prior)
-    bare: NDArray[np.float64] = np.linalg.inv(information).astype(np.float64)
-    leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, bare, jacobian), 0.0, _FULL_LEVERAGE)
-    typical = base / np.sqrt(1.0 - leverage)
-    scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
-    wider = max(1.0, _typical(typical) ** 2)
+    covariance: NDArray[np.float64] = np.linalg.inv(information).astype(np.float64)
+    # The fit comes closer to the values than it would to new ones, and closest to values with a high leverage. So the
+    # deviations are enlarged to what they would be from new values (studentised residuals).
+    leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0, _FULL_LEVERAGE)
+    enlarged = base / np.sqrt(1.0 - leverage)
+    scatter = {name: data.noise[name] * _typical(enlarged[data.metrics == name]) for name in data.noise}
+    widening = max(1.0, _typical(enlarged) ** 2)
     factors = {}
     [modelled] = all_performances([constants], data.loads)
     for name in FACTORED:
@@ -218,7 +222,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
             middle = float(np.median(ratios))
             factors[name] = exp(middle)
             scatter[name] = FACTORED_SD_LOG * _typical((np.array(ratios) - middle) / FACTORED_SD_LOG)
-    return Calibration(constants, names, bare * wider, scatter, tuple(observations), factors)
+    return Calibration(constants, names, covariance * widening, scatter, tuple(observations), factors)
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,11 @@ _WORDS: Final = ("none", *CODECS)
 _SOME_MS: Final = 0.5
 """Values of `linger.ms` that are well below this have nearly the same coordinate."""
 _MOST_IN_FLIGHT: Final = 10.0
+"""More requests in flight than this have the same coordinate as this many, which is 1."""
 _MANY_PRODUCERS: Final = 3.0
+"""The number of producers whose coordinate is 1."""
 _SOME_LEVELS: Final = 3.0
+"""A compression level that is this much above the usual one has the coordinate 1."""
 
 
 @dataclass(frozen=True, slots=True)

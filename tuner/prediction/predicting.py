@@ -26,6 +26,7 @@ AT_RATE: Final = (*LATENCIES, *CONSUMERS)
 MOST_EXTRAPOLATION: Final = 3.0
 """The factor by which a record size, or a number of partitions or producers, may lie outside the measured range."""
 _COMPRESSIBILITY_TOLERANCE: Final = 0.3
+"""How far the compressible share may lie from the nearest one that was measured with the same codec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,14 @@ def _prediction(load: tuple[ProducerConfig, Workload, int], full: ModelledLoad, 
     """
     (config, workload, producers), calibration = load, full.calibration
     rate = workload.rate_records_per_s
-    values = full.intervals(_calibrated(calibration, AT_FULL_SPEED))
+    values = full.intervals(_predictable(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
         capacity = values["records_per_s"].value
         falls_behind = capacity < rate
         no_latency = _no_latency(paced, falls_behind=falls_behind)
         if not no_latency:
-            values |= paced.intervals(_calibrated(calibration, AT_RATE))
+            values |= paced.intervals(_predictable(calibration, AT_RATE))
         bytes_per_s = min(rate, capacity) * paced.stored_bytes_per_record * workload.replication
         stored = bytes_per_s * SECONDS_PER_DAY / 1e9
     return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
@@ -137,21 +138,21 @@ def reasons_not_covered(
     reasons = []
     clients = dict.fromkeys(each.config.client.kind.value for each in observations)
     if config.client.kind.value not in clients:
-        reasons.append(f"the client is {config.client.kind.value}, but {_only(clients)}")
+        reasons.append(f"the client is {config.client.kind.value}, but {_only_measured(clients)}")
     sizes = [each.workload.record_sizes.mean_bytes for each in observations]
-    reasons += _beyond("record size", "B", workload.record_sizes.mean_bytes, sizes)
-    reasons += _beyond(
+    reasons += _far_from_measured("record size", "B", workload.record_sizes.mean_bytes, sizes)
+    reasons += _far_from_measured(
         "number of partitions", "", workload.partitions, [each.workload.partitions for each in observations]
     )
-    reasons += _beyond("number of producers", "", producers, [each.producers for each in observations])
+    reasons += _far_from_measured("number of producers", "", producers, [each.producers for each in observations])
     replicas = dict.fromkeys(each.workload.replication for each in observations)
     if workload.replication not in replicas:
-        reasons.append(f"the replication factor is {workload.replication}, but {_only(replicas)}")
+        reasons.append(f"the replication factor is {workload.replication}, but {_only_measured(replicas)}")
     codecs = dict.fromkeys(each.codec for each in settings)
     if wanted.codec not in codecs:
-        reasons.append(f"compression.type is {wanted.codec}, but {_only(codecs)}")
+        reasons.append(f"compression.type is {wanted.codec}, but {_only_measured(codecs)}")
     elif wanted.codec in CODECS:
-        reasons += _beyond_levels(wanted, settings)
+        reasons += _outside_measured_levels(wanted, settings)
     acks = dict.fromkeys(
         waits_for(each.settings.acks, workload.replication)
         for each in observations
@@ -164,15 +165,17 @@ def reasons_not_covered(
     ]
     if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY_TOLERANCE:
         measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
-        reasons.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
+        reasons.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only_measured(measured)}")
     return tuple(reasons)
 
 
-def _calibrated(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
+def _predictable(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
+    """Return those of the metrics that can be predicted; a metric of `FACTORED` only if it was measured."""
     return [name for name in metrics if name not in FACTORED or name in calibration.factors]
 
 
-def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:
+def _far_from_measured(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:
+    """Return a sentence if a number is too far outside the range that was measured; nothing if it is not."""
     low, high = min(measured), max(measured)
     if low / MOST_EXTRAPOLATION <= wanted <= high * MOST_EXTRAPOLATION:
         return []
@@ -184,7 +187,7 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
     return [f"the {what} is {wanted:g}{of_unit}, {far_from}"]
 
 
-def _beyond_levels(wanted: Settings, measured: Sequence[Settings]) -> list[str]:
+def _outside_measured_levels(wanted: Settings, measured: Sequence[Settings]) -> list[str]:
     """Return a sentence if the codec's level lies outside the measured ones; nothing if it does not."""
     codec = CODECS[wanted.codec]
     level, *levels = (
@@ -208,5 +211,5 @@ def _measured_acks(measured: Mapping[str, None], replicas: int) -> str:
     return f"only acks={' and acks='.join(measured)} {'was' if len(measured) == 1 else 'were'}"
 
 
-def _only(measured: Mapping[str, None] | Mapping[int, None]) -> str:
+def _only_measured(measured: Mapping[str, None] | Mapping[int, None]) -> str:
     return f"only {enumerated(measured)} {'was' if len(measured) == 1 else 'were'} measured"

@@ -101,6 +101,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None = None) -> Pre
 
 
 def _nearest(study: StudyResults, record_bytes: str | None) -> SizeResults:
+    """Return the results of the measured record size whose mean is nearest to a size; those of the first for None."""
     measured = [size for size in study.sizes if size.baseline is not None] or list(study.sizes)
     if record_bytes is None:
         return measured[0]

@@ -39,7 +39,7 @@ _GRID: Final[Mapping[str, tuple[str, ...]]] = {
     "compression.type": ("none", "lz4", "zstd"),
     "max.in.flight.requests.per.connection": ("1", "5"),
 }
-_TELLING_RATIO: Final = 1 / 4
+_INFORMATIVE_RATIO: Final = 1 / 4
 """The share of the probes that are chosen for the constants. Source: the tables of `benchmarks.prediction`."""
 _WHOLE_MS: Final = "1"
 _DEFAULTS: Final = "defaults"
@@ -73,7 +73,7 @@ def chosen_probes(
     information = np.diag([PRIOR_SD_LOG[name] ** -2.0 for name in PRIOR_SD_LOG])
     chosen: list[ProducerConfig] = []
     count = min(count, len(configs))
-    for _ in range(ceil(count * _TELLING_RATIO)):
+    for _ in range(ceil(count * _INFORMATIVE_RATIO)):
         inverse = np.linalg.inv(information)
         gains = {
             config: float(np.linalg.slogdet(np.eye(len(each)) + each @ inverse @ each.T)[1])

@@ -19,7 +19,7 @@ from tuner.prediction.retention import Retention
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
 _MOST_CHARACTERS: Final = 200
-"""How long the text of a value of a sweep may be, so that numbers stay those that Python converts."""
+"""The longest text of a value of a sweep. Python refuses to convert whole numbers with thousands of digits."""
 CHANGED: Final = "changed"
 """The heading of the prediction for the changed settings."""
 

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.consumer_runs.end_to_end_latency import ClockOffset, _behind, arrival_times, offset_of, on_our_clock
+from runners.consumer_runs.end_to_end_latency import (
+    ClockOffset,
+    _records_behind,
+    arrival_times,
+    offset_of,
+    on_our_clock,
+)
 from runners.consumers.consumption import Arrivals
 from runners.measurements.end_to_end import SampledDeliveries
 
@@ -49,7 +55,7 @@ def test_records_that_the_topic_held_before_do_not_count_as_waiting(found: Arriv
     offsets = np.array([1_000_005, 1_000_012, 1_000_019])
     times_ns = np.array([10, 20, 30])
     sent = SampledDeliveries(np.zeros(3, dtype=np.int32), offsets, times_ns, times_ns + 1, start_ns=0, end_ns=100)
-    assert _behind(sent, found) == behind
+    assert _records_behind(sent, found) == behind
 
 
 SECONDS = st.floats(0.0, 5.0)

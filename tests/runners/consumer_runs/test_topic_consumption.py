@@ -59,7 +59,7 @@ def filled(
         pytest.param("java", 2, 3, marks=pytest.mark.campaign),
     ],
 )
-def test_produced_stored_and_consumed_agree(
+def test_the_counts_of_produced_stored_and_consumed_records_agree(
     broker: RunningCluster, new_topic: TopicMaker, client: str, consumers: int, partitions: int
 ) -> None:
     topic = filled(broker, new_topic(partitions, KEPT), 100_000)

@@ -177,7 +177,7 @@ def test_shares_differ_by_at_most_one_partition() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"consumers": 0}, {"consumers": 65}, {"warmup_s": -1}, {"measured_s": 0}])
-def test_a_load_that_can_not_be_is_refused(wrong: dict[str, int]) -> None:
+def test_an_impossible_load_of_consumers_is_refused(wrong: dict[str, int]) -> None:
     (name, value), *_ = wrong.items()
     with pytest.raises(WorkloadRefused, match=f"^{name} must be a .*number .*, but got {value}$"):
         Reading(**wrong)  # type: ignore[arg-type]

@@ -115,7 +115,7 @@ def test_a_batch_that_no_response_may_hold_is_left_out_and_named() -> None:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("size", [100, 3_000, 16_384, 200_000, 1_000_000])
-def test_two_hundred_topics_within_twenty_megabytes(size: int) -> None:
+def test_two_hundred_topics_are_read_within_twenty_megabytes(size: int) -> None:
     limits = SampleLimits(50, 20 * MB)
     topics = {f"topic-{number}": [log(300, 1 + number % 50, size)] * (1 + number % 6) for number in range(200)}
     found, reader = sampled(limits, **topics)

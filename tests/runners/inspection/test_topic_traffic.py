@@ -51,7 +51,7 @@ def test_only_topics_with_the_broker_s_time_have_a_lag() -> None:
     assert found.wait_ms == Spread(20.0, 20.0, 20.0)
 
 
-def test_without_times_nothing_is_said_of_them() -> None:
+def test_batches_without_times_have_no_wait_and_no_interval() -> None:
     found = traffic([batch(first_created_ms=-1, last_created_ms=-1)] * 3)
     assert (found.wait_ms, found.between_ms) == (None, None)
 

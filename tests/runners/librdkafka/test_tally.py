@@ -61,7 +61,7 @@ def test_latency_that_depends_on_the_place_in_a_batch_is_sampled_fairly(batch: i
     waited_us = np.arange(batch, 0, -1, dtype=np.int64) * 10  # the first record of a batch waits longest
     for _ in range(batches):
         tally.sample(-waited_us[tally.delivered(batch)] * NS_PER_US, served_ns=0)
-    tally.roll()
+    tally.take_latencies()
     seen = tally.latency()
     true_mean, spread = waited_us.mean(), waited_us.std() / np.sqrt(seen.count)
     assert abs(seen.mean_us - true_mean) < 5 * spread
@@ -75,10 +75,10 @@ def test_windows_count_by_serving_and_the_total_by_intended_time() -> None:
     tally = Tally()
     tally.measured.start_ns, tally.measured.end_ns = 1_000_000, 2_000_000
     tally.sample(np.array([999_999, 1_000_000, 1_999_999], dtype=np.int64), served_ns=2_500_000)
-    assert tally.roll().count == 3
+    assert tally.take_latencies().count == 3
     tally.sample(np.array([2_000_000, 1_500_000], dtype=np.int64), served_ns=3_500_000)
-    assert tally.roll().count == 2
-    assert tally.roll().count == 0
+    assert tally.take_latencies().count == 2
+    assert tally.take_latencies().count == 0
     assert tally.latency().count == 3
     assert tally.latency().sum_us == (2_500_000 - 1_000_000) // 1000 + (2_500_000 - 1_999_999) // 1000 + 2_000
 

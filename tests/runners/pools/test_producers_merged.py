@@ -186,7 +186,7 @@ def test_a_single_producer_gets_the_whole_load() -> None:
 
 
 def test_equal_producers_together_have_the_verdict_of_each_of_them() -> None:
-    """Rates add up, so what waits in the queues of all producers counts too, and not that of one of them."""
+    """Rates add up, so the records in the queues of all producers count together, too."""
     one = measurement(activity=activity(queue_full_ratio=0.5, queued_bytes=25_000.0, in_flight_requests=0.2))
     three = merge([one, one, one], replace(WHOLE, rate_records_per_s=None), ())
     alone, together = judge(Evidence.of(one)), judge(Evidence.of(three))

@@ -39,7 +39,7 @@ _HEAVY: Final = (
         "sys.argv[1:] = ['--help']; from tuner.cli import main; main()",
     ],
 )
-def test_help_imports_nothing_heavy(done: str) -> None:
+def test_help_imports_no_heavy_library(done: str) -> None:
     told = f"print([name for name in {_HEAVY} if name in sys.modules], file=sys.stderr)"
     ran = subprocess.run(
         [sys.executable, "-c", f"import atexit, sys; atexit.register(lambda: {told}); {done}"],

@@ -70,7 +70,7 @@ def complaint(result: Result) -> str:
 
 
 @writers
-def test_an_own_file_is_replaced_and_a_foreign_one_is_not(words: tuple[str, ...]) -> None:
+def test_a_file_that_the_tuner_wrote_is_replaced_and_any_other_is_not(words: tuple[str, ...]) -> None:
     out = Path(words[-1])
     for _ in range(2):
         assert ran(*words).exit_code == 0
@@ -83,7 +83,7 @@ def test_an_own_file_is_replaced_and_a_foreign_one_is_not(words: tuple[str, ...]
     assert [path.name for path in Path().iterdir()] == [out.name]
 
 
-def test_a_config_without_a_comment_is_not_recognised() -> None:
+def test_a_config_without_a_comment_is_not_recognised_as_the_tuners_file() -> None:
     words = ("recommend", "night", "--format", "librdkafka", "--output", "out.json")
     assert ran(*words).exit_code == 0
     assert "--force" in complaint(ran(*words))
@@ -180,7 +180,7 @@ BAD_PLACES: dict[str, Callable[[str], str]] = {
     [WRITERS["page"], WRITERS["fronts"], WRITERS["png"], WRITERS["java"], ("bench", "--png", "x.png"), ("init", "x.y")],
     ids=["report", "compare --html", "compare --png", "recommend", "bench", "init"],
 )
-def test_a_place_that_cant_be_written_is_named(words: tuple[str, ...], place: Callable[[str], str]) -> None:
+def test_an_output_file_that_cant_be_written_is_named(words: tuple[str, ...], place: Callable[[str], str]) -> None:
     Path("file").touch()
     out = place(words[-1])
     said = complaint(ran(*words[:-1], out))

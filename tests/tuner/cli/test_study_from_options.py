@@ -236,7 +236,7 @@ def test_a_wrong_value_names_its_option(given: dict[str, Any], told: str) -> Non
     assert "line " not in said
 
 
-def test_options_that_fit_no_file_name_themselves_and_not_a_line(file: Path) -> None:
+def test_an_error_about_an_option_names_the_option_and_no_line_of_the_file(file: Path) -> None:
     with pytest.raises(typer.BadParameter, match=r"^--repeats: only method grid repeats"):
         described(study_file=file, repeats=2)
     for given in ({"seed": 7}, {"knob": ["linger.ms=5"]}, {"method": Method.TPE}):
@@ -298,7 +298,9 @@ def test_a_grid_without_a_file_measures_the_named_knobs_alone() -> None:
 
 
 @pytest.mark.campaign
-def test_a_name_made_by_the_program_never_meets_other_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generated_name_is_never_that_of_a_study_with_other_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
     words = ("run", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow", "--trials", "2", "--rounds", "0")
     assert tuner(*words).code == 0

@@ -342,7 +342,7 @@ def test_a_wrong_value_of_an_option_is_shown_with_its_rule(words: list[str], sai
         (("--max-bytes", "0"), "--max-bytes must allow at least one record of 1,000 bytes, but got 0"),
     ],
 )
-def test_a_bench_that_cannot_be_starts_no_broker(words: tuple[str, ...], complaint: str) -> None:
+def test_a_bench_with_impossible_settings_starts_no_broker(words: tuple[str, ...], complaint: str) -> None:
     refused = tuner("bench", *words)
     assert refused.code == 2
     assert complaint in refused.complaint

@@ -47,7 +47,7 @@ def measured(winners: int, slower: float, seed: int, noise: float = 0.02, gap_s:
 
 
 @pytest.mark.parametrize("winners", [1, 2, 3])
-def test_a_carry_over_is_measured_and_shows(winners: int) -> None:
+def test_a_carry_over_is_measured_and_reported(winners: int) -> None:
     throughput, latency = carry_overs_of(measured(winners, 0.1, 1), [plan_for(winners)], METRICS)
     assert (throughput.metric, latency.metric) == tuple(METRICS)
     assert throughput.low < 0.9 < throughput.high
@@ -75,7 +75,9 @@ def test_without_a_carry_over_hardly_any_confirmation_warns(winners: int) -> Non
     ("low", "value", "high", "shows"),
     [(0.9, 0.95, 0.99, True), (0.9, 0.95, 1.01, False), (0.97, 0.98, 0.99, False), (1.02, 1.05, 1.08, True)],
 )
-def test_a_carry_over_shows_if_it_is_certain_and_not_small(low: float, value: float, high: float, shows: bool) -> None:
+def test_a_carry_over_is_reported_if_it_is_certain_and_not_small(
+    low: float, value: float, high: float, shows: bool
+) -> None:
     assert CarryOver("mb_per_s", value, low, high).matters is shows
 
 

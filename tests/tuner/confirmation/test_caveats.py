@@ -70,7 +70,7 @@ def test_rounds_whose_measurement_broke_off_are_named() -> None:
     assert "in round 4, the config could not be measured: the gains are from the other rounds only" in found.caveats
 
 
-def test_two_rounds_below_the_fixed_rate_do_not_take_the_throughput_away() -> None:
+def test_a_gain_in_throughput_stays_proven_after_two_rounds_below_the_fixed_rate() -> None:
     """The baseline and the winner also missed the rate in the search, and still the winner is recommended."""
     random = Random(0)
     ours = [(150 * random.lognormvariate(0, 0.02), 5.0 if n not in (2, 6) else 2_000.0, 1.0) for n in range(8)]

@@ -217,7 +217,7 @@ def test_a_failed_measurement_is_not_repeated() -> None:
     assert len(there) == len(set(there))
 
 
-def test_it_can_be_continued_after_any_measurement() -> None:
+def test_a_confirmation_can_be_continued_after_any_measurement() -> None:
     asked = plan(undo_rounds=2)
     whole = carried_out(asked, steady)
     steps = [(each.kind, each.round, each.fingerprint) for each in whole]

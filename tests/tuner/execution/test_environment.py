@@ -125,7 +125,7 @@ NOW = {
 }
 
 
-def test_another_host_is_told_by_its_id() -> None:
+def test_another_host_is_recognised_by_its_id() -> None:
     there = {**NOW, "machine": {"name": "here", "id": "2"}}
     assert environment_changes(NOW, there, loads_here=True) == ["the host is here (id 1) but was here (id 2)"]
     assert environment_changes(NOW, {**NOW, "machine": {"name": "pod-2", "id": None}}, loads_here=True) == []

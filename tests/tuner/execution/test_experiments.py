@@ -121,7 +121,7 @@ target: {brokers: 3}
 
 
 @pytest.mark.parametrize("name", sorted(named_experiments()))
-def test_the_results_of_each_experiment_that_comes_along_are_read(name: str, tmp_path: Path) -> None:
+def test_the_results_of_each_experiment_that_comes_with_the_tuner_are_read(name: str, tmp_path: Path) -> None:
     text = named_experiments()[name]
     spec = parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
     with pytest.raises(KeyboardInterrupt):

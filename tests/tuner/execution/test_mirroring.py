@@ -20,7 +20,9 @@ from tuner.model.target import Target
         ({"simulated": True}, "build-7", "kafka-tuner/simulated"),
     ],
 )
-def test_the_default_experiment_tells_the_target(changes: dict[str, Any], host: str | None, name: str) -> None:
+def test_the_default_mlflow_experiment_is_named_after_the_target(
+    changes: dict[str, Any], host: str | None, name: str
+) -> None:
     assert mlflow_experiment(changes.get("targets", (Target(),)), host, simulated="simulated" in changes) == name
 
 
@@ -54,7 +56,7 @@ class Listening:
         (DeadlinePassed, StudyState.INTERRUPTED),
     ],
 )
-def test_a_mirror_hears_how_the_study_has_ended(error: type[BaseException] | None, state: StudyState) -> None:
+def test_a_mirror_is_told_how_the_study_has_ended(error: type[BaseException] | None, state: StudyState) -> None:
     mirror = Listening()
     finish_mirror(mirror, "night", print, error)
     assert mirror.heard == [state]

@@ -139,7 +139,7 @@ def test_producers_are_told_apart_by_their_ids() -> None:
     assert ending_of(sample_of(both)).ending is Ending.WAIT
 
 
-def test_producers_without_ids_hide_what_comes_next() -> None:
+def test_several_producers_without_ids_hide_how_batches_end() -> None:
     mixed = chain(
         *([batch_of(each) for each in batched(arrivals(2_000, 1, seed), 100, MUCH)] for seed in range(3)),
     )

@@ -53,7 +53,7 @@ def test_topics_are_ranked_by_their_share_of_what_the_cluster_could_save() -> No
     assert sum(row.saved_ratio for row in rows) <= 1
 
 
-def test_a_cluster_on_which_nothing_was_written_has_no_order() -> None:
+def test_a_cluster_on_which_nothing_was_written_has_no_ranking() -> None:
     rows = rank_topics([inspection(MergedBatches(), "b", recent=0), inspection(MergedBatches(), "a", recent=0)])
     assert [row.inspection.topic for row in rows] == ["a", "b"]
     assert rank_topics([]) == []

@@ -38,7 +38,7 @@ def steps(found: SizeResults) -> dict[int, float]:
     return dict(found.hypervolume)
 
 
-def test_only_feasible_search_trials_and_the_first_baseline_may_lead() -> None:
+def test_only_feasible_search_trials_and_the_first_baseline_can_be_on_the_front() -> None:
     found = results(SEARCH)
     assert found.front == (2, 5), "trial 7 has the same config as trial 2"
     assert [each.number for each in found.front_trials] == [2, 5]
@@ -288,7 +288,7 @@ FLOOR = Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True)
 
 
 @pytest.mark.parametrize("constraint", [P99_LIMIT, Constraint("mb_per_s", at_most=False, limit=170)], ids=str)
-def test_a_baseline_that_complies_on_the_warm_target_complies(constraint: Constraint) -> None:
+def test_a_baseline_that_meets_the_constraints_on_the_warm_target_meets_them(constraint: Constraint) -> None:
     trials = warming(constraints=(constraint,))
     assert not trials[0].feasible
     found = results(trials)

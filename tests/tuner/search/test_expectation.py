@@ -182,7 +182,7 @@ def test_some_searches_expect_nothing() -> None:
 
 
 def test_an_error_that_the_values_show_is_learnt() -> None:
-    """The error is 0 where values were measured at first; there, they tell nothing about it."""
+    """The first values are measured where the error is 0, so they say nothing about it."""
     at, far = np.linspace(0.0, 1.0, 9), np.array([[9.0, 1.0, 2.0]])
     prior = Prior(0.0, 0.1, 0.05, 0.7, np.array([0.7]), 1.2, 0.3, trend=1, trend_spread=0.1, errors=[2])
 

@@ -65,7 +65,7 @@ def test_a_study_of_version_1_can_be_read_and_continued(tmp_path: Path) -> None:
 
 
 def test_kinds_of_trials_and_settings_of_a_confirmation_get_their_present_names(tmp_path: Path) -> None:
-    """The study is of commit e613d6f1: with second-look and ablation, and the keys looks and ablation_rounds."""
+    """Commit e613d6f1 stored the study, with the kinds second-look and ablation, and with looks and ablation_rounds."""
     results = load_results(shutil.copytree(KEPT_STUDIES / "sqlite-1-all-kinds", tmp_path / NAME))
     (size,) = results.sizes
     kinds = Counter(trial.kind for trial in size.trials)

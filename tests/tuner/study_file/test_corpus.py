@@ -66,7 +66,7 @@ def test_the_quickstart_is_short() -> None:
     assert spec.search.trials * 2 * trial_s(spec) < 180
 
 
-def test_the_settings_of_a_night_are_read() -> None:
+def test_the_settings_of_an_overnight_study_are_read() -> None:
     spec = load("overnight")
     assert spec.search.method is Method.QUASI_RANDOM
     assert (spec.search.trials, spec.search.hours, spec.search.until) == (None, 8.5, "07:00")

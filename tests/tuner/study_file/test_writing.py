@@ -99,7 +99,7 @@ def _text(name: str = "x", **sections: object) -> str:
 
 
 @pytest.mark.parametrize("name", ["1e6", "true", "null", "12-30", "off", "2026", "0x1F", "1.5"])
-def test_names_that_look_like_something_else(name: str) -> None:
+def test_a_name_that_looks_like_another_type_is_read_back_as_the_same_name(name: str) -> None:
     assert _back(_text(name)).name == name
 
 

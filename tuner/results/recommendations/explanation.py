@@ -179,7 +179,7 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
         name = OUTCOME_METRICS[worst].title.partition(", ")[0]
         return f"the config's {name} is only {confirmation.gains[worst]} times as good as the baseline's"
     if goal in confirmation.goals - confirmation.proven_in_mean:
-        return "one more stall in a round would undo this gain, so that it is not certain"
+        return "one more stall in a round would undo this gain, so it is not certain"
     return (
         "the config was measured again only for other goals"
         if goal not in confirmation.proven_in_mean

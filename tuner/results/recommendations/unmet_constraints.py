@@ -65,12 +65,12 @@ def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
         return ()
     names = dict.fromkeys(name for trial in judged for name in trial.violations)
     asked = [name for name in names if name not in _ALWAYS and not name.endswith(_MEASURED)]
-    always = [name for name in _ALWAYS if _missing(judged, name)]
+    always = [name for name in _ALWAYS if _that_missed(judged, name)]
     # If a trial missed another constraint, this is often the reason why it lacks a value. So a missing value gets a
     # line only if the trial missed no other constraint.
     alone = [trial for trial in judged if all(name.endswith(_MEASURED) for name in _missed_by(trial))]
-    unmeasured = [name for name in names if name.endswith(_MEASURED) and _missing(alone, name)]
-    return tuple(_missed(judged, name) for name in (*asked, *always, *unmeasured))
+    unmeasured = [name for name in names if name.endswith(_MEASURED) and _that_missed(alone, name)]
+    return tuple(_unmet_constraint(judged, name) for name in (*asked, *always, *unmeasured))
 
 
 def missed_lines(size: SizeResults) -> list[str]:
@@ -78,7 +78,7 @@ def missed_lines(size: SizeResults) -> list[str]:
     return [str(each) for each in missed_constraints(size)]
 
 
-def _missed(judged: Sequence[Trial], name: str) -> UnmetConstraint:
+def _unmet_constraint(judged: Sequence[Trial], name: str) -> UnmetConstraint:
     metric, bound = name.split()[:2]
     # The latency of a trial that lost records or fell behind the fixed rate can't be compared. For the constraints on
     # lost records and on the fixed rate themselves, all trials count.
@@ -86,11 +86,11 @@ def _missed(judged: Sequence[Trial], name: str) -> UnmetConstraint:
     known = [trial for trial in comparable if metric in trial.metrics]
     choose = min if bound == "<=" else max
     best = choose(known, key=lambda trial: trial.metrics[metric], default=None)
-    by_it = judged if name.endswith(_MEASURED) else [trial for trial in judged if name in trial.violations]
+    judged_by_it = judged if name.endswith(_MEASURED) else [trial for trial in judged if name in trial.violations]
     return UnmetConstraint(
         constraint=name,
-        judged=len(by_it),
-        missed=len(_missing(judged, name)),
+        judged=len(judged_by_it),
+        missed=len(_that_missed(judged, name)),
         best=best.metrics[metric] if best else None,
         trial=best.number if best else None,
         stopped_early=bool(best and best.stopped_early),
@@ -98,7 +98,7 @@ def _missed(judged: Sequence[Trial], name: str) -> UnmetConstraint:
     )
 
 
-def _missing(trials: Sequence[Trial], name: str) -> list[Trial]:
+def _that_missed(trials: Sequence[Trial], name: str) -> list[Trial]:
     return [trial for trial in trials if trial.violations.get(name, 0.0) > 0]
 
 

@@ -66,7 +66,7 @@ class Axis:
         return self.core or _bounds(self.distribution)
 
     @property
-    def listed(self) -> int | None:
+    def listed_values(self) -> int | None:
         """How many values the parameter has, if they are listed: words, or numbers of a list; otherwise None."""
         return self.words or (self._count if self.ordered else None)
 
@@ -85,8 +85,8 @@ class Axis:
     @property
     def special(self) -> float | None:
         """The position of the special value on the axis; None if the parameter has no special value."""
-        reach = self._reach
-        return None if reach is None else float(self.at(np.array(reach)))
+        special_end = self._special_end
+        return None if special_end is None else float(self.at(np.array(special_end)))
 
     def position(self, value: Any) -> float:
         """Return the position of a value of the parameter: 0 to 1 for an ordinary number, the index for a word."""
@@ -103,10 +103,10 @@ class Axis:
         """Return the numbers at positions on the axis; positions outside of 0 to 1 stand for the special value."""
         low, high = self._scaled_ends()
         scaled = low + positions * (high - low)
-        numbers = np.exp(scaled) if self._log else np.expm1(scaled) if self._wide else scaled
-        if self._reach is not None:
+        numbers = np.exp(scaled) if self._is_log else np.expm1(scaled) if self._is_wide else scaled
+        if self._special_end is not None:
             outside = (positions < -_EDGE) | (positions > 1 + _EDGE)
-            numbers = np.where(outside, self._reach, numbers)
+            numbers = np.where(outside, self._special_end, numbers)
         return np.asarray(numbers, dtype=np.float64)
 
     def value(self, position: float) -> Any:
@@ -155,7 +155,7 @@ class Axis:
         return round(high - low) + 1
 
     @property
-    def _reach(self) -> float | None:
+    def _special_end(self) -> float | None:
         """The end of the distribution that stands for the special value; None if there is no special value."""
         if self.core is None:
             return None
@@ -163,14 +163,14 @@ class Axis:
         return low if low < self.core[0] else high
 
     @property
-    def _log(self) -> bool:
+    def _is_log(self) -> bool:
         """Whether the parameter's distribution is logarithmic."""
         return isinstance(self.distribution, (FloatDistribution, IntDistribution)) and self.distribution.log
 
     @property
-    def _wide(self) -> bool:
+    def _is_wide(self) -> bool:
         """Whether the range starts near 0 and is so wide that its numbers are scaled by log(1 + x)."""
-        if self._log or self.words or self.ordered:
+        if self._is_log or self.words or self.ordered:
             return False
         low, high = self.ends
         return low >= 0 and high >= _WIDE * max(low, 1)
@@ -184,9 +184,9 @@ class Axis:
 
     def _scaled(self, numbers: Array) -> Array:
         """Convert numbers to the scale of the axis: log(x), log(1 + x) or x itself."""
-        if self._log:
+        if self._is_log:
             return np.log(numbers)
-        return np.log1p(numbers) if self._wide else numbers
+        return np.log1p(numbers) if self._is_wide else numbers
 
 
 def fitting(distribution: BaseDistribution, value: Any) -> Any:

@@ -15,7 +15,7 @@ MOST_CONFIGS: Final = 80
 """The most configs to learn from; the time that a proposal takes grows with the cube of the number of configs."""
 _BEST_CONFIGS: Final = 40
 _KEPT_CONFIGS: Final = 60
-_SOFT: Final = 0.05
+_HALF_MISSED: Final = 0.05
 """The violation of a constraint that is mapped to 0.5, halfway between just met (0) and completely missed (1)."""
 
 
@@ -80,7 +80,7 @@ class Observations:
             if value is not None:
                 seen.append(value)
         for name, violation in constraints.items():
-            config.misses.setdefault(name, []).append(violation / (abs(violation) + _SOFT))
+            config.misses.setdefault(name, []).append(violation / (abs(violation) + _HALF_MISSED))
         config.feasible = None not in values and all(violation <= 0 for violation in constraints.values())
         if len(self._configs) > MOST_CONFIGS:
             self._keep_best_and_newest()

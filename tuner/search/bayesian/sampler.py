@@ -36,9 +36,12 @@ _MOST_ROUNDED: Final = 60
 """The most candidates that are rounded to find configs that were not measured yet, because rounding is slow."""
 _MOST_LISTED: Final = 10_000
 """The largest number of configs in a space for which the sampler checks whether all of them were measured."""
-_REFINEMENTS: Final = (0.08, 0.04)
+_REFINEMENT_SDS: Final = (0.08, 0.04)
+"""Standard deviations of the small changes by which the best candidates are refined, one for each turn."""
 _REFINED: Final = 8
-_COPIES: Final = 40
+"""How many of the best candidates are refined in a turn."""
+_COPIES_OF_REFINED: Final = 40
+"""How many changed copies of each of these candidates are added."""
 
 
 class BayesianSampler(BaseSampler):
@@ -238,11 +241,12 @@ class _StudyObservations:
     @functools.cached_property
     def every(self) -> frozenset[bytes] | None:
         """The keys of all configs of the space; None if they are too many, or some parameter has no listed values."""
-        counts = [axis.listed for axis in self.space.axes]
+        counts = [axis.listed_values for axis in self.space.axes]
         if None in counts or math.prod(count or 1 for count in counts) > _MOST_LISTED:
             return None
         positions = [
-            np.arange(axis.words) if axis.words else np.linspace(0, 1, axis.listed or 1) for axis in self.space.axes
+            np.arange(axis.words) if axis.words else np.linspace(0, 1, axis.listed_values or 1)
+            for axis in self.space.axes
         ]
         rows = np.stack([each.ravel() for each in np.meshgrid(*positions, indexing="ij")], axis=1).astype(np.float64)
         return frozenset(key_of(row) for row in self.space.allowed(rows))
@@ -309,9 +313,9 @@ def _refined(
 ) -> Array:
     """Return the given candidates and new candidates close to the best of them, sorted with the best first."""
     scores = acquisition(rows)
-    for near_sd in _REFINEMENTS:
+    for near_sd in _REFINEMENT_SDS:
         best = rows[np.argsort(-scores, kind="stable")[:_REFINED]]
-        more = candidates.nearby(best, _COPIES, near_sd, rng)
+        more = candidates.nearby(best, _COPIES_OF_REFINED, near_sd, rng)
         rows, scores = np.concatenate([rows, more]), np.concatenate([scores, acquisition(more)])
     return rows[np.argsort(-scores, kind="stable")]
 

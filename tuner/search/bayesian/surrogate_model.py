@@ -32,6 +32,7 @@ _RESIDUAL_SPREAD: Final = 1.0
 _NEGLIGIBLE: Final = 0.02
 """The weight below which a prediction is left out, to save time."""
 _DRAWS: Final = 8
+"""How often the values of the measured configs are drawn, to compute the expected improvement."""
 _SOFTENED: Final = 0.05
 """The distance below the reference from which values are compressed noticeably, as a difference of logarithms.
 
@@ -39,8 +40,11 @@ Values far below the reference are moved closer to it. Otherwise very bad config
 say little about where the good configs are.
 """
 _MISS_NOISE: Final = 0.2
+"""The assumed standard deviation of how far a config misses a constraint."""
 _LENGTH: Final = 0.7
+"""The distance on an axis over which an objective is assumed to change: the prior of the kernel's length scale."""
 _LENGTH_SPREAD: Final = 1.2
+"""How uncertain `_LENGTH` is, as a standard deviation of its logarithm."""
 _TREND_SPREAD: Final = 0.3
 """How far the gains that are expected before the first trial may be wrong as a whole, as a share of their logarithm."""
 _ASSUMED_WEIGHT: Final = 2

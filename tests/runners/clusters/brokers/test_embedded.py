@@ -148,7 +148,7 @@ class Killed(NamedTuple):
 @pytest.mark.parametrize(
     "killed", [Killed(owner=True, keeper=False), Killed(owner=False, keeper=True), Killed(owner=True, keeper=True)]
 )
-def test_the_broker_ends_with_whoever_is_killed(scratch: Path, killed: Killed) -> None:
+def test_the_broker_ends_if_its_keeper_or_its_owner_is_killed(scratch: Path, killed: Killed) -> None:
     with running_owner("broker") as (owner, told):
         folders = [Path(folder) for folder in told["folders"]]
         broker = ProcessIdentity.of(told["broker"])

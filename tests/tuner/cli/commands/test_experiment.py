@@ -43,7 +43,7 @@ safety: {max_bytes_per_trial: 2GB}
 """
 
 
-def test_the_experiments_that_come_along_are_listed_with_their_time() -> None:
+def test_the_experiments_that_come_with_the_tuner_are_listed_with_their_time() -> None:
     ran = tuner("experiment", "list")
     assert ran.code == 0, ran.err
     assert "thesis-default" in ran.out

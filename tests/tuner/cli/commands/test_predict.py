@@ -97,7 +97,7 @@ def test_a_broker_holds_whole_replicas() -> None:
     words = ("predict", "small", "--rate", "10000", "--disk", "1TB", "--brokers", "2", "--json")
     three = tuner(*words, "--partitions", "3").json["predictions"]["changed"]
     four = tuner(*words, "--partitions", "4").json["predictions"]["changed"]
-    # Two of three replicas are on one of the brokers, as are two of four, which get fewer records each.
+    # Of three replicas, one broker has two. Of four, each broker has two, and each replica gets fewer records.
     assert three["disk_full_after_days"] == pytest.approx(1_000 / three["stored_gb_per_day"] * 3 / 2)
     assert four["disk_full_after_days"] == pytest.approx(1_000 / four["stored_gb_per_day"] * 4 / 2)
 

@@ -184,7 +184,7 @@ def _warmer_with_time(trial: Trial) -> Trial:
     return replace(trial, metrics={**trial.metrics, **fast, **slow})
 
 
-def test_front_of_a_study_that_has_just_begun(run: Run, tmp_path: Path) -> None:
+def test_front_says_that_a_study_has_just_begun(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", trials=0, rounds=0, facts={"finished_at": None})
     ended = run("front", "overnight")
     assert "nothing on the front yet" in ended.stdout

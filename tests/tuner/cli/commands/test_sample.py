@@ -29,7 +29,9 @@ def filled(broker: RunningCluster, new_topic: TopicMaker) -> Topic:
     return topic
 
 
-def test_statistics_and_a_study_file_without_any_content(broker: RunningCluster, filled: Topic, tmp_path: Path) -> None:
+def test_statistics_and_a_study_file_contain_nothing_of_the_records_content(
+    broker: RunningCluster, filled: Topic, tmp_path: Path
+) -> None:
     file = tmp_path / "orders.yaml"
     words = ("sample", filled.name, "--bootstrap", broker.bootstrap)
     ran = tuner(*words, "--output", str(file))

@@ -326,7 +326,7 @@ class TestAsAStudy:
         assert [size["record_bytes"] for size in json.loads(done.out)["sizes"]] == ["1000"]
         assert list(load_results(studies / "verify-better-1").facts["rates"]) == ["1000"]
 
-    def test_a_record_size_that_the_study_has_not_is_refused(self, better: Path) -> None:
+    def test_a_record_size_that_the_study_does_not_have_is_refused(self, better: Path) -> None:
         done = tuner("verify", str(better), "--study", "small", "--record-bytes", "10")
         assert done.code == 2
         assert "must name sizes of small (100, 1000), but got 10" in done.complaint
@@ -362,7 +362,9 @@ def test_a_wrong_value_is_refused_with_the_name_of_its_option_once(better: Path,
 
 
 @pytest.mark.parametrize("server", [(), ("--server", "http://127.0.0.1:9")])
-def test_fewer_rounds_at_most_than_at_least_are_refused(better: Path, studies: Path, server: tuple[str, ...]) -> None:
+def test_a_maximum_of_rounds_below_their_minimum_is_refused(
+    better: Path, studies: Path, server: tuple[str, ...]
+) -> None:
     for words in (("verify", str(better)), ("confirm", "small")):
         refused = tuner(*server, *words, "--rounds", "5", "--max-rounds", "3")
         assert refused.code == 2, refused.err

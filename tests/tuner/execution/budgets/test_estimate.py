@@ -48,7 +48,7 @@ def test_several_targets_share_only_the_search() -> None:
 
 
 @pytest.mark.parametrize(("spread_over_s", "gap_s"), [(500.0, 100.0), (5.0, 0.0)])
-def test_pauses_are_what_a_round_leaves_of_them(spread_over_s: float, gap_s: float) -> None:
+def test_a_pause_lasts_for_the_part_of_the_gap_that_a_round_leaves(spread_over_s: float, gap_s: float) -> None:
     spec = study(replace(ROUNDS, spread_over_s=spread_over_s))
     # Of the rounds, each but the last is followed by a pause. Each begins with a burn-in run.
     pauses_s = 4 * max(0.0, gap_s - 3 * EACH_S)

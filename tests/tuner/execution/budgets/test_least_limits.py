@@ -37,7 +37,7 @@ def spec_with(**search: object) -> StudySpec:
         ({"max_bytes": 1000}, "search.max_bytes"),
     ],
 )
-def test_the_least_that_the_message_gives_is_enough(search: dict[str, object], key: str) -> None:
+def test_the_least_limit_that_the_message_names_is_enough(search: dict[str, object], key: str) -> None:
     with pytest.raises(LimitTooLow) as refused:
         check_limits(spec_with(**search), NOW)
     error = refused.value

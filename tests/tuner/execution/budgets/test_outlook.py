@@ -27,7 +27,7 @@ def test_a_long_burn_in_run_tells_nothing_about_the_time_and_the_bytes_of_a_tria
     assert after(burn_in, trial(1, duration_s=7.0), trial(2, duration_s=9.0)).mean_s() == 8.0
 
 
-def test_a_trial_starts_only_if_the_bytes_last_for_it_and_those_beside_it() -> None:
+def test_a_trial_starts_only_if_the_bytes_last_for_it_and_for_the_trials_that_run_beside_it() -> None:
     outlook = after(trial(0, sent_bytes=300, duration_s=1.0))
     assert outlook.may_start(None, others=1)
     assert not outlook.may_start(None, others=2)

@@ -217,14 +217,14 @@ def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, 
     assert sum(each.kind is TrialKind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
 
 
-def test_a_config_that_never_agrees_has_at_most_burn_in_max_runs(tmp_path: Path) -> None:
+def test_a_config_whose_measurements_never_agree_has_at_most_burn_in_max_runs(tmp_path: Path) -> None:
     trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, nominee_repeats=2))
     winner = next(each.fingerprint for each in trials if each.kind is TrialKind.CONFIRM and each.config().values)
     before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not TrialKind.CONFIRM]
     assert before == [TrialKind.BURN_IN, TrialKind.REPEAT, TrialKind.REPEAT, TrialKind.BURN_IN]
 
 
-def test_winners_have_no_burn_in_runs_where_nothing_has_to_agree(tmp_path: Path) -> None:
+def test_winners_have_no_burn_in_runs_if_at_most_one_is_allowed(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
     assert not [each for each in trials if each.kind is TrialKind.BURN_IN and each.config().values]
     assert [each for each in trials if each.kind is TrialKind.CONFIRM]

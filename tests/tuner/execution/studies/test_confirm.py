@@ -122,7 +122,7 @@ def test_the_rounds_are_spread_over_the_time(tmp_path: Path) -> None:
     assert plans_of(tmp_path)[0].in_sessions(told.trials)
 
 
-def test_rounds_that_an_interruption_crowds_are_one_session(tmp_path: Path) -> None:
+def test_rounds_that_follow_closely_after_an_interruption_are_one_session(tmp_path: Path) -> None:
     spec = spread(2)
     spec = replace(spec, search=replace(spec.search, until="2026-03-02 00:30"))
     stopped = Night(stops_at=EVENING + 0.1 * HOUR)

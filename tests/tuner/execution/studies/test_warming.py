@@ -62,7 +62,7 @@ class Warming:
     [((P99,), Conditions()), ((), Conditions(min_mb_per_s=170.0))],
     ids=["a limit of the study", "a floor of the user"],
 )
-def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
+def test_no_unproven_change_is_recommended_if_the_warm_baseline_meets_the_constraint(
     tmp_path: Path, constraints: tuple[Constraint, ...], conditions: Conditions
 ) -> None:
     """The first baseline breaks the limit, because the target is still cold: it has 105 of 200 MB/s."""

@@ -52,5 +52,5 @@ def test_a_short_sample_says_nothing_of_bursts() -> None:
     assert load_of(replace(SAMPLE, busiest_records_per_s=140))["paced"] == {"rate_records_per_s": 100}
 
 
-def test_without_keys_nothing_is_said_of_them() -> None:
+def test_a_sample_without_keys_says_nothing_about_keys() -> None:
     assert "different_keys" not in load_of(replace(SAMPLE, keyed=0, key_bytes=0.0, different_keys=0))

@@ -140,7 +140,7 @@ def test_a_figure_far_from_its_explanation_is_no_artefact() -> None:
     assert not replace(suspected, paper_value=90_000.0).explains
 
 
-def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
+def test_the_report_shows_the_papers_values_beside_ours(results: ExperimentResults) -> None:
     text = "\n".join(experiment_lines(results))
     assert "record_bytes=1000 acks=1 (control)" in text
     assert "holds here" in text

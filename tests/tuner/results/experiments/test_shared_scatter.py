@@ -17,7 +17,7 @@ def draws(rng: np.random.Generator, spread: float) -> list[list[float]]:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
-def test_all_intervals_together_hold_the_truth_as_often_as_they_say(spread: float) -> None:
+def test_all_intervals_together_contain_the_true_ratios_as_often_as_stated(spread: float) -> None:
     rng, held, studies = np.random.default_rng(5), 0, 400
     level = claim_level(COMPARISONS)
     for _ in range(studies):
@@ -25,12 +25,12 @@ def test_all_intervals_together_hold_the_truth_as_often_as_they_say(spread: floa
         shared = SharedScatter.of(logs)
         assert shared is not None
         ratios = [shared.ratio(each, level) for each in logs]
-        # Each interval may be wrong on either side, and a claim is wrong on one.
+        # An interval may be wrong on two sides, and a claim on one.
         held += all(ratio.low <= 1 for ratio in ratios)
     assert held / studies > 0.93
 
 
-def test_intervals_hold_the_truth_if_all_rows_are_compared_with_the_same_row() -> None:
+def test_intervals_contain_the_true_ratios_if_all_rows_are_compared_with_the_same_row() -> None:
     rng, held, studies = np.random.default_rng(5), 0, 400
     level = claim_level(COMPARISONS)
     for _ in range(studies):
@@ -54,7 +54,7 @@ def test_intervals_are_much_narrower_if_the_comparisons_scatter_alike() -> None:
     assert np.median(widths[:COMPARISONS]) > 3 * np.median(widths[COMPARISONS:])
 
 
-def test_comparisons_that_scatter_very_differently_hardly_share() -> None:
+def test_comparisons_that_scatter_very_differently_hardly_share_their_scatter() -> None:
     shared = SharedScatter.of(draws(np.random.default_rng(7), 2.0))
     assert shared is not None
     assert shared.degrees_of_freedom < 2
@@ -63,7 +63,7 @@ def test_comparisons_that_scatter_very_differently_hardly_share() -> None:
     assert (alike.degrees_of_freedom, alike.most_degrees) == (5, 10)
 
 
-def test_few_comparisons_share_nothing() -> None:
+def test_few_comparisons_do_not_share_their_scatter() -> None:
     assert SharedScatter.of([[0.1, 0.2]] * (FEWEST - 1)) is None
     assert SharedScatter.of([[0.1], [0.2], [0.3], [0.1, 0.2]]) is None
     assert SharedScatter.of([[0.1, 0.1]] * 5) is None, "no scatter at all"

@@ -28,6 +28,6 @@ def test_a_config_that_loses_far_too_much_is_not_measured_again(loss: float, kep
     assert numbers((75, 2), loss=loss) == kept
 
 
-def test_other_goals_are_about_one_objective() -> None:
+def test_the_nominees_for_throughput_or_latency_are_chosen_by_that_objective_alone() -> None:
     assert numbers((50, 2), (90, 11), goal=Goal.LATENCY) == [1]
     assert numbers((50, 2), (120, 30), goal=Goal.THROUGHPUT) == [2]

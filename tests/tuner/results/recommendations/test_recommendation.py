@@ -194,7 +194,7 @@ def test_without_a_goal_the_first_goal_with_a_proven_gain_is_taken() -> None:
 
 
 def test_without_a_goal_no_unproven_config_comes_before_the_baseline_once_the_confirmation_has_ended() -> None:
-    """The search found nothing to confirm for balanced. The fastest config was never confirmed, so it is no advice."""
+    """The search found nothing to confirm for balanced. The fastest config was never confirmed."""
     unconfirmed = recommend(study(), "1000")
     assert (unconfirmed.is_baseline, unconfirmed.proven) == (False, False), "without a confirmation, it is shown"
     nothing = ConfirmationPlan(SEARCH[0].fingerprint, {Goal.BALANCED: ()}, rounds=2)

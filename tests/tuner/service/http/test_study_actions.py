@@ -493,7 +493,9 @@ def test_settings_of_a_confirmation_in_a_body_are_refused_and_not_ignored(served
     assert refused.json["detail"] == "a confirmation takes no body: send its settings as query parameters"
 
 
-def test_a_reader_may_do_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_with_the_role_read_may_do_none_of_these_actions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / "studies"
     root.mkdir()
     monkeypatch.setenv(ROOT_VARIABLE, str(root))
