@@ -21,7 +21,16 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
-from tuner.cli.output import Force, check_one_form, check_output, print_json, print_text, print_written, write_output
+from tuner.cli.output import (
+    Force,
+    check_one_form,
+    check_output,
+    print_json,
+    print_result,
+    print_text,
+    print_written,
+    write_output,
+)
 from tuner.cli.printing.recommendations import write_recommendations
 from tuner.cli.printing.studies import print_studies
 from tuner.cli.printing.trials import Parquet, check_trials_output, show_trials
@@ -105,18 +114,18 @@ def front(
     """
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
-        fronts = []
-        if as_csv:
-            print_text(client.text(study, "front", form="csv", record_bytes=record_bytes))
-        else:
-            record = client.front(study, record_bytes)
-            if as_json:
-                print_json(record)
-                return
-            fronts = record["fronts"]
-            print_text(client.text(study, "front", record_bytes=record_bytes))
+        record = {"fronts": []} if as_csv else client.front(study, record_bytes)
+        print_result(
+            record,
+            lambda: print_text(client.text(study, "front", record_bytes=record_bytes)),
+            lambda: client.text(study, "front", form="csv", record_bytes=record_bytes),
+            as_json=as_json,
+            as_csv=as_csv,
+        )
+        if as_json:
+            return
         now = client.status(study)
-    warn_about_front(fronts, simulated=now["simulated"], finished=now["state"] in _FINISHED)
+    warn_about_front(record["fronts"], simulated=now["simulated"], finished=now["state"] in _FINISHED)
 
 
 def grid(
@@ -135,10 +144,13 @@ def grid(
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         table = client.grid(study, record_bytes)
-        if as_json:
-            print_json(table)
-        else:
-            print_text(client.text(study, "grid", form="csv" if as_csv else "text", record_bytes=record_bytes))
+        print_result(
+            table,
+            lambda: print_text(client.text(study, "grid", record_bytes=record_bytes)),
+            lambda: client.text(study, "grid", form="csv", record_bytes=record_bytes),
+            as_json=as_json,
+            as_csv=as_csv,
+        )
     warn_about_grid(table)
 
 
