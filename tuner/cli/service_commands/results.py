@@ -317,14 +317,9 @@ def predict(study: Study, options: PredictOptions, as_json: common_options.Json 
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
         if all(reasons) or (options.sweep is None and reasons[-1]):
             raise NotPredictable.outside(study, reasons[-1])
-        if as_json:
-            if record["simulated"]:
-                warn(SIMULATED)
-            if record["assumed"]:
-                warn(record["assumed"])
-            print_json(record)
-        else:
-            print_text(client.text(study, "prediction", **request))
+        if as_json:  # the text output begins with these warnings
+            warn_of_each(filter(None, (record["simulated"] and SIMULATED, record["assumed"])))
+        print_result(record, lambda: print_text(client.text(study, "prediction", **request)), as_json=as_json)
 
 
 def compare(
@@ -348,12 +343,13 @@ def compare(
     check_output(html, force=force)
     with service() as client:
         compared = client.comparison(first, second)
-        if as_json:
-            print_json(compared)
-        elif as_csv:
-            print_text(comparison_csv(compared))
-        else:
-            print_text(client.comparison_text(first, second))
+        print_result(
+            compared,
+            lambda: print_text(client.comparison_text(first, second)),
+            lambda: comparison_csv(compared),
+            as_json=as_json,
+            as_csv=as_csv,
+        )
         if compared.get("simulated"):  # an earlier service does not say it
             warn(SIMULATED)
         warn_of_each(compared["differences"])
