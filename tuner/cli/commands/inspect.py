@@ -13,7 +13,7 @@ from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.reporting import counted
 from tuner.cli.options import common_options
-from tuner.cli.output import print_json
+from tuner.cli.output import print_json, print_result
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NotPredictable
 from tuner.present.console import OUT, say, warn
@@ -218,10 +218,11 @@ def _inspect_all(
         else:
             unread[sample.topic.name] = next(iter(sample.unread.values()), "none of its batches can be used")
     rows = rank_topics(inspections)
-    if as_json:
-        print_json(ranking_json(rows[:top], unread, received_bytes, _PERIOD_S))
-    else:
-        print_ranking(rows, unread, received_bytes, top or _TOP)
+    print_result(
+        ranking_json(rows[:top], unread, received_bytes, _PERIOD_S),
+        lambda: print_ranking(rows, unread, received_bytes, top or _TOP),
+        as_json=as_json,
+    )
 
 
 def _sampled(

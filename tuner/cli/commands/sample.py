@@ -12,7 +12,7 @@ from runners.clusters.topics.stored_topics import StoredTopics
 from runners.clusters.topics.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
 from tuner.cli.options import common_options
-from tuner.cli.output import Force, check_output, print_json, write_output
+from tuner.cli.output import Force, check_output, print_result, write_output
 from tuner.present.console import say
 from tuner.present.topics.sample_view import print_sample, sample_json, sampled_study
 from tuner.study_file import name_line
@@ -63,10 +63,7 @@ def sample(
         counted = SampleCount()
         counted.add(newest_records(connection, stored, records), largest_bytes)
     sampled = counted.result(len(stored.partitions))
-    if as_json:
-        print_json(sample_json(topic, sampled))
-    else:
-        print_sample(topic, sampled)
+    print_result(sample_json(topic, sampled), lambda: print_sample(topic, sampled), as_json=as_json)
     if output is None:
         return
     if not sampled.sizes:
