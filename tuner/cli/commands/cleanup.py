@@ -8,7 +8,7 @@ from rich.table import Column, Table
 
 from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
-from tuner.cli.asking import user_agrees
+from tuner.cli.ask_before_removing import user_agrees
 from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.document import document

@@ -9,7 +9,7 @@ from runners.reporting import printable
 from search_spaces.client import Client as ProducerClient
 from search_spaces.client import client_of
 from search_spaces.files.producer_file import FileClient
-from tuner.cli.asking import user_agrees
+from tuner.cli.ask_before_removing import user_agrees
 from tuner.cli.options import common_options, verify_options
 from tuner.cli.options.confirm_options import ConfirmOptions
 from tuner.cli.options.options_from_dataclass import with_options
