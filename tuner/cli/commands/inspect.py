@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
@@ -119,18 +118,14 @@ def inspect(
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
     common_options.check_topic(topic, "TOPIC")
-    target = common_options.target_of(bootstrap, command_config)
     since_ms = int((time.time() - _PERIOD_S) * 1e3)
-    with ExitStack() as stack:
-        cluster = target.cluster()
-        stack.callback(cluster.stop)
-        connection = cluster.start().connection
-        stored = StoredTopics(connection)
+    with common_options.users_cluster(bootstrap, command_config) as cluster:
+        stored = StoredTopics(cluster.connection)
         if topic is not None:
-            _inspect_one(connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
+            _inspect_one(cluster.connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
         else:
             topics, refused = stored.readable(since_ms)
-            _inspect_all(connection, topics, refused, limits, top, as_json=as_json)
+            _inspect_all(cluster.connection, topics, refused, limits, top, as_json=as_json)
 
 
 def _calibrated(study: str | None) -> _Calibrated:

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -49,19 +48,15 @@ def sample(
     largest_bytes = common_options.size_of("--max-bytes", max_bytes)
     check_output(output, force=force)
     common_options.check_topic(topic, "TOPIC")
-    target = common_options.target_of(bootstrap, command_config)
-    with ExitStack() as stack:
-        cluster = target.cluster()
-        stack.callback(cluster.stop)
-        connection = cluster.start().connection
-        stored = StoredTopics(connection).one(topic)
+    with common_options.users_cluster(bootstrap, command_config) as cluster:
+        stored = StoredTopics(cluster.connection).one(topic)
         if not stored.records:
             raise typer.BadParameter(
                 f"a topic that is sampled must have records, but {topic} is empty; name another topic"
             )
         say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
         counted = SampleCount()
-        counted.add(newest_records(connection, stored, records), largest_bytes)
+        counted.add(newest_records(cluster.connection, stored, records), largest_bytes)
     sampled = counted.result(len(stored.partitions))
     print_result(sample_json(topic, sampled), lambda: print_sample(topic, sampled), as_json=as_json)
     if output is None:
