@@ -4,7 +4,6 @@ They take the options of the commands without a service, except those about the 
 """
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
@@ -75,7 +74,7 @@ def run(
                 hint = "" if detach else "; Ctrl-C stops this command, not the study"
                 say(f"study {name} is {view['state']} at {client.url}{hint}")
             if detach:
-                typer.echo(json.dumps(view, indent=2) if as_json else name)
+                print_result(view, lambda: typer.echo(name), as_json=as_json)
                 return
             check_ended(client, name, follow(client, name, silent=silent))
         show_recommendations(client, name, as_json=as_json)
