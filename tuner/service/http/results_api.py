@@ -243,8 +243,9 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
     ) -> Response:
         """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
         if first == second:
-            detail = f"second must be another study than first, but both are {first}"
-            raise Problem(ProblemKind.BAD_REQUEST, detail, status=422)
+            raise Problem(
+                ProblemKind.BAD_REQUEST, f"second must be another study than first, but both are {first}", status=422
+            )
         answer = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
         return response_of(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
 

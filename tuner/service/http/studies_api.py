@@ -230,8 +230,7 @@ def actions_router(studies: Studies) -> APIRouter:
         form: JsonOrText = "json",
     ) -> Response:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
-        response = await studies.responses.fresh(ResultQuery.of(study, "verification", form=form))
-        return response_of(response)
+        return response_of(await studies.responses.fresh(ResultQuery.of(study, "verification", form=form)))
 
     @api.post(
         "/plan",
