@@ -166,9 +166,31 @@ def print_text(text: str) -> None:
     typer.echo(printable(text), nl=False)
 
 
+def print_result(
+    record: object,
+    show: Callable[[], object],
+    csv: Callable[[], str] = str,
+    *,
+    as_json: bool,
+    as_csv: bool = False,
+) -> None:
+    """Print a result in the format that the user asked for.
+
+    Args:
+        record: The result for JSON.
+        show: Prints the result as text for people.
+        csv: Returns the result as CSV.
+        as_json: Whether the user asked for JSON.
+        as_csv: Whether the user asked for CSV.
+    """
+    if as_json:
+        print_json(record)
+    elif as_csv:
+        print_text(csv())
+    else:
+        show()
+
+
 def print_written(path: Path, *, as_json: bool) -> None:
     """Print the path of a file that the command has written."""
-    if as_json:
-        print_json(document("written", path=str(path)))
-    else:
-        typer.echo(path)
+    print_result(document("written", path=str(path)), lambda: typer.echo(path), as_json=as_json)

@@ -32,7 +32,7 @@ from runners.load.isolated import Isolated, end_reused_processes
 from runners.reporting import Say, counted, silent
 from runners.runner import DEFAULT_LIMITS, Limits, Runner
 from search_spaces.client import Client, ClientKind, librdkafka
-from tuner.model.setup import ONE_PRODUCER, Setup
+from tuner.model.measurement_setup import ONE_PRODUCER, Setup
 from tuner.model.target import Target
 
 

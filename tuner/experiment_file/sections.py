@@ -18,9 +18,9 @@ from runners.workload import (
     Workload,
 )
 from search_spaces.client import Client, librdkafka
+from tuner.model.measurement_setup import Setup
 from tuner.model.paper import Artefact, Expectation
 from tuner.model.row import RowValue
-from tuner.model.setup import Setup
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
 from tuner.study_file.properties import study_client

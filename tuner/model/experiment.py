@@ -12,9 +12,9 @@ from runners.errors import WorkloadRefused
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
+from tuner.model.measurement_setup import Setup
 from tuner.model.paper import Finding, PaperValue
 from tuner.model.row import BROKERS_TO_LOSE_ONE, Row
-from tuner.model.setup import Setup
 from tuner.model.spec import RaySpec, SafetySpec, StudySpec, TrackingSpec
 from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, trial_s
 from tuner.model.target import Target

@@ -7,7 +7,7 @@ from typing import Final, Self
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.goals import Goal
-from tuner.model.setup import ONE_PRODUCER, Setup
+from tuner.model.measurement_setup import ONE_PRODUCER, Setup
 from tuner.model.study_time import OVERHEAD_S
 
 FILLED_BYTES_PER_S: Final = 100e6

@@ -95,8 +95,9 @@ def constraint() -> ValueReader:
             near = _meant_metric(match["metric"])
             raise refused(rule, advice=f"{near} All metrics: docs/reference/study-file.md#metrics".strip())
         try:
-            limit = float(match["limit"])
-            return Constraint(match["metric"], match["bound"] == "<=", limit, match["relative"] is not None)
+            return Constraint(
+                match["metric"], match["bound"] == "<=", float(match["limit"]), match["relative"] is not None
+            )
         except ValueError:
             raise refused("the limit of a constraint must be a number above 0") from None
 

@@ -228,9 +228,8 @@ class Files:
 def _meant(entry: Property, value: object) -> str:
     if entry.kind == "bool" and isinstance(value, str) and value.lower() in ("yes", "no", "on", "off"):
         return "write true or false"
-    if isinstance(value, str) and re.fullmatch(r"0[0-9]+", value):
-        return "leave the leading zeros out"
-    return ""
+    leading_zeros = isinstance(value, str) and re.fullmatch(r"0[0-9]+", value)
+    return "leave the leading zeros out" if leading_zeros else ""
 
 
 def _names(role: Role) -> list[str]:

@@ -62,7 +62,7 @@ def test_the_shipped_packages_are_small_and_contain_only_code() -> None:
         and not any(path.match(pattern) for pattern in NOT_SHIPPED)
         and "__pycache__" not in path.parts
     ]
-    known = {".py", ".json", ".typed", ".html", ".css", ".js", ".sql", ".java", ".yaml"}
+    known = {".py", ".json", ".typed", ".html", ".css", ".js", ".svg", ".sql", ".java", ".yaml"}
     assert {path.suffix for path in shipped} <= known
     assert sum(path.stat().st_size for path in shipped) < 4_000_000
     assert not [path for path in shipped if "tests" in path.parts]

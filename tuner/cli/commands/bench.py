@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,7 +19,7 @@ from search_spaces.configs.producer_config import ProducerConfig, check_record
 from tuner.cli.options import common_options
 from tuner.cli.options.bench_options import ConfigOptions, LoadOptions, TargetOptions
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.output import Force, check_one_form, check_picture, print_json, print_text, write_picture
+from tuner.cli.output import Force, check_one_form, check_picture, print_result, write_picture
 from tuner.execution.open_target import open_alone
 from tuner.model.document import document
 from tuner.model.measurement_json import measurement_json
@@ -86,14 +86,16 @@ def bench(
     alone = quiet or as_json or as_csv
     with open_alone(target, "tuner bench", say, silent if alone else say, config.client) as opened:
         runs = _measure(opened.runner(str(generator), limits), config, workload, repeat, alone=alone)
-    if as_csv:
-        print_text(csv_of(map(measurement_json, runs)))
-    elif as_json:
-        print_json(_json(runs))
-    else:
-        print_measurement(runs[-1], cluster.bootstrap or "HOST:9092", cluster.command_config, plot=plot)
-        if repeat > 1:
-            print_spread(runs)
+    records = [measurement_json(run) for run in runs]
+    print_result(
+        records[0] if repeat == 1 else document("measurements", runs=records),
+        lambda: print_measurement(runs[-1], cluster.bootstrap or "HOST:9092", cluster.command_config, plot=plot),
+        lambda: csv_of(records),
+        as_json=as_json,
+        as_csv=as_csv,
+    )
+    if repeat > 1 and not (as_json or as_csv):
+        print_spread(runs)
     if png is not None:
         _draw(runs, png, force=force)
 
@@ -116,14 +118,6 @@ def _measure(
         with nullcontext(go_on) if alone else live_windows(title, rest_of_line, CELLS) as watch:
             runs.append(runner.run(config, workload, watch))
     return runs
-
-
-def _json(runs: Sequence[Measurement]) -> dict[str, Any]:
-    """Return the JSON values of one measurement, or of several."""
-    records = [measurement_json(run) for run in runs]
-    if len(records) == 1:
-        return records[0]
-    return document("measurements", runs=records)
 
 
 def _draw(runs: Sequence[Measurement], png: Path, *, force: bool) -> None:

@@ -11,7 +11,7 @@ from runners.reporting import counted, duration
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli.options import common_options, workload_options
-from tuner.cli.output import print_json
+from tuner.cli.output import print_result
 from tuner.cli.running.own_study import new_study
 from tuner.cli.running.with_progress import run_experiment_with_progress
 from tuner.experiment_file import parse_experiment
@@ -105,10 +105,11 @@ def calibrate(
     calibration = fitted(observations_of_experiment(results), start)
     if warning := warning_of_missed_rate(name, calibration.observations, load.rate_records_per_s or 0.0):
         warn(warning)
-    if as_json:
-        print_json(calibration_json(name, calibration))
-        return
-    OUT.show(*calibration_lines(name, calibration))
+    print_result(
+        calibration_json(name, calibration),
+        lambda: OUT.show(*calibration_lines(name, calibration)),
+        as_json=as_json,
+    )
 
 
 def warning_of_missed_rate(name: str, observations: Sequence[Observation], rate_records_per_s: float) -> str | None:

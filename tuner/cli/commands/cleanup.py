@@ -8,7 +8,7 @@ from rich.table import Column, Table
 
 from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
-from tuner.cli.asking import user_agrees
+from tuner.cli.ask_before_removing import user_agrees
 from tuner.cli.options import common_options
 from tuner.cli.output import print_json
 from tuner.model.document import document
@@ -49,9 +49,7 @@ def cleanup(
     """
     if bootstrap is None:
         raise typer.BadParameter("cleanup needs --bootstrap, the address of your cluster")
-    cluster = common_options.target_of(bootstrap, command_config).cluster()
-    running = cluster.start()
-    try:
+    with common_options.users_cluster(bootstrap, command_config) as running:
         leftovers = find_leftovers(running)
         removable = [left for left in leftovers if left.state == "dead" or (unknown and left.state == "unknown")]
         if not as_json:
@@ -64,8 +62,6 @@ def cleanup(
             and (yes or user_agrees(f"delete {topics}?", f"cleanup asks before it deletes {topics}"))
         ):
             removed = remove_leftovers(running, removable)
-    finally:
-        cluster.stop()
     if as_json:
         print_json(document("cleanup", leftovers=[asdict(left) for left in leftovers], removed=removed))
     elif removed:

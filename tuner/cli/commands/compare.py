@@ -14,8 +14,7 @@ from tuner.cli.output import (
     check_one_form,
     check_output,
     check_picture,
-    print_json,
-    print_text,
+    print_result,
     write_output,
     write_picture,
 )
@@ -61,12 +60,13 @@ def compare(
     check_two_studies(first, second, same=find_study(first) == find_study(second))
     studies = (load_study(first).results, load_study(second).results)
     compared = comparison(*studies)
-    if as_json:
-        print_json(compared.as_json())
-    elif as_csv:
-        print_text(comparison_csv(compared.as_json()))
-    else:
-        print_comparison(compared, OUT)
+    print_result(
+        compared.as_json(),
+        lambda: print_comparison(compared, OUT),
+        lambda: comparison_csv(compared.as_json()),
+        as_json=as_json,
+        as_csv=as_csv,
+    )
     if compared.simulated:
         warn(SIMULATED)
     warn_of_each(compared.differences)

@@ -11,7 +11,7 @@ from search_spaces.errors import UnknownClient
 from search_spaces.files.producer_file import FileClient
 from tuner.api import load_study
 from tuner.cli.options import common_options, workload_options
-from tuner.cli.output import print_json
+from tuner.cli.output import print_result
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
 from tuner.present.comparisons.client_comparison_view import client_comparison_lines, comparison_warnings
@@ -125,12 +125,9 @@ def compare_clients(
             )
     results = run_own_study(clients.study(spec), text, _STEM, storage, silent=silent)
     comparison = comparison_of(results, clients)
-    if as_json:
-        print_json(comparison.as_json())
-    else:
-        OUT.show(*client_comparison_lines(comparison))
-        if not quiet:
-            say(f"`tuner trials {comparison.study} --json` shows all measurements")
+    print_result(comparison.as_json(), lambda: OUT.show(*client_comparison_lines(comparison)), as_json=as_json)
+    if not silent:
+        say(f"`tuner trials {comparison.study} --json` shows all measurements")
     warn_of_each(comparison_warnings(comparison))
     if comparison.simulated:
         warn(SIMULATED)

@@ -19,7 +19,7 @@ from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options, workload_options
-from tuner.cli.output import check_one_form, print_json, print_text
+from tuner.cli.output import check_one_form, print_result
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
 from tuner.present.console import OUT, say, warn_of_each
@@ -73,14 +73,17 @@ def compare_tools(
     ) as opened:
         ours, theirs, warnings = measured_in_turn(*_tools(opened, config, workload, limits), rounds, tell)
     ratio = ratio_of(ours, theirs)
-    if as_csv:
-        rows = enumerate(zip(ours, theirs, strict=True), 1)
-        columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
-        print_text(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
-    elif as_json:
-        print_json(_json(ours, theirs, ratio, warnings))
-    else:
-        _print_ratio(ours, theirs, ratio)
+    rows = [
+        {"round": number, "tuner_records_per_s": of_ours, "kafka_tool_records_per_s": of_theirs}
+        for number, (of_ours, of_theirs) in enumerate(zip(ours, theirs, strict=True), 1)
+    ]
+    print_result(
+        _json(ours, theirs, ratio, warnings),
+        lambda: _print_ratio(ours, theirs, ratio),
+        lambda: csv_of(rows),
+        as_json=as_json,
+        as_csv=as_csv,
+    )
     warn_of_each(warnings)
 
 

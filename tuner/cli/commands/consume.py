@@ -21,7 +21,7 @@ from search_spaces.configs.producer_config import ProducerConfig, check_record
 from tuner.cli.options import common_options
 from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.output import print_json
+from tuner.cli.output import print_result
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.measurement_json import consumption_json
 from tuner.present.console import say
@@ -86,10 +86,7 @@ def consume(
             sizes = common_options.size_of("--fill", own.amount), common_options.size_of("--max-bytes", own.max_bytes)
             with opening() as opened:
                 seen, written = _own_topic(opened, client, reading, config, workload, *sizes, watch)
-    if as_json:
-        print_json(consumption_json(seen, written))
-    else:
-        print_consumption(seen, written)
+    print_result(consumption_json(seen, written), lambda: print_consumption(seen, written), as_json=as_json)
 
 
 def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> None:

@@ -8,7 +8,7 @@ import typer
 from tuner.api import load_study
 from tuner.cli.options import common_options
 from tuner.cli.options.recommend_options import AskedGoal, RecordBytes
-from tuner.cli.output import print_json
+from tuner.cli.output import print_result
 from tuner.present.console import OUT, warn, warn_of_each
 from tuner.present.predictions.cost_view import cost_json, cost_lines
 from tuner.results.cost import cost_of
@@ -48,13 +48,14 @@ def cost(
         if not recommendation.is_baseline:
             costs["recommended"] = cost_of(recommendation.metrics, replication, unit)
         costs_of_sizes.append((recommendation, costs))
-    if as_json:
-        print_json(cost_json(results.name, costs_of_sizes, unit))
-    else:
-        OUT.show(*cost_lines(costs_of_sizes, unit))
-        for recommendation in recommended:
-            if not recommendation.proven and not recommendation.is_baseline:
-                warn(f"{recommendation.record_bytes} B: the recommended config is not proven better")
+    print_result(
+        cost_json(results.name, costs_of_sizes, unit),
+        lambda: OUT.show(*cost_lines(costs_of_sizes, unit)),
+        as_json=as_json,
+    )
+    for recommendation in recommended:
+        if not (as_json or recommendation.proven or recommendation.is_baseline):
+            warn(f"{recommendation.record_bytes} B: the recommended config is not proven better")
     warn_of_each(warning for recommendation in recommended for warning in recommendation.warnings)
     if missing:
         raise missing

@@ -13,7 +13,16 @@ import typer
 
 from runners.reporting import counted, duration
 from tuner.cli.options import common_options
-from tuner.cli.output import Force, check_one_form, check_output, check_picture, print_json, write_output, write_picture
+from tuner.cli.output import (
+    Force,
+    check_one_form,
+    check_output,
+    check_picture,
+    print_json,
+    print_result,
+    write_output,
+    write_picture,
+)
 from tuner.cli.running.with_progress import run_experiment_with_progress
 from tuner.execution.experiments.work_left import work_left
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
@@ -67,15 +76,17 @@ def list_experiments(as_json: common_options.Json = False) -> None:
         tuner experiment list
     """
     versions = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
-    if as_json:
-        listed = [{"full": planned_json(full), "quick": planned_json(quick)} for full, quick in versions]
-        print_json(document("experiments", experiments=listed))
-        return
+    listed = [{"full": planned_json(full), "quick": planned_json(quick)} for full, quick in versions]
     rows = [
         (full.name, str(len(full.rows)), duration(quick.planned_s), duration(full.planned_s), full.about)
         for full, quick in versions
     ]
-    OUT.show(*aligned([("experiment", "rows", "--quick takes", "takes", "measures"), *rows], right=False))
+    headings = ("experiment", "rows", "--quick takes", "takes", "measures")
+    print_result(
+        document("experiments", experiments=listed),
+        lambda: OUT.show(*aligned([headings, *rows], right=False)),
+        as_json=as_json,
+    )
 
 
 @app.command()
@@ -96,10 +107,8 @@ def show(
     spec, text = read_experiment(named, quick=quick)
     if as_yaml:
         OUT.show(text, end="")
-    elif as_json:
-        print_json(planned_json(spec))
     else:
-        OUT.show(*planned_lines(spec))
+        print_result(planned_json(spec), lambda: OUT.show(*planned_lines(spec)), as_json=as_json)
 
 
 @app.command()

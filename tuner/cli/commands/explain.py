@@ -4,7 +4,7 @@ from tuner.api import load_study
 from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions
-from tuner.cli.output import print_json
+from tuner.cli.output import print_result
 from tuner.cli.printing.warnings import warn_about_explanations
 from tuner.present.console import OUT
 from tuner.present.export.recommendation_json import explanations_json
@@ -30,10 +30,9 @@ def explain(study: common_options.Study, options: ExplainOptions, as_json: commo
     results = loaded.results
     recommended, missing = recommend_each(results, options.record_bytes, options.goal, options.conditions)
     explanations = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
-    if as_json:
-        print_json(explanations_json(results.name, explanations))
-    else:
-        print_explanations(explanations, OUT)
+    print_result(
+        explanations_json(results.name, explanations), lambda: print_explanations(explanations, OUT), as_json=as_json
+    )
     warn_about_explanations(recommended, finished=results.finished)
     if missing:
         raise missing

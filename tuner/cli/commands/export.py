@@ -8,7 +8,7 @@ from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli.options import common_options
 from tuner.cli.options.recommend_options import RecordBytes
-from tuner.cli.output import print_json
+from tuner.cli.output import print_result
 from tuner.model.document import document
 from tuner.model.secrets_in_urls import masked_url
 from tuner.present.console import OUT
@@ -40,10 +40,10 @@ def export(
     loaded = load_study(study)
     sizes = common_options.selected_sizes(loaded.results, record_bytes)
     written = [optuna_study(loaded, size.record_bytes, storage=to) for size in sizes]
-    if as_json:
-        studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]
-        print_json(document("export", study=loaded.name, to=masked_url(to), studies=studies))
-        return
-    for each in written:
-        count = len(each.get_trials(deepcopy=False))
-        OUT.show(f"{each.study_name}: {counted(count, 'trial')} in {masked_url(to)}")
+    trials = {each.study_name: len(each.get_trials(deepcopy=False)) for each in written}
+    studies = [{"name": name, "trials": count} for name, count in trials.items()]
+    print_result(
+        document("export", study=loaded.name, to=masked_url(to), studies=studies),
+        lambda: OUT.show(*(f"{name}: {counted(count, 'trial')} in {masked_url(to)}" for name, count in trials.items())),
+        as_json=as_json,
+    )

@@ -3,10 +3,10 @@
 from tuner.api import load_study
 from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
-from tuner.cli.output import check_one_form, print_json, print_text
+from tuner.cli.output import check_one_form, print_result
 from tuner.cli.printing.warnings import warn_about_front
 from tuner.present.console import OUT
-from tuner.present.trial_tables.front_table import front_csv, fronts_json, print_front
+from tuner.present.trial_tables.front_table import front_csv, fronts_json, print_fronts
 
 
 def front(
@@ -31,13 +31,13 @@ def front(
     loaded = load_study(study)
     results, sizes = loaded.results, common_options.selected_sizes(loaded.results, record_bytes)
     record = fronts_json(results, sizes)
-    if as_json:
-        print_json(record)
-        return
-    if as_csv:
-        print_text(front_csv(*sizes))
-    else:
-        for size in sizes:
-            print_front(results, size, OUT)
-    fronts = [] if as_csv else record["fronts"]
-    warn_about_front(fronts, simulated=results.simulated, finished=results.finished)
+    print_result(
+        record,
+        lambda: print_fronts(results, sizes, OUT),
+        lambda: front_csv(*sizes),
+        as_json=as_json,
+        as_csv=as_csv,
+    )
+    if not as_json:
+        fronts = [] if as_csv else record["fronts"]
+        warn_about_front(fronts, simulated=results.simulated, finished=results.finished)

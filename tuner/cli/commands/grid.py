@@ -3,10 +3,10 @@
 from tuner.api import load_study
 from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
-from tuner.cli.output import check_one_form, print_json, print_text
+from tuner.cli.output import check_one_form, print_result
 from tuner.cli.printing.warnings import warn_about_grid
 from tuner.present.console import OUT
-from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
+from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grids
 from tuner.results.grid_tables import grid_tables
 
 
@@ -31,11 +31,11 @@ def grid(
     results, sizes = loaded.results, common_options.selected_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     record = grid_json(results.name, tables, simulated=results.simulated)
-    if as_json:
-        print_json(record)
-    elif as_csv:
-        print_text(grid_csv(tables))
-    else:
-        for size, table in tables.items():
-            print_grid(results.name, size, table, OUT)
+    print_result(
+        record,
+        lambda: print_grids(results.name, tables, OUT),
+        lambda: grid_csv(tables),
+        as_json=as_json,
+        as_csv=as_csv,
+    )
     warn_about_grid(record)

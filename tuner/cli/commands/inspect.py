@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
@@ -13,7 +12,7 @@ from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.reporting import counted
 from tuner.cli.options import common_options
-from tuner.cli.output import print_json
+from tuner.cli.output import print_json, print_result
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NotPredictable
 from tuner.present.console import OUT, say, warn
@@ -119,18 +118,14 @@ def inspect(
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
     common_options.check_topic(topic, "TOPIC")
-    target = common_options.target_of(bootstrap, command_config)
     since_ms = int((time.time() - _PERIOD_S) * 1e3)
-    with ExitStack() as stack:
-        cluster = target.cluster()
-        stack.callback(cluster.stop)
-        connection = cluster.start().connection
-        stored = StoredTopics(connection)
+    with common_options.users_cluster(bootstrap, command_config) as cluster:
+        stored = StoredTopics(cluster.connection)
         if topic is not None:
-            _inspect_one(connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
+            _inspect_one(cluster.connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
         else:
             topics, refused = stored.readable(since_ms)
-            _inspect_all(connection, topics, refused, limits, top, as_json=as_json)
+            _inspect_all(cluster.connection, topics, refused, limits, top, as_json=as_json)
 
 
 def _calibrated(study: str | None) -> _Calibrated:
@@ -218,10 +213,11 @@ def _inspect_all(
         else:
             unread[sample.topic.name] = next(iter(sample.unread.values()), "none of its batches can be used")
     rows = rank_topics(inspections)
-    if as_json:
-        print_json(ranking_json(rows[:top], unread, received_bytes, _PERIOD_S))
-    else:
-        print_ranking(rows, unread, received_bytes, top or _TOP)
+    print_result(
+        ranking_json(rows[:top], unread, received_bytes, _PERIOD_S),
+        lambda: print_ranking(rows, unread, received_bytes, top or _TOP),
+        as_json=as_json,
+    )
 
 
 def _sampled(

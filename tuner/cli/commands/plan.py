@@ -4,7 +4,7 @@ from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions
-from tuner.cli.output import check_one_form, print_json, print_text
+from tuner.cli.output import check_one_form, print_result
 from tuner.model.spec import Executor
 from tuner.present.console import OUT, warn
 from tuner.present.studies.plan_view import plan_csv, plan_json, plan_warning, print_plan
@@ -37,11 +37,12 @@ def plan(
     simulated = spec.executor is Executor.SIMULATED
     targets = [str(spec.executor)] if simulated else [target.label for target in spec.targets]
     record = plan_json(spec, spaces, mb_per_s, targets)
-    if as_json:
-        print_json(record)
-    elif as_csv:
-        print_text(plan_csv(record))
-    else:
-        print_plan(spec, spaces, record, OUT)
-        if warning := plan_warning(spec, mb_per_s):
-            warn(warning)
+    print_result(
+        record,
+        lambda: print_plan(spec, spaces, record, OUT),
+        lambda: plan_csv(record),
+        as_json=as_json,
+        as_csv=as_csv,
+    )
+    if not (as_json or as_csv) and (warning := plan_warning(spec, mb_per_s)):
+        warn(warning)

@@ -11,7 +11,7 @@ from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions, refused_by_option
-from tuner.cli.output import Force, check_picture, print_json, write_picture
+from tuner.cli.output import Force, check_picture, print_result, write_picture
 from tuner.model.errors import NotPredictable
 from tuner.prediction.prediction_source import read_source
 from tuner.prediction.question import PredictionRequest
@@ -84,12 +84,15 @@ def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json:
     needed = [last] if request.setting is None else [*others, last]
     if all(isinstance(each, str) for each in needed):
         raise NotPredictable.outside(source.name, str(last))
-    if as_json:
-        print_json(prediction_json(source, calibration, predictions, request.retention, setting=request.setting))
-    elif request.setting is None:
-        OUT.show(*prediction_lines(source, calibration, predictions, request.retention))
-    else:
-        OUT.show(*sweep_lines(source, request.setting, predictions))
+    print_result(
+        prediction_json(source, calibration, predictions, request.retention, setting=request.setting),
+        lambda: OUT.show(
+            *prediction_lines(source, calibration, predictions, request.retention)
+            if request.setting is None
+            else sweep_lines(source, request.setting, predictions)
+        ),
+        as_json=as_json,
+    )
     if png is not None and request.setting is not None:
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.sweep_picture import draw_sweep

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.cli.asking import user_agrees
+from tuner.cli.ask_before_removing import user_agrees
 from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import Yes
 from tuner.cli.output import print_json

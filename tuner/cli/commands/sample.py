@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from runners.clusters.topics.stored_topics import StoredTopics
 from runners.clusters.topics.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
 from tuner.cli.options import common_options
-from tuner.cli.output import Force, check_output, print_json, write_output
+from tuner.cli.output import Force, check_output, print_result, write_output
 from tuner.present.console import say
 from tuner.present.topics.sample_view import print_sample, sample_json, sampled_study
 from tuner.study_file import name_line
@@ -49,24 +48,17 @@ def sample(
     largest_bytes = common_options.size_of("--max-bytes", max_bytes)
     check_output(output, force=force)
     common_options.check_topic(topic, "TOPIC")
-    target = common_options.target_of(bootstrap, command_config)
-    with ExitStack() as stack:
-        cluster = target.cluster()
-        stack.callback(cluster.stop)
-        connection = cluster.start().connection
-        stored = StoredTopics(connection).one(topic)
+    with common_options.users_cluster(bootstrap, command_config) as cluster:
+        stored = StoredTopics(cluster.connection).one(topic)
         if not stored.records:
             raise typer.BadParameter(
                 f"a topic that is sampled must have records, but {topic} is empty; name another topic"
             )
         say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
         counted = SampleCount()
-        counted.add(newest_records(connection, stored, records), largest_bytes)
+        counted.add(newest_records(cluster.connection, stored, records), largest_bytes)
     sampled = counted.result(len(stored.partitions))
-    if as_json:
-        print_json(sample_json(topic, sampled))
-    else:
-        print_sample(topic, sampled)
+    print_result(sample_json(topic, sampled), lambda: print_sample(topic, sampled), as_json=as_json)
     if output is None:
         return
     if not sampled.sizes:

@@ -8,7 +8,7 @@ import typer
 
 from runners.reporting import one_line
 from tuner.cli.options import common_options
-from tuner.cli.output import print_json
+from tuner.cli.output import print_json, print_result
 from tuner.model.document import document
 from tuner.present.console import ERR, OUT, say
 from tuner.service.config import load_config
@@ -101,10 +101,7 @@ def add(
         tuner serve token add pipelines
     """
     token = _file(config).add(name, role)
-    if as_json:
-        print_json(document("token", name=name, role=str(role), token=token))
-    else:
-        typer.echo(token)
+    print_result(document("token", name=name, role=str(role), token=token), lambda: typer.echo(token), as_json=as_json)
     say(f"keep this token, it is not shown again; {name} has the role {role}")
 
 
@@ -117,11 +114,12 @@ def list_tokens(config: Config = None, as_json: common_options.Json = False) -> 
         tuner serve token list
     """
     tokens = _file(config).tokens()
-    if as_json:
-        rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in tokens]
-        print_json(document("tokens", tokens=rows))
-        return
-    OUT.show(*(f"{each.name}  {each.role}  {each.created_at}" for each in tokens))
+    rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in tokens]
+    print_result(
+        document("tokens", tokens=rows),
+        lambda: OUT.show(*("  ".join(row.values()) for row in rows)),
+        as_json=as_json,
+    )
 
 
 @_tokens.command()

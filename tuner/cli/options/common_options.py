@@ -25,6 +25,7 @@ from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE, Target, 
 from tuner.present.console import say
 
 if TYPE_CHECKING:  # they import much, which the options of other commands must not wait for
+    from runners.clusters.cluster import RunningCluster
     from tuner.results.study_results import SizeResults, StudyResults
 
 Value = TypeVar("Value")
@@ -248,6 +249,19 @@ def check_round_options(rounds: int | None, max_rounds: int | None) -> None:
     """
     with as_usage_error(RequestRefused):
         spec.check_rounds(rounds, max_rounds, ROUNDS)
+
+
+@contextmanager
+def users_cluster(bootstrap: str, command_config: Path | None) -> Iterator["RunningCluster"]:
+    """Yield the user's cluster, and close the connections to it at the end.
+
+    The arguments and the errors are those of `target_of`.
+    """
+    cluster = target_of(bootstrap, command_config).cluster()
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
 
 
 def target_of(

@@ -1,7 +1,7 @@
 """The options that `tuner predict` has with and without a service."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -25,11 +25,9 @@ def _retention_s(text: str) -> float:
     Raises:
         typer.BadParameter: The text is not a duration, or has no unit.
     """
-    try:
+    with suppress(ValueError):
         if not text.strip()[-1:].isdigit():
             return duration_s(text)
-    except ValueError:
-        pass
     raise typer.BadParameter(f"a retention time must read like 7d, 12h or 604800s, with its unit, but got {text!r}")
 
 

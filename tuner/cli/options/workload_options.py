@@ -112,8 +112,9 @@ def partitions(panel: Panel = None, default: Default = True) -> Any:
 
 def replication(panel: Panel = None, default: Default = True) -> Any:
     """Return the option for the replicas of the topics that the command creates."""
-    text = "Replicas of each partition of the created topics."
-    return typer.Option(help=text, show_default=default, rich_help_panel=panel)
+    return typer.Option(
+        help="Replicas of each partition of the created topics.", show_default=default, rich_help_panel=panel
+    )
 
 
 def seed(panel: Panel) -> Any:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from runners.reporting import in_bytes
 from search_spaces.translation.to_java import LABEL, for_java
-from tuner.cli.output import check_output, is_stream, print_json, print_text, write_output
+from tuner.cli.output import check_output, is_stream, print_result, print_text, write_output
 from tuner.present.console import OUT, say, warn, warn_of_each
 from tuner.present.export import Format, export, export_all, is_translated, study_json
 from tuner.present.recommendations.recommendation_words import (
@@ -32,10 +32,11 @@ def print_recommendations(
         simulated: Whether the trials were computed by a model and not measured on a cluster.
         as_json: Whether to print JSON.
     """
-    if as_json:
-        print_json(study_json(study, folder, recommendations))
-    else:
-        OUT.show(export_all(recommendations, Format.TABLE), end="")
+    print_result(
+        study_json(study, folder, recommendations),
+        lambda: OUT.show(export_all(recommendations, Format.TABLE), end=""),
+        as_json=as_json,
+    )
     warnings = [warning for each in recommendations for warning in each.warnings]
     warn_of_each([SIMULATED, *warnings] if simulated else warnings)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 
-from tuner.cli.output import print_json, print_text
+from tuner.cli.output import print_result
 from tuner.model.document import document
 from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT
@@ -34,12 +34,13 @@ def print_studies(studies: list[ListedStudy], where: str, *, as_json: bool, as_c
     """Print the list of studies in the format that the user asked for; say `where` they would be if there is none."""
     if not studies:
         say(f"there is no study yet {where}; `tuner run` makes one")
-    if as_json:
-        print_json(document("studies", studies=[each.as_json() for each in studies]))
-    elif as_csv:
-        print_text(study_csv(studies))
-    elif studies:
-        OUT.show(*study_lines(studies))
+    print_result(
+        document("studies", studies=[each.as_json() for each in studies]),
+        lambda: OUT.show(*study_lines(studies) if studies else ()),
+        lambda: study_csv(studies),
+        as_json=as_json,
+        as_csv=as_csv,
+    )
 
 
 def _studies_on_this_host() -> Iterator[ListedStudy]:

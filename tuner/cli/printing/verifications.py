@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from tuner.cli.output import print_json
+from tuner.cli.output import print_result
 from tuner.present.comparisons.verification_view import shortcomings, verification_warnings
 from tuner.present.console import ERR, OUT, say, warn_of_each
 
@@ -19,12 +19,9 @@ def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quie
         as_json: Whether to print JSON instead of the text.
         quiet: Whether to leave out everything but results and warnings.
     """
-    if as_json:
-        print_json(record)
-    else:
-        OUT.show(text)
-        if not quiet:
-            say(f"`tuner report {record['study']}` shows all measurements")
+    print_result(record, lambda: OUT.show(text), as_json=as_json)
+    if not (as_json or quiet):
+        say(f"`tuner report {record['study']}` shows all measurements")
     warn_of_each(verification_warnings(record))
 
 

@@ -1,6 +1,5 @@
 """Commands that have a service work on its studies: `tuner --server URL confirm`, `verify`, `fork`, `rm`, `sync`."""
 
-import json
 from typing import Annotated, Final
 
 import typer
@@ -9,14 +8,14 @@ from runners.reporting import printable
 from search_spaces.client import Client as ProducerClient
 from search_spaces.client import client_of
 from search_spaces.files.producer_file import FileClient
-from tuner.cli.asking import user_agrees
+from tuner.cli.ask_before_removing import user_agrees
 from tuner.cli.options import common_options, verify_options
 from tuner.cli.options.confirm_options import ConfirmOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import NewName, NewStudyFile, Yes
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.options.verify_options import VerifyOptions
-from tuner.cli.output import print_json
+from tuner.cli.output import print_json, print_result
 from tuner.cli.printing.verifications import end_unless_passed, print_judgement
 from tuner.cli.service_commands.at_service import (
     Detach,
@@ -70,7 +69,7 @@ def confirm(
             undo_rounds=options.undo_rounds,
         )
         if detach:
-            typer.echo(json.dumps(view, indent=2) if as_json else study)
+            print_result(view, lambda: typer.echo(study), as_json=as_json)
             return
         with left_at(client, study):
             ended = follow(client, study, silent=quiet or as_json, after=seen)

@@ -21,7 +21,16 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.predict_options import PredictOptions
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
-from tuner.cli.output import Force, check_one_form, check_output, print_json, print_text, print_written, write_output
+from tuner.cli.output import (
+    Force,
+    check_one_form,
+    check_output,
+    print_json,
+    print_result,
+    print_text,
+    print_written,
+    write_output,
+)
 from tuner.cli.printing.recommendations import write_recommendations
 from tuner.cli.printing.studies import print_studies
 from tuner.cli.printing.trials import Parquet, check_trials_output, show_trials
@@ -105,18 +114,18 @@ def front(
     """
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
-        fronts = []
-        if as_csv:
-            print_text(client.text(study, "front", form="csv", record_bytes=record_bytes))
-        else:
-            record = client.front(study, record_bytes)
-            if as_json:
-                print_json(record)
-                return
-            fronts = record["fronts"]
-            print_text(client.text(study, "front", record_bytes=record_bytes))
+        record = {"fronts": []} if as_csv else client.front(study, record_bytes)
+        print_result(
+            record,
+            lambda: print_text(client.text(study, "front", record_bytes=record_bytes)),
+            lambda: client.text(study, "front", form="csv", record_bytes=record_bytes),
+            as_json=as_json,
+            as_csv=as_csv,
+        )
+        if as_json:
+            return
         now = client.status(study)
-    warn_about_front(fronts, simulated=now["simulated"], finished=now["state"] in _FINISHED)
+    warn_about_front(record["fronts"], simulated=now["simulated"], finished=now["state"] in _FINISHED)
 
 
 def grid(
@@ -135,10 +144,13 @@ def grid(
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         table = client.grid(study, record_bytes)
-        if as_json:
-            print_json(table)
-        else:
-            print_text(client.text(study, "grid", form="csv" if as_csv else "text", record_bytes=record_bytes))
+        print_result(
+            table,
+            lambda: print_text(client.text(study, "grid", record_bytes=record_bytes)),
+            lambda: client.text(study, "grid", form="csv", record_bytes=record_bytes),
+            as_json=as_json,
+            as_csv=as_csv,
+        )
     warn_about_grid(table)
 
 
@@ -305,14 +317,9 @@ def predict(study: Study, options: PredictOptions, as_json: common_options.Json 
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
         if all(reasons) or (options.sweep is None and reasons[-1]):
             raise NotPredictable.outside(study, reasons[-1])
-        if as_json:
-            if record["simulated"]:
-                warn(SIMULATED)
-            if record["assumed"]:
-                warn(record["assumed"])
-            print_json(record)
-        else:
-            print_text(client.text(study, "prediction", **request))
+        if as_json:  # the text output begins with these warnings
+            warn_of_each(filter(None, (record["simulated"] and SIMULATED, record["assumed"])))
+        print_result(record, lambda: print_text(client.text(study, "prediction", **request)), as_json=as_json)
 
 
 def compare(
@@ -336,12 +343,13 @@ def compare(
     check_output(html, force=force)
     with service() as client:
         compared = client.comparison(first, second)
-        if as_json:
-            print_json(compared)
-        elif as_csv:
-            print_text(comparison_csv(compared))
-        else:
-            print_text(client.comparison_text(first, second))
+        print_result(
+            compared,
+            lambda: print_text(client.comparison_text(first, second)),
+            lambda: comparison_csv(compared),
+            as_json=as_json,
+            as_csv=as_csv,
+        )
         if compared.get("simulated"):  # an earlier service does not say it
             warn(SIMULATED)
         warn_of_each(compared["differences"])

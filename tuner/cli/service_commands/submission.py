@@ -4,7 +4,6 @@ They take the options of the commands without a service, except those about the 
 """
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
@@ -16,7 +15,7 @@ from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions, option_of
-from tuner.cli.output import check_one_form, print_json, print_text
+from tuner.cli.output import check_one_form, print_result, print_text
 from tuner.cli.service_commands.at_service import (
     Detach,
     Study,
@@ -75,7 +74,7 @@ def run(
                 hint = "" if detach else "; Ctrl-C stops this command, not the study"
                 say(f"study {name} is {view['state']} at {client.url}{hint}")
             if detach:
-                typer.echo(json.dumps(view, indent=2) if as_json else name)
+                print_result(view, lambda: typer.echo(name), as_json=as_json)
                 return
             check_ended(client, name, follow(client, name, silent=silent))
         show_recommendations(client, name, as_json=as_json)
@@ -124,12 +123,13 @@ def plan(
     with service() as client, _naming_options(options):
         record = client.plan(text, mb_per_s, kind)
         warnings = record.pop("warnings")
-        if as_json:
-            print_json(record)
-        elif as_csv:
-            print_text(plan_csv(record))
-        else:
-            print_text(client.plan_text(text, mb_per_s, kind))
+        print_result(
+            record,
+            lambda: print_text(client.plan_text(text, mb_per_s, kind)),
+            lambda: plan_csv(record),
+            as_json=as_json,
+            as_csv=as_csv,
+        )
         warn_of_each(() if as_json else warnings)
 
 
@@ -169,10 +169,7 @@ def cancel(study: Study, as_json: common_options.Json = False) -> None:
 
 
 def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(view)
-    else:
-        typer.echo(view["state"])
+    print_result(view, lambda: typer.echo(view["state"]), as_json=as_json)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from tuner.execution.trials.trial_from_measurements import trial_of
 from tuner.execution.trials.trial_job import EarlyEnd, StartedTrial, TrialDone, TrialJob
 from tuner.model.errors import StudyError
 from tuner.model.facts import RESERVED_BYTES
-from tuner.model.setup import Setup
+from tuner.model.measurement_setup import Setup
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import UNBROKEN_S
 from tuner.model.trial import PACED, SATURATED, Proposal, Trial, TrialKind

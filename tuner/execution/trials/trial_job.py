@@ -13,7 +13,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.errors import ConfigError
 from tuner.execution.trials.stopping import PhaseProgress, StopRule
-from tuner.model.setup import ONE_PRODUCER, Setup
+from tuner.model.measurement_setup import ONE_PRODUCER, Setup
 from tuner.model.trial import Proposal, State, Trial, TrialKind, trial_key
 
 

@@ -19,7 +19,7 @@ from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget
-from tuner.model.setup import Setup
+from tuner.model.measurement_setup import Setup
 
 _SETTLING_S: Final = 1.5
 """Seconds between two counts of a topic's records, to find out whether records are still being written.

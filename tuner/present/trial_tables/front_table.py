@@ -294,14 +294,19 @@ def _json(row: FrontRow, size: SizeResults) -> dict[str, Any]:
     }
 
 
-def print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> None:
-    """Print the front of one record size.
+def print_fronts(results: StudyResults, sizes: Iterable[SizeResults], out: Unwrapped) -> None:
+    """Print the front of each record size.
 
     Args:
         results: The study's results.
-        size: The results of the record size.
+        sizes: The results of the record sizes.
         out: The console to print to.
     """
+    for size in sizes:
+        _print_front(results, size, out)
+
+
+def _print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> None:
     heading = f"{results.name}: {in_bytes(size.record_bytes)} records, {counted(len(size.trials), 'measurement')}"
     rows = front_rows(size)
     if not rows:

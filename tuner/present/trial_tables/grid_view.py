@@ -53,16 +53,15 @@ def cell_text(cell: Cell | None) -> str:
     return number(cell.value) + (f" ({cell.behind} of {cell.configs} behind)" if cell.behind else "")
 
 
-def print_grid(study: str, record_bytes: str, tables: Sequence[GridTable], out: Unwrapped) -> None:
-    """Print the tables of one record size; in a terminal, a cell is the greener, the better it is.
+def print_grids(study: str, tables_of_sizes: Mapping[str, Sequence[GridTable]], out: Unwrapped) -> None:
+    """Print the tables of each record size; in a terminal, a cell is the greener, the better it is.
 
     Args:
         study: The study's name.
-        record_bytes: The record size.
-        tables: The tables, from `grid_tables`.
+        tables_of_sizes: The tables of each record size, from `grid_tables`.
         out: The console to print to.
     """
-    for table in tables:
+    for record_bytes, table in ((size, table) for size, tables in tables_of_sizes.items() for table in tables):
         out.show(f"{study}: {record_bytes} B records, {grid_heading(table)}", style="bold")
         for line in _lines(table):
             out.print(line, soft_wrap=True)

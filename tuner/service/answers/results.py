@@ -80,7 +80,7 @@ def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameter
 
 def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the Pareto front of each record size."""
-    from tuner.present.trial_tables.front_table import front_csv, fronts_json
+    from tuner.present.trial_tables.front_table import front_csv, fronts_json, print_fronts
 
     results = cache.results(study, store)
     sizes = selected_sizes(results, parameters.get("record_bytes"))
@@ -88,17 +88,14 @@ def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapp
         case "csv":
             return Answer.of(front_csv(*sizes), CSV)
         case "text":
-            from tuner.present.trial_tables.front_table import print_front
-
-            shown = [text_of(partial(print_front, results, size)) for size in sizes]
-            return Answer.of("".join(shown), TEXT)
+            return Answer.of(text_of(partial(print_fronts, results, sizes)), TEXT)
         case _:
             return Answer.of(fronts_json(results, sizes))
 
 
 def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
     """Return the tables of a grid search."""
-    from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grid
+    from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grids
 
     results = cache.results(study, store)
     sizes = selected_sizes(results, parameters.get("record_bytes"))
@@ -107,8 +104,7 @@ def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mappi
         case "csv":
             return Answer.of(grid_csv(tables), CSV)
         case "text":
-            shown = [text_of(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
-            return Answer.of("".join(shown), TEXT)
+            return Answer.of(text_of(partial(print_grids, results.name, tables)), TEXT)
         case _:
             return Answer.of(grid_json(results.name, tables, simulated=results.simulated))
 

@@ -173,8 +173,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
     @app.get("/static/plotly.js", include_in_schema=False)
     async def plotly() -> Response:
-        text = await run_in_threadpool(plotly_script)
-        return Response(text, headers=cached, media_type="text/javascript")
+        return Response(await run_in_threadpool(plotly_script), headers=cached, media_type="text/javascript")
 
     @app.get("/static/style.css", include_in_schema=False)
     async def style() -> Response:

@@ -117,42 +117,6 @@ class ConfigParameters(RecommendationParameters, _StudyParameter):
     ] = False
 
 
-def add_explanation(api: APIRouter, studies: Studies) -> None:
-    """Add the route for explanations of recommendations.
-
-    Args:
-        api: The router of what studies have found.
-        studies: The studies of the service.
-    """
-
-    @api.get(
-        "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
-    )
-    async def explanation(
-        request: Request, study: Study, parameters: Annotated[ExplanationParameters, Query()]
-    ) -> Response:
-        """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
-        return await answered(request, studies, parameters.query(study, "explanation"))
-
-
-def add_recommendation(api: APIRouter, studies: Studies) -> None:
-    """Add the route for recommended configs.
-
-    Args:
-        api: The router of what studies have found.
-        studies: The studies of the service.
-    """
-
-    @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
-    async def recommendation(request: Request, parameters: Annotated[ConfigParameters, Query()]) -> Response:
-        """Return the recommended config.
-
-        To poll it, send the `ETag` of the last response as `If-None-Match`. The status is 304 while the response is
-        still the same.
-        """
-        return await answered(request, studies, parameters.query(parameters.study, "recommendation"))
-
-
 def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
     """Return the routes below `/v1` that show the results of studies.
 
@@ -161,16 +125,7 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         streams: The event streams of the studies.
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
-    _add_measured(api, studies)
-    add_explanation(api, studies)
-    add_prediction(api, studies)
-    _add_progress(api, studies, streams)
-    _add_comparison(api, studies)
-    add_recommendation(api, studies)
-    return api
 
-
-def _add_measured(api: APIRouter, studies: Studies) -> None:
     @api.get("/studies/{study}/trials", response_class=Response, responses={200: examples.TRIALS}, tags=["results"])
     async def trials(
         request: Request,
@@ -223,8 +178,17 @@ def _add_measured(api: APIRouter, studies: Studies) -> None:
         """Show the tables of a grid search: each metric by the values of two knobs; empty for another search."""
         return await answered(request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form))
 
+    @api.get(
+        "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
+    )
+    async def explanation(
+        request: Request, study: Study, parameters: Annotated[ExplanationParameters, Query()]
+    ) -> Response:
+        """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
+        return await answered(request, studies, parameters.query(study, "explanation"))
 
-def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> None:
+    add_prediction(api, studies)
+
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
         study: Study,
@@ -269,8 +233,6 @@ def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> No
         events = streams.follow(study, int(last_event_id or after))
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
-
-def _add_comparison(api: APIRouter, studies: Studies) -> None:
     @api.get("/comparison", response_class=Response, responses={200: examples.COMPARISON}, tags=["results"])
     async def comparison(
         first: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of a study.", examples=["before"])],
@@ -281,7 +243,19 @@ def _add_comparison(api: APIRouter, studies: Studies) -> None:
     ) -> Response:
         """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
         if first == second:
-            detail = f"second must be another study than first, but both are {first}"
-            raise Problem(ProblemKind.BAD_REQUEST, detail, status=422)
+            raise Problem(
+                ProblemKind.BAD_REQUEST, f"second must be another study than first, but both are {first}", status=422
+            )
         answer = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
         return response_of(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
+
+    @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
+    async def recommendation(request: Request, parameters: Annotated[ConfigParameters, Query()]) -> Response:
+        """Return the recommended config.
+
+        To poll it, send the `ETag` of the last response as `If-None-Match`. The status is 304 while the response is
+        still the same.
+        """
+        return await answered(request, studies, parameters.query(parameters.study, "recommendation"))
+
+    return api

@@ -127,15 +127,7 @@ def actions_router(studies: Studies) -> APIRouter:
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
     actions = StudyActions(studies)
-    _add_tasks(api, actions)
-    _add_removal(api, actions)
-    _add_fork(api, actions)
-    _add_verification(api, actions, studies)
-    _add_plan(api, actions)
-    return api
 
-
-def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
     @api.post("/studies/{study}/confirm", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def confirm(
         request: Request,
@@ -182,15 +174,11 @@ def _add_tasks(api: APIRouter, actions: StudyActions) -> None:
         """
         return json_response(await actions.sync(study))
 
-
-def _add_removal(api: APIRouter, actions: StudyActions) -> None:
     @api.post("/studies/{study}/remove", response_class=Response, responses={200: examples.REMOVED}, tags=["studies"])
     async def remove(study: Study) -> Response:
         """Remove a study for good: its results, and its folder. A study that waits or runs must be cancelled first."""
         return json_response(await actions.remove(study))
 
-
-def _add_fork(api: APIRouter, actions: StudyActions) -> None:
     @api.post(
         "/studies/{study}/fork",
         status_code=201,
@@ -212,8 +200,6 @@ def _add_fork(api: APIRouter, actions: StudyActions) -> None:
         text = await study_text(request) if await request.body() else None
         return json_response(await actions.fork(study, name, text, client_name(request)), status=201)
 
-
-def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -> None:
     @api.post(
         "/verifications",
         status_code=201,
@@ -244,11 +230,8 @@ def _add_verification(api: APIRouter, actions: StudyActions, studies: Studies) -
         form: JsonOrText = "json",
     ) -> Response:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
-        response = await studies.responses.fresh(ResultQuery.of(study, "verification", form=form))
-        return response_of(response)
+        return response_of(await studies.responses.fresh(ResultQuery.of(study, "verification", form=form)))
 
-
-def _add_plan(api: APIRouter, actions: StudyActions) -> None:
     @api.post(
         "/plan",
         response_class=Response,
@@ -272,3 +255,5 @@ def _add_plan(api: APIRouter, actions: StudyActions) -> None:
         """
         planned = await actions.plan(await study_text(request), mb_per_s, as_text=form == "text")
         return Response(planned, media_type=TEXT) if isinstance(planned, str) else json_response(planned)
+
+    return api

@@ -303,8 +303,7 @@ class StudyActions:
             record = plan_json(spec, spaces, mb_per_s, submission.targets)
             if as_text:
                 return text_of(lambda out: print_plan(spec, spaces, record, out))
-            warnings = [*map(str, changes), *filter(None, [plan_warning(spec, mb_per_s)])]
-            return {**record, "warnings": warnings}
+            return {**record, "warnings": [*map(str, changes), *filter(None, [plan_warning(spec, mb_per_s)])]}
 
         return await run_in_threadpool(planned)
 

@@ -29,7 +29,7 @@ from tuner.execution.open_target import OpenTarget, open_target
 from tuner.execution.studies.run import measure_study
 from tuner.execution.trials.trial_target import ClusterTarget
 from tuner.model.goals import Goal
-from tuner.model.setup import ONE_PRODUCER
+from tuner.model.measurement_setup import ONE_PRODUCER
 from tuner.model.spec import Executor, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import rounds_on_new_brokers, spreads_rounds
 from tuner.model.target import Target

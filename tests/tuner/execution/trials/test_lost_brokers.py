@@ -19,7 +19,7 @@ from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import ToTheEnd
 from tuner.execution.trials.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.execution.trials.trial_target import SimulatedTarget, TrialTopic
-from tuner.model.setup import ONE_PRODUCER, Setup
+from tuner.model.measurement_setup import ONE_PRODUCER, Setup
 from tuner.model.trial import PACED, Proposal, TrialKind
 
 
