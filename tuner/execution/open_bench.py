@@ -32,6 +32,7 @@ from tuner.model.errors import StudyError
 from tuner.model.facts import CLIENT_VERSION, CLUSTER, CLUSTER_IDS
 from tuner.model.study_files import RAY_FOLDER
 from tuner.model.target import Target
+from tuner.storage.folder_files import removed_if_empty
 from tuner.storage.protocols import ResultsStore, Storage
 
 
@@ -209,20 +210,17 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
     Raises:
         RunnerError: The error from the block.
     """
-    is_first = not folder.parent.exists()
     is_new = not folder.exists() and not storage.has(folder)
-    try:
-        yield
-    except RunnerError:
-        if is_new:
-            with suppress(StudyError):  # the error from the block tells the user more than this one
-                with closing(storage.read(folder)) as store:
-                    # The facts about the environment are stored as soon as the cluster has answered.
-                    unreached = not store.trials() and CLIENT_VERSION not in store.facts()
-                if unreached:
-                    storage.remove(folder, name, say)
-                    if is_first:
-                        with suppress(OSError):  # another study has begun since
-                            folder.parent.rmdir()
-                    say(f"{name} is not kept, because its cluster could not be used")
-        raise
+    with removed_if_empty(folder.parent):
+        try:
+            yield
+        except RunnerError:
+            if is_new:
+                with suppress(StudyError):  # the error from the block tells the user more than this one
+                    with closing(storage.read(folder)) as store:
+                        # The facts about the environment are stored as soon as the cluster has answered.
+                        unreached = not store.trials() and CLIENT_VERSION not in store.facts()
+                    if unreached:
+                        storage.remove(folder, name, say)
+                        say(f"{name} is not kept, because its cluster could not be used")
+            raise

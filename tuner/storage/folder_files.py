@@ -62,6 +62,18 @@ def remove_folder(folder: Path) -> None:
         folder.unlink()
 
 
+@contextmanager
+def removed_if_empty(folder: Path) -> Iterator[None]:
+    """Run the block, and remove a folder that is new and still empty after it, such as that of all studies."""
+    is_new = not folder.exists()
+    try:
+        yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # it has files, or was not created
+                folder.rmdir()
+
+
 def remove_files(folder: Path, names: Iterable[str]) -> None:
     """Remove files and folders of these names from the folder of a study, and the folder if nothing else is in it.
 

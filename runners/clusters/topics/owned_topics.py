@@ -299,10 +299,14 @@ class OwnedTopics:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None and self._live and not self._admin.answers():
+            self.leave()
         try:
             self.close()
-        except RunnerError:
-            if error is None:  # otherwise the user should see the first error
+        except RunnerError as left:
+            if isinstance(error, RunnerError) and self._left:
+                raise type(error)(f"{error}; {left}") from None
+            if error is None or self._left:  # otherwise the user should see the first error
                 raise
 
     def _described(self, name: str, needs: Sequence[str], *, owned: bool = False) -> Topic:

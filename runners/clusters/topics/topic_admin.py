@@ -27,6 +27,7 @@ from runners.reporting import counted
 T = TypeVar("T")
 _SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.01
+_SIGN_OF_LIFE_S = 3.0
 
 _LEADER_MOVES = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -91,6 +92,18 @@ class TopicAdmin:
         """
         found = self._admin_connection.listed()
         return str(found.cluster_id), len(found.brokers)
+
+    def answers(self) -> bool:
+        """Return whether the cluster answers within `_SIGN_OF_LIFE_S`."""
+        deadline = time.monotonic() + _SIGN_OF_LIFE_S
+        while (left_s := deadline - time.monotonic()) > 0:
+            try:
+                self._admin_connection.metadata(left_s)
+            except KafkaException:  # comes at once if a connection was lost just now
+                time.sleep(_POLL_S)
+            else:
+                return True
+        return False
 
     def names(self) -> list[str]:
         """Return the names of all topics on the cluster that this user has permission to see.

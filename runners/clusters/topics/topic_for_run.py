@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
-from runners.errors import RunnerError
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
@@ -52,6 +51,7 @@ def owned_topic(
 ) -> TopicFor:
     """Return a function that creates a topic for each run and deletes the topic afterwards.
 
+    If an error ends a run, its topic is deleted when `topics` is closed, which asks first whether the cluster answers.
     Unless `overlapping` is set, leaving the context also waits until the disk space of the deleted topic is free.
 
     Args:
@@ -72,18 +72,11 @@ def owned_topic(
     @contextlib.contextmanager
     def topic_for(workload: Workload) -> Iterator[Topic]:
         topic = topics.create(workload.partitions, workload.replication, configs, like=like)
-        hidden: tuple[type[BaseException], ...] = ()
-        try:
-            yield topic
-        except RunnerError:
-            hidden = (RunnerError,)  # the user should see the first error; closing `topics` deletes the topic again
-            raise
-        finally:
-            with contextlib.suppress(*hidden):
-                await_deleted()
-                topics.begin_delete(topic)
-                if not overlapping:
-                    await_deleted()
+        yield topic  # if an error ends the run, closing `topics` deletes the topic
+        await_deleted()
+        topics.begin_delete(topic)
+        if not overlapping:
+            await_deleted()
 
     return topic_for
 

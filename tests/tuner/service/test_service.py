@@ -404,6 +404,8 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert told["changed"]["config"]["linger.ms"] == "20"
     assert f"{number(told['changed']['metrics']['mb_per_s']['value'])} (" in page
     assert "disks full after, days" not in page
+    assert re.search(r"baseline: records of [^<]*latency at ([\d,]+) records/s; ", page), "its rate is no field"
+    assert re.search(r"with your changes: records of [^<]* 6 partitions, [^<]*; [^<]*linger.ms=20", page)
     stored = served.ask("GET", "/studies/first/what-if?rate=20000&retention_days=3&disk_gb=2000&brokers=3").text
     assert '<input type="number" name="disk_gb" min="0" step="any" value="2000" placeholder="optional">' in stored
     assert "records kept for at least, days" in stored

@@ -16,6 +16,7 @@ from tuner.model.trial import TrialKind
 from tuner.present.console import say
 from tuner.present.studies.study_view import StudyView
 from tuner.results.study_results import StudyResults
+from tuner.storage.folder_files import removed_if_empty
 from tuner.storage.locations import studies_root, study_folder
 from tuner.storage.protocols import Storage
 from tuner.study_file import BASELINE_CLIENT, drop_used_secrets, measuring_text, parse_study, same_measurement
@@ -101,25 +102,26 @@ def new_study(stem: str, storage: Storage, *, silent: bool) -> Iterator[str]:
     Yields:
         The name.
     """
-    # Another process, maybe on another host, may have just taken the name.
-    while not storage.create(folder := study_folder(free_name(stem, storage))):
-        pass
-    name = folder.name
-    try:
-        yield name
-    except BaseException as error:
-        kept = _kept(storage, folder)
-        if (interruption := interruption_of(error)) is not None:
-            also = " and deletes what is left" if isinstance(error, EXPECTED) else ""  # the clean-up failed
-            interruption.args = (
-                f"what was measured is kept as {name}; the same command starts over{also}, and `tuner rm {name}` "
-                "removes what is kept"
-                if kept
-                else f"nothing that counts was measured yet, so {name} is not kept; the same command starts over{also}",
-            )
-        elif not kept and not silent:
-            say(f"{name} is not kept, because nothing that counts was measured")
-        raise
+    with removed_if_empty(studies_root()):
+        # Another process, maybe on another host, may have just taken the name.
+        while not storage.create(folder := study_folder(free_name(stem, storage))):
+            pass
+        name = folder.name
+        try:
+            yield name
+        except BaseException as error:
+            kept = _kept(storage, folder)
+            if (interruption := interruption_of(error)) is not None:
+                again = "the same command starts over"
+                again += " and deletes what is left" if isinstance(error, EXPECTED) else ""  # the clean-up failed
+                interruption.args = (
+                    f"what was measured is kept as {name}; {again}, and `tuner rm {name}` removes what is kept"
+                    if kept
+                    else f"nothing that counts was measured yet, so {name} is not kept; {again}",
+                )
+            elif not kept and not silent:
+                say(f"{name} is not kept, because nothing that counts was measured")
+            raise
 
 
 def _kept(storage: Storage, folder: Path) -> bool:

@@ -1,5 +1,6 @@
 """A cluster that gives each trial of the bench a topic and runners, and that is opened again if a broker was lost."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -176,6 +177,7 @@ class ClusterTarget:
     def _await_brokers(self) -> None:
         waited_s, pause_s = 0.0, 1.0
         while True:
+            began_s = time.monotonic()
             stack = ExitStack()
             try:
                 opened = stack.enter_context(self._open())
@@ -196,6 +198,8 @@ class ClusterTarget:
                 with suppress(RunnerError):  # the next run deletes the topics that are left
                     lost.close()
                 return
+            waited_s += time.monotonic() - began_s
+            pause_s = min(pause_s, max(0.0, self._wait_s - waited_s))
             self._sleep(pause_s)
             waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, 15.0)
 

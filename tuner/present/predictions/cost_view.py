@@ -24,7 +24,8 @@ def cost_lines(recommended: Sequence[tuple[Recommendation, Costs]], prices: Pric
         unit = f" ({prices.currency})" if prices.currency else ""
         rows = [[f"{recommendation.record_bytes} B, for 1 TB of values{unit}", *costs]]
         for part, label in _PARTS.items():
-            rows.append([label, *(number(getattr(each, part)) for each in costs.values())])
+            kept = f" (retention_days: {prices.retention_days:g})" if part == "disk" else ""
+            rows.append([label + kept, *(number(getattr(each, part)) for each in costs.values())])
         rows.append(["together", *(number(each.total) for each in costs.values())])
         lines += [*aligned(rows), *_remarks(recommendation, costs, prices), ""]
     return lines[:-1]

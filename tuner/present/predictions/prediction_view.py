@@ -14,7 +14,7 @@ from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Prediction
 from tuner.prediction.prediction_source import PredictionSource
-from tuner.prediction.question import CHANGED, Question
+from tuner.prediction.question import CHANGED
 from tuner.prediction.retention import Retention
 from tuner.present.number_text import aligned, number
 from tuner.results.study_results import SIMULATED
@@ -50,7 +50,7 @@ def prediction_lines(
     return [
         *caveats(source),
         f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}",
-        *(f"{title}: {_load(each)}; {config_text(each)}" for title, each in predicted),
+        *(f"{title}: {load_and_config(each)}" for title, each in predicted),
         *(f"{title}: no prediction, because {reasons}" for title, reasons in unknown),
         "",
         *aligned(
@@ -85,7 +85,7 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
     rows.append([BOUND_BY, *(each.bound_by for each in predictions)])
     stored = [each.stored_gb_per_day for each in predictions]
     if any(each is not None for each in stored):
-        rows.append(["stored by all replicas, GB per day", *map(number, stored)])
+        rows.append(["stored by all replicas, GB per day, at the fixed rate", *map(number, stored)])
     return rows if retention is None else [*rows, *_retention_rows(retention, predictions)]
 
 
@@ -121,9 +121,10 @@ def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str
         *caveats(source),
         f"{ESTIMATE}; {fitted_to(source.observations, source.name)}",
         *(
-            f"with {setting}={value}: {_load(each)}; {config_text(each)}; the other rows differ in {setting} only"
+            f"with {setting}={value}: {load_and_config(each)}; the other rows differ in {setting} only"
             for value, each in islice(predicted, 1)
         ),
+        "throughput and batches are at full speed, latencies at the fixed rate",
         *aligned(rows, right=False),
     ]
 
@@ -225,16 +226,13 @@ def determined(calibration: Calibration) -> str:
     )
 
 
-def _load(prediction: Prediction) -> str:
+def load_and_config(prediction: Prediction) -> str:
+    """Return what is predicted in one line: the load, with the rate of the latencies, and the config's properties."""
     load, rate = prediction.workload, prediction.workload.rate_records_per_s
     at = "" if rate is None else f", latency at {number(rate)} records/s"
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
     by = "" if prediction.producers == 1 else f", {prediction.producers} producers"
     keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
     values = f"records of {in_bytes(load.record_sizes)}{keys}, {percent(load.compressibility_ratio)} compressible"
-    return f"{values}, {shape}{by}{at}"
-
-
-def config_text(prediction: Prediction | Question) -> str:
-    """Return the properties of a config in one line, such as `linger.ms=20 batch.size=65536`."""
-    return shown_values(prediction.config.values) or "the client's defaults"
+    config = shown_values(prediction.config.values) or "the client's defaults"
+    return f"{values}, {shape}{by}{at}; {config}"

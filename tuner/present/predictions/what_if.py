@@ -14,7 +14,7 @@ from tuner.prediction.predicting import MOST_EXTRAPOLATION, Prediction
 from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
-from tuner.present.predictions.prediction_view import config_text, prediction_rows, title_of
+from tuner.present.predictions.prediction_view import load_and_config, prediction_rows, title_of
 
 _MOST_LINGER_MS: Final = 100.0
 _BATCH_POWERS: Final = range(12, 21)
@@ -37,8 +37,9 @@ def what_if_json(
 ) -> dict[str, Any]:
     """Return the content of the what-if page, on which people change settings and see predictions, as JSON types.
 
-    `fields` has the settings with their possible values. `headings` and `rows` make the table. `unknown` says for each
-    missing prediction why the measurements do not allow it.
+    `fields` has the settings with their possible values. `headings` and `rows` make the table, and `predicted` has the
+    load and the config of each heading. `unknown` says for each missing prediction why the measurements do not allow
+    it.
 
     Args:
         source: The study or experiment.
@@ -48,7 +49,7 @@ def what_if_json(
         typed: The text that the user typed into the fields of `tuner.prediction.retention.TYPED`.
     """
     predictions = side_by_side(source, question, calibration)
-    predicted = {heading: each for heading, each in predictions.items() if isinstance(each, Prediction)}
+    predicted = {title_of(heading): each for heading, each in predictions.items() if isinstance(each, Prediction)}
     return {
         "means": len(calibration.observations),
         "fields": [
@@ -56,10 +57,10 @@ def what_if_json(
             *_load_fields(source, calibration, question),
             *_disk_fields(question, typed),
         ],
-        "headings": [title_of(heading) for heading in predicted],
+        "headings": list(predicted),
         "rows": prediction_rows(predicted.values(), retention),
         "unknown": [each for each in predictions.values() if isinstance(each, str)],
-        "config": config_text(question),
+        "predicted": {heading: load_and_config(each) for heading, each in predicted.items()},
         "simulated": source.simulated,
         "assumed": source.assumed,
     }

@@ -25,8 +25,6 @@ _RECENT: Final = 20
 _AT_WORK: Final = (StudyState.RUNNING, StudyState.CONFIRMING)
 _SAME_IN_QUEUE: Final[Mapping[str, tuple[StudyState, ...]]] = {
     "running": _AT_WORK,
-    "pausing": _AT_WORK,
-    "cancelling": _AT_WORK,
     "complete": (StudyState.FINISHED,),
 }
 """By state in a service's queue, the states of a study that don't contradict it."""
@@ -150,7 +148,8 @@ class Status:
     def in_queue(self, state: str) -> "Status":
         """Return the status with the study's state in a service's queue, unless both states mean the same.
 
-        For example, a study that waits in the queue must not be shown as interrupted, because the service starts it.
+        For example, a study that waits in the queue must not be shown as interrupted, because the service starts it. A
+        study that was asked to pause must not be shown as running, as its process may take long to stop.
         """
         return self if self.state in _SAME_IN_QUEUE.get(state, ()) else replace(self, state=state)
 

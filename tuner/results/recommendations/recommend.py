@@ -208,7 +208,7 @@ class _Choice:
         if results.baseline is None:
             raise NothingMeasured(
                 f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} "
-                "B"
+                "B; continue the study until the baseline is measured"
             )
         metric = single_metric(goal, study.objectives)
         if metric is not None and metric not in results.baseline_metrics:

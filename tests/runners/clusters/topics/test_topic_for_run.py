@@ -97,6 +97,31 @@ def test_the_error_of_a_run_whose_broker_was_killed_is_shown() -> None:
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize("error", [BrokerLost("seen by the run"), KeyboardInterrupt()])
+def test_a_run_on_a_user_s_cluster_that_is_lost_says_that_its_topic_is_left(error: BaseException) -> None:
+    cluster = EmbeddedCluster()
+    started = cluster.start()
+    topics = OwnedTopics(RunningCluster("existing", started.connection))
+    requests: list[str] = []
+
+    def run() -> None:
+        with topics, owned_topic(topics)(WORKLOAD):
+            os.kill(started.local_brokers[0].pid, signal.SIGKILL)
+            topics.begin_delete = lambda topic: requests.append(topic.name)  # type: ignore[method-assign]
+            raise error
+
+    try:
+        with pytest.raises(BrokerLost, match=f"{error}.*1 topic may be left"):
+            run()
+        assert requests == [], "each request to delete it would wait 20 s for its answer"
+    finally:
+        cluster.stop()
+        for record in clean_up_lists(RECORD_KIND):
+            if record.run_id == topics.run_id:
+                record.remove()
+
+
+@pytest.mark.broker
 def test_each_run_awaits_the_deletion_that_the_previous_run_began(broker: RunningCluster) -> None:
     workload = Workload(RecordSizes.fixed(100), partitions=2, warmup_s=1.0, measured_s=1.0)
     awaited: list[int] = []

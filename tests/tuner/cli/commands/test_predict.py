@@ -66,7 +66,7 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     assert "these numbers are estimated by a model, and were not measured" in ran.out
     assert "bound by (model)" in ran.out
     assert "of the model's 29 constants" in ran.out
-    assert "stored by all replicas, GB per day" in ran.out
+    assert "stored by all replicas, GB per day, at the fixed rate" in ran.out
     assert ran.out.startswith(SIMULATED)
     assert "measured combinations of a config and a load of" in ran.out
     assert SIMULATED in tuner("predict", "small", "--json").err
@@ -165,7 +165,8 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
     assert list(told) == ["1", "2", "3", "4", "5", "6"]
     lines = tuner("predict", "small", "--sweep", "linger.ms=0,5,20").out.splitlines()
     assert "linger.ms=0: records of 1000 B" in lines[2]
-    assert [line.split()[0] for line in lines[3:]] == ["linger.ms", "0", "5", "20"]
+    assert lines[3] == "throughput and batches are at full speed, latencies at the fixed rate"
+    assert [line.split()[0] for line in lines[4:]] == ["linger.ms", "0", "5", "20"]
 
 
 @pytest.mark.parametrize("sweep", ["linger.ms=0,5,20,100", "compression.type=none,lz4,gzip", "partitions=1..4"])

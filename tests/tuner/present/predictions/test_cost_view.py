@@ -20,3 +20,9 @@ def test_totals_are_compared_only_if_they_have_the_same_parts(tmp_path: Path) ->
     assert "brokers' CPU: not measured for the baseline config, so the two totals can't be compared" in other
     assert not any("times the baseline" in line for line in other)
     assert "no price given, so not counted: disk" in other
+
+
+def test_the_cost_of_the_disk_names_how_long_records_are_kept(tmp_path: Path) -> None:
+    found = recommend(study(tmp_path / "overnight"), "1000")
+    lines = cost_lines([(found, {"baseline": Cost(None, None, 3.0)})], Prices(disk_gb_month=0.1))
+    assert any(line.startswith("disk (retention_days: 7)") for line in lines), "the file does not say it"

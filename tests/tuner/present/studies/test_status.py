@@ -44,6 +44,18 @@ def asked(folder: Path, progress: Progress | None, **options: Any) -> Status:
     return status_of(results, progress, datetime.now(UTC))
 
 
+@pytest.mark.parametrize(
+    ("in_queue", "shown"),
+    [("running", "running"), ("pausing", "pausing"), ("cancelling", "cancelling"), ("paused", "paused")],
+)
+def test_a_study_that_was_asked_to_stop_is_not_shown_as_running(
+    tmp_path: Path, searching: Progress, in_queue: str, shown: str
+) -> None:
+    found = asked(tmp_path, searching).in_queue(in_queue)
+    assert found.state == shown
+    assert found.doing.startswith("1000 B, search trial"), "its process has not stopped yet"
+
+
 def test_the_status_of_a_running_study_names_its_trial(tmp_path: Path, searching: Progress) -> None:
     found = asked(tmp_path, searching)
     assert found.state is StudyState.RUNNING

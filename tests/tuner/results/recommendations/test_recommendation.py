@@ -529,7 +529,10 @@ def test_a_study_without_results_says_so() -> None:
 
 
 def test_a_study_without_a_baseline_says_so() -> None:
-    assert "needs a measured baseline, but overnight has none yet for 1000 B" in no_config(trials=[trial(1)])
+    assert no_config(trials=[trial(1)]).endswith(
+        "needs a measured baseline, but overnight has none yet for 1000 B; continue the study until the baseline is "
+        "measured"
+    )
 
 
 def test_constraints_that_no_config_meets_are_reported_with_the_best_values() -> None:
