@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
+from runners.errors import BrokerLost, RunnerError
 from runners.measurements.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
@@ -51,8 +52,8 @@ def owned_topic(
 ) -> TopicFor:
     """Return a function that creates a topic for each run and deletes the topic afterwards.
 
-    If an error ends a run, its topic is deleted when `topics` is closed, which asks first whether the cluster answers.
-    Unless `overlapping` is set, leaving the context also waits until the disk space of the deleted topic is free.
+    Unless `overlapping` is set, leaving the context also waits until the disk space of the deleted topic is free. After
+    `BrokerLost` or Ctrl-C, the topic is deleted when `topics` is closed, which asks first whether the cluster answers.
 
     Args:
         topics: Creates and deletes the topics.
@@ -69,14 +70,24 @@ def owned_topic(
         for warning in topics.await_deleted():
             tell(warning)
 
-    @contextlib.contextmanager
-    def topic_for(workload: Workload) -> Iterator[Topic]:
-        topic = topics.create(workload.partitions, workload.replication, configs, like=like)
-        yield topic  # if an error ends the run, closing `topics` deletes the topic
+    def delete(topic: Topic) -> None:
         await_deleted()
         topics.begin_delete(topic)
         if not overlapping:
             await_deleted()
+
+    @contextlib.contextmanager
+    def topic_for(workload: Workload) -> Iterator[Topic]:
+        topic = topics.create(workload.partitions, workload.replication, configs, like=like)
+        try:
+            yield topic
+        except BrokerLost:
+            raise
+        except RunnerError:
+            with contextlib.suppress(RunnerError):  # the user should see the first error
+                delete(topic)
+            raise
+        delete(topic)
 
     return topic_for
 
