@@ -124,10 +124,11 @@ def _remove(folder: Path, record: CleanUpList) -> None:
 
 @contextlib.contextmanager
 def temporary_folder(kind: str, prefix: str, parent: str | None = None) -> Iterator[Path]:
-    """Make a temporary folder, and remove the folder at the end of the block, or of this process if a thread is in it.
+    """Make a temporary folder, and remove it at the end of the block.
 
-    If this process is killed, the next process that asks for a folder of this kind on this host removes the folder, and
-    so does the end of the next study.
+    If a thread is still in the block when this process ends, the folder is removed then. If this process is killed, the
+    next process that asks for a folder of this kind on this host removes the folder, and so does the end of the next
+    study.
 
     Args:
         kind: The kind of the `CleanUpList` that lists the folder, such as `ray`.

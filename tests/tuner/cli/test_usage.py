@@ -257,27 +257,22 @@ def test_a_broker_that_can_not_be_started_leaves_no_study_behind(
 
 
 @pytest.mark.broker
-def test_a_topic_that_is_missing_leaves_no_study_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
+@pytest.mark.parametrize(
+    ("option", "value", "error"),
+    [
+        ("--like", "no-such-topic", "has no topic 'no-such-topic'"),
+        ("--replication", "3", "workload.replication (`--replication`) is 3 and the cluster"),
+    ],
+)
+def test_a_topic_that_the_cluster_cannot_have_leaves_no_study_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster, option: str, value: str, error: str
 ) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "100")
-    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, "--like", "no-such-topic")
+    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, option, value)
     assert ended.code == 2
-    assert "has no topic 'no-such-topic'" in ended.err
+    assert error in ended.complaint
     assert "is not kept, because its cluster could not be used" in ended.err
-    assert not (tmp_path / "studies").exists()
-
-
-@pytest.mark.broker
-def test_more_replicas_than_brokers_leave_no_study_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
-    words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "100")
-    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, "--replication", "3")
-    assert ended.code == 2, ended.err
-    assert "workload.replication (`--replication`) is 3 and the cluster" in ended.complaint
     assert not (tmp_path / "studies").exists()
 
 
