@@ -255,7 +255,10 @@ class FindingSection(Section):
     order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
     """Settings of several rows. Each row is compared with the one before it in this list."""
     along: Annotated[str, fields.text()] | None = None
-    """A setting with numbers. A line is fitted to the metric along it; the line's end is divided by its beginning."""
+    """A setting whose values are numbers. A line is fitted to the metric over this setting.
+
+    The finding is about the line's value at the largest number, divided by its value at the smallest.
+    """
     each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
     """Cases with settings that are added to `of`, `over` and `order`. The finding must hold in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]

@@ -34,7 +34,7 @@ _NORMAL_OF_MEDIAN: Final = 1.4826
 """The standard deviation of normally distributed numbers, divided by the median of their absolute values."""
 _WORDS: Final = ("none", *CODECS)
 _SOME_MS: Final = 0.5
-"""Values of `linger.ms` that are well below this have nearly the same coordinate."""
+"""The coordinate of `linger.ms` hardly changes between 0 and values far below this."""
 _MOST_IN_FLIGHT: Final = 10.0
 """More requests in flight than this have the same coordinate as this many, which is 1."""
 _MANY_PRODUCERS: Final = 3.0

@@ -20,7 +20,10 @@ from tuner.prediction.predicted_metrics import BATCHES, FITTED, LATENCIES, WIRE
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
 """Predicted metrics that a study measures in another unit, with the name of the measured metric."""
 _UNFITTED_SD_LOG: Final = 0.1
-"""How far a measurement lies from the model's value of a metric to which the model is not fitted."""
+"""The scatter of measurements around the model, for metrics to which the model is not fitted.
+
+It is the standard deviation of the logarithm.
+"""
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """A 95 % interval extends by this many standard deviations to each side."""
 _INDEX_EVERY_BYTES: Final = 4_096

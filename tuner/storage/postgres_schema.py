@@ -110,8 +110,8 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
     Raises:
         RecordDamaged: A newer release or another program made the tables.
     """
-    # This order matters: if another host makes our tables between the two queries, they are not mistaken for another
-    # program's tables.
+    # We count the tables first. So tables that another host of ours makes after this query are not taken for those of
+    # another program.
     ((others,),) = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchall()
     ((is_ours,),) = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchall()
     if not is_ours:

@@ -257,7 +257,7 @@ class SearchSection(Section):
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
     """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Largest number of baseline runs in a burn-in, which ends earlier if they show no trend. 0 means 1.
+    """Largest number of baseline runs in a burn-in. It ends earlier if the runs show no trend. 0 means 1.
 
     There is one more run if latencies are objectives, and a second burn-in if the fixed rate changes.
     """

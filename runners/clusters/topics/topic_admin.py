@@ -99,7 +99,7 @@ class TopicAdmin:
         while (left_s := deadline - time.monotonic()) > 0:
             try:
                 self._admin_connection.metadata(left_s)
-            except KafkaException:  # comes at once if a connection was lost just now
+            except KafkaException:  # if a connection was lost just now, this error comes without a wait
                 time.sleep(_POLL_S)
             else:
                 return True

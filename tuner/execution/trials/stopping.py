@@ -148,7 +148,7 @@ class PhaseRule:
         after = f"after {progress.seconds:.3g} of {self.workload.measured_s:g} s,"
         if progress.failed:
             return Stop(f"{after} {progress.failed:,} records were given up", ends_trial=True)
-        stop = self.race.judge({**self.before, **_expected(self.race, progress)}, last=self.last)
+        stop = self.race.judge({**self.before, **_predicted_ranges(self.race, progress)}, last=self.last)
         return None if stop is None else Stop(f"{after} {stop.because}", stop.ends_trial)
 
 
@@ -198,8 +198,8 @@ def _measured_windows(workload: Workload) -> int:
     return len(schedule.ends_ns) - schedule.warm_windows
 
 
-def _expected(race: Race, progress: PhaseProgress) -> dict[str, PredictedRange]:
-    """Forecast the range of each metric of a phase from the windows so far; metrics without a forecast are left out."""
+def _predicted_ranges(race: Race, progress: PhaseProgress) -> dict[str, PredictedRange]:
+    """Return, by metric, the range in which its value for the whole phase probably lies, if that can be predicted."""
     found = {}
     for name, values in progress.values.items():
         forecast = race.forecasts.get(name)
@@ -222,7 +222,7 @@ def ranges_of(
         paced: Whether the phase is the paced phase.
     """
     if cut_short is not None:
-        return _expected(race, cut_short)
+        return _predicted_ranges(race, cut_short)
     found = metrics_of(None, measured) if paced else metrics_of(measured, None)
     return {
         name: PredictedRange(value, value)

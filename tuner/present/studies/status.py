@@ -15,7 +15,7 @@ from tuner.model.progress import Progress, StudyState, state_of
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, State, Trial
 from tuner.present.export import Format, offered
 from tuner.present.number_text import gain, gain_headings, levels_differ, title
-from tuner.present.recommendations.recommendation_words import KEEP, NO_GAIN, advice_to_keep, in_short, shown_gains
+from tuner.present.recommendations.recommendation_words import NO_GAIN, advice_to_keep, in_short, shown_gains
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendations.by_goal import recommendations_by_goal
 from tuner.results.study_results import SizeResults, StudyResults
@@ -74,7 +74,7 @@ class Recommended:
         A ratio that `in_short` names with its interval is left out of the gains.
         """
         if self.is_baseline:
-            return f"{self.goal}: {self.in_short.replace(f' for the goal {self.goal}', '') or KEEP}"
+            return f"{self.goal}: keep the baseline, because no config is proven better for this goal"
         if not self.gains:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
         shown = {metric: ratio for metric, ratio in self.gains.items() if ratio.low > 1.0 or not self.in_short}

@@ -1,4 +1,4 @@
-"""What several REST resources read from a request: parameters, study file, token; and how their responses are made."""
+"""What REST resources share: they read parameters, the study file and the token of a request, and make a response."""
 
 import json
 from typing import Annotated, Any, Final, Literal

@@ -2,7 +2,7 @@
 
 import datetime
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -375,61 +375,56 @@ def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningClust
         target.close()
 
 
-def test_if_a_cluster_never_comes_back_the_error_is_about_the_cluster_and_not_its_topics() -> None:
-    there = iter([True])
-    left: list[str] = []
+class LostCluster:
+    """A cluster that answers only once: when it is opened for the first time. An attempt takes `attempt_s`."""
+
+    def __init__(self, sleep: Callable[[float], None] = lambda _: None, attempt_s: float = 0.0) -> None:
+        self.left: list[str] = []
+        self._there, self._attempt = iter([True]), partial(sleep, attempt_s)
 
     @contextmanager
-    def opened() -> Iterator[Any]:
-        if not next(there, False):
+    def opened(self) -> Iterator[Any]:
+        if not next(self._there, False):
+            self._attempt()
             raise TargetUnreachable("no broker answers")
-        yield SimpleNamespace(target=Target(), topics=SimpleNamespace(leave=lambda: left.append("topics")))
+        yield SimpleNamespace(target=Target(), topics=SimpleNamespace(leave=lambda: self.left.append("topics")))
         raise BrokerLost("the cluster did not answer the request to delete topic tuner-1")
 
+
+def test_if_a_cluster_never_comes_back_the_error_is_about_the_cluster_and_not_its_topics() -> None:
+    lost = LostCluster()
+
     def measured() -> None:
-        with closing(ClusterTarget(opened, 5.0, silent, Night().sleep)) as target:
+        with closing(ClusterTarget(lost.opened, 5.0, silent, Night().sleep)) as target:
             target.recover()
 
     with pytest.raises(TargetUnreachable, match="no broker answers"):
         measured()
-    assert left == ["topics"], "no request is sent to delete them, because the answer would take long"
-    there = iter([True])
+    assert lost.left == ["topics"], "no request is sent to delete them, because the answer would take long"
     with pytest.raises(BrokerLost, match="delete topic"):
-        ClusterTarget(opened, 5.0, silent, Night().sleep).close()
+        ClusterTarget(LostCluster().opened, 5.0, silent, Night().sleep).close()
 
 
 def test_the_time_of_attempts_counts_as_time_waited_for_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    night, there = Night(), iter([True])
-
-    @contextmanager
-    def opened() -> Iterator[Any]:
-        if not next(there, False):
-            night.sleep(10.0)
-            raise TargetUnreachable("no broker answers")
-        yield SimpleNamespace(target=Target(), topics=SimpleNamespace(leave=lambda: None))
-
+    night = Night()
+    lost = LostCluster(night.sleep, 10.0)
     monkeypatch.setattr(trial_target, "time", SimpleNamespace(monotonic=lambda: (night.at - EVENING).total_seconds()))
-    with closing(ClusterTarget(opened, 20.0, silent, night.sleep)) as target, pytest.raises(TargetUnreachable):
+    target = ClusterTarget(lost.opened, 20.0, silent, night.sleep)
+    with pytest.raises(TargetUnreachable):
         target.recover()
     assert night.slept == [10.0, 1.0, 10.0, 0.0, 10.0], "20 s with the pauses, and one last attempt"
 
 
 def test_ctrl_c_while_a_cluster_is_away_does_not_wait_for_it() -> None:
-    there = iter([True])
-    left: list[str] = []
-
-    @contextmanager
-    def opened() -> Iterator[Any]:
-        if not next(there, False):
-            raise TargetUnreachable("no broker answers")
-        yield SimpleNamespace(target=Target(), topics=SimpleNamespace(leave=lambda: left.append("topics")))
+    lost = LostCluster()
 
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    with closing(ClusterTarget(opened, 5.0, silent, interrupted)) as target, pytest.raises(KeyboardInterrupt):
+    target = ClusterTarget(lost.opened, 5.0, silent, interrupted)
+    with pytest.raises(KeyboardInterrupt):
         target.recover()
-    assert left == ["topics"]
+    assert lost.left == ["topics"]
 
 
 def test_a_plan_of_an_older_release_has_all_rounds_on_one_start() -> None:

@@ -219,7 +219,7 @@ def test_the_last_failures_are_shown_although_the_clock_was_set_back(tmp_path: P
 def test_a_line_names_its_goal_once() -> None:
     told = "keep the baseline for the goal latency: no config is proven better for it"
     kept = Recommended(Goal.LATENCY, 0, is_baseline=True, gains={}, in_short=told)
-    assert str(kept) == "latency: keep the baseline: no config is proven better for it"
+    assert str(kept) == "latency: keep the baseline, because no config is proven better for this goal"
 
 
 def test_a_line_names_each_ratio_once() -> None:
@@ -235,7 +235,7 @@ def test_a_line_names_each_ratio_once() -> None:
 
 
 def test_a_recommendation_without_a_gain_says_so() -> None:
-    assert str(Recommended(Goal.LATENCY, 4, True, {})).startswith("latency: keep what you have")
+    assert str(Recommended(Goal.LATENCY, 4, True, {})).startswith("latency: keep the baseline")
     assert (
         str(Recommended(Goal.LATENCY, 9, False, {}))
         == "latency: trial 9, not measured again, alternating with the baseline, so no gain is claimed"
