@@ -32,7 +32,7 @@ LEAST_FREE_BYTES: Final = 1 << 30
 
 _LOG_BYTES: Final = 3 << 30
 """Upper limit of the size of one broker's partitions in bytes, with a reserve; see `owned_topics.owned_configs`."""
-_BESIDE_BYTES: Final = 3 << 30
+_OTHER_BYTES: Final = 3 << 30
 """Memory for the broker's heap, the producer's buffer, and the programs themselves."""
 CGROUPS: Final = Path("/sys/fs/cgroup")
 MEMBERSHIP: Final = Path("/proc/self/cgroup")
@@ -52,7 +52,7 @@ def memory_root(brokers: int) -> Path | None:
     needed = brokers * _LOG_BYTES
     if psutil.disk_usage(str(ROOT)).free < needed + LEAST_FREE_BYTES:
         return None
-    return ROOT if free_memory_bytes() >= needed + _BESIDE_BYTES else None
+    return ROOT if free_memory_bytes() >= needed + _OTHER_BYTES else None
 
 
 def in_memory(path: Path) -> bool:
