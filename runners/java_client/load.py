@@ -30,6 +30,7 @@ from runners.workload import Workload
 _CHECK_S: Final = 0.2
 _COMPLAINTS_KEPT: Final = 200
 _COLLECTOR: Final = -1
+"""The key of the garbage collection's pauses among the waiting times of the threads. No thread has this id."""
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class JavaProgress:
     @property
     def waiting(self) -> int:
         """Number of records that the client accepted and whose delivery has neither succeeded nor failed yet."""
-        return self.report.handed_over - self.report.done if self.report else 0
+        return self.report.waiting if self.report else 0
 
     def complaints(self) -> list[str]:
         """Return the client's messages since a record was last acknowledged, oldest first."""
