@@ -98,7 +98,7 @@ class Jvm:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def load(self, pool: PayloadPool) -> None:
+    def send_pool(self, pool: PayloadPool) -> None:
         """Give the process the records to send, unless it has them.
 
         Raises:

@@ -134,7 +134,7 @@ class JavaLoad:
             RunnerError: There is no result. `runners.errors` lists the reasons.
         """
         schedule, bursts = WindowSchedule.of(self.workload), Bursts.of(self.workload)
-        self.jvm.load(self.pool)
+        self.jvm.send_pool(self.pool)
         self.jvm.send(
             {
                 "do": "run",
@@ -223,7 +223,7 @@ class JavaLoad:
     def _next(self) -> Message:
         """Return the next message, after checking that the load can still give a measurement."""
         while (message := self.jvm.next_message(_CHECK_S)) is None:
-            self._look()
+            self._check()
         self._take(message)
         return message
 
@@ -235,9 +235,9 @@ class JavaLoad:
             raise self._refused(message["kind"], message["because"])
         if "at_ns" in message:
             self._pause_detector.check()
-        self._look()
+        self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self.progress.add_complaints(self.jvm.complaints())
         self.watchdog.check(self.progress, self.progress.waiting)
         self.probe.sockets.sample()

@@ -63,7 +63,7 @@ _SECONDS_PER_LOAD: Final = 4.0
 _RECORDS_PER_CHECK: Final = 1000
 """The number of records that are sent between two checks of the clock."""
 
-LOADS: Final[tuple[tuple[int, Mapping[str, str]], ...]] = (
+_LOADS: Final[tuple[tuple[int, Mapping[str, str]], ...]] = (
     (1000, {}),
     (1000, {"compression.type": "lz4", "linger.ms": "20"}),
     (100, {"batch.size": "2000", "linger.ms": "0"}),
@@ -115,7 +115,7 @@ def _aot_cache(kafka: KafkaJava) -> Path:
     change of any of them leads to a new cache.
     """
     manifest = (kafka.root / "manifest.json").read_bytes()
-    about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{LOADS}\n".encode()
+    about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{_LOADS}\n".encode()
     return kafka.root / f"broker-{hashlib.sha256(about + manifest).hexdigest()[:12]}.aot"
 
 
@@ -179,7 +179,7 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
                 if _STARTED in output.read_text(encoding="utf-8", errors="replace"):
                     # Without load in the training, a broker's first minute is slower, and nothing else is lost.
                     with contextlib.suppress(RunnerError):
-                        exercise(bootstrap)
+                        _send_loads(bootstrap)
                     broker.send_signal(signal.SIGTERM)
                     broker.wait(_TRAINING_TIMEOUT_S)
                     return
@@ -191,8 +191,8 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
             broker.wait()
 
 
-def exercise(bootstrap: str) -> None:
-    """Send each load of `LOADS` to a broker for a few seconds. Each load gets a new topic, which is deleted afterwards.
+def _send_loads(bootstrap: str) -> None:
+    """Send each load of `_LOADS` to a broker for a few seconds. Each load gets a new topic, which is deleted afterwards.
 
     Args:
         bootstrap: Address of the broker that is being trained.
@@ -202,7 +202,7 @@ def exercise(bootstrap: str) -> None:
         TargetRefused: The broker refuses to create or delete the topic.
     """
     admin = TopicAdmin({"bootstrap.servers": bootstrap})
-    for number, (record_bytes, config) in enumerate(LOADS):
+    for number, (record_bytes, config) in enumerate(_LOADS):
         topic = f"{_TOPIC}-{number}"
         # The topic is bounded in bytes, like the topic of a trial.
         bounds = {"segment.bytes": str(64 << 20), "retention.bytes": str(128 << 20), "file.delete.delay.ms": "0"}

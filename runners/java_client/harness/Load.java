@@ -20,7 +20,7 @@ import org.apache.kafka.common.KafkaException;
 final class Load extends Thread {
     private static final long PROGRESS_NS = 100_000_000;
     private static final long LEAD_NS = 5_000_000;
-    private static final long PRIME_LOOK_NS = 1_000_000;
+    private static final long POLL_NS = 1_000_000;
     private static final int SAMPLES_PER_S = 20_000;
 
     /** Where OAUTHBEARER gets its tokens. From Kafka 3.9.1 on, a program must allow such an address. */
@@ -137,7 +137,7 @@ final class Load extends Thread {
         producer.send(first, tally.timed(System.nanoTime()));
         producer.flush(); // the record need not wait for linger.ms
         while (tally.done() == 0) {
-            LockSupport.parkNanos(PRIME_LOOK_NS);
+            LockSupport.parkNanos(POLL_NS);
         }
         return true;
     }
@@ -170,7 +170,7 @@ final class Load extends Thread {
             // The other process has made the client give up.
         }
         while (tally.done() < handedOver()) {
-            LockSupport.parkNanos(PRIME_LOOK_NS);
+            LockSupport.parkNanos(POLL_NS);
         }
         over = true;
         reporter.join(); // so that no report of this run comes after the last message
