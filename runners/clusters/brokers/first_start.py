@@ -192,7 +192,7 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
 
 
 def _send_loads(bootstrap: str) -> None:
-    """Send each load of `_LOADS` to a broker for a few seconds. Each load gets a new topic, which is deleted afterwards.
+    """Send each load of `_LOADS` to a broker for a few seconds. Each load gets a new topic, which is then deleted.
 
     Args:
         bootstrap: Address of the broker that is being trained.
