@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 
 from runners.clock import NS_PER_S, Clock
-from runners.clusters.brokers.memory import LEAST_FREE_BYTES, in_memory, room_bytes
+from runners.clusters.brokers.memory import LEAST_FREE_MEMORY_BYTES, in_memory, room_bytes
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host.probe import free_disk_bytes
@@ -244,10 +244,10 @@ class Watchdog:
         if not self.disks or now - self._disk_ns < _DISK_EVERY_S * NS_PER_S:
             return
         self._disk_ns = now
-        if any(map(in_memory, self.disks)) and (memory := room_bytes()) < LEAST_FREE_BYTES:
+        if any(map(in_memory, self.disks)) and (memory := room_bytes()) < LEAST_FREE_MEMORY_BYTES:
             raise DiskTooFull(
-                f"the broker's data lies in memory, which must keep {LEAST_FREE_BYTES / 1e9:.1f} GB free, but has "
-                f"{memory / 1e9:.1f} GB free; end other programs, or set TMPDIR to a folder on a disk"
+                f"the broker's data lies in memory, which must keep {LEAST_FREE_MEMORY_BYTES / 1e9:.1f} GB free, but "
+                f"has {memory / 1e9:.1f} GB free; end other programs, or set TMPDIR to a folder on a disk"
             )
         free = free_disk_bytes(disk for disk in self.disks if not in_memory(disk))
         if free is not None and free < self.min_free_disk_bytes:

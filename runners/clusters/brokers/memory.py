@@ -27,7 +27,7 @@ import psutil
 ROOT: Final = Path("/dev/shm")
 """The folder that Linux keeps in memory."""
 
-LEAST_FREE_BYTES: Final = 1 << 30
+LEAST_FREE_MEMORY_BYTES: Final = 1 << 30
 """Bytes of the machine's memory that a load must leave free."""
 
 _LOG_BYTES: Final = 3 << 30
@@ -50,7 +50,7 @@ def memory_root(brokers: int) -> Path | None:
     if "TMPDIR" in os.environ or not os.access(ROOT, os.W_OK | os.X_OK):
         return None
     needed = brokers * _LOG_BYTES
-    if psutil.disk_usage(str(ROOT)).free < needed + LEAST_FREE_BYTES:
+    if psutil.disk_usage(str(ROOT)).free < needed + LEAST_FREE_MEMORY_BYTES:
         return None
     return ROOT if free_memory_bytes() >= needed + _OTHER_BYTES else None
 
