@@ -20,7 +20,8 @@
         ├── LoadPaused              its process stood still for a while, so what it measured is wrong; run it again
         └── RayUnfit                the Ray cluster lacks zones, cores or the right versions; change it or the study
 
-Every message states the rule first, then the values, then what to do.
+A message about wrong input states the rule first, then the values, then what to do. A message about a failure states
+what happened, and then what to do.
 """
 
 from collections.abc import Iterator

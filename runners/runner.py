@@ -98,16 +98,16 @@ class WindowSchedule:
     @classmethod
     def lasting(cls, warmup_s: float, measured_s: float) -> Self:
         """Divide a warm-up and a measured time, in seconds, into windows of equal length, of at most a second."""
-        warm = _cut(0, warmup_s)
+        warm = _window_ends_ns(0, warmup_s)
         measured_from_ns = int(warmup_s * NS_PER_S)
-        return cls(tuple(warm + _cut(measured_from_ns, measured_s)), len(warm), measured_from_ns)
+        return cls(tuple(warm + _window_ends_ns(measured_from_ns, measured_s)), len(warm), measured_from_ns)
 
     def kind(self, window: int) -> WindowKind:
         """Return what the window with this number is, counted from 0 through the whole run."""
         return WindowKind.WARMUP if window < self.warm_windows else WindowKind.MEASURED
 
 
-def _cut(start_ns: int, seconds: float) -> list[int]:
+def _window_ends_ns(start_ns: int, seconds: float) -> list[int]:
     count = math.ceil(round(seconds / WINDOW_S, 9))
     return [start_ns + int(seconds * NS_PER_S) * (number + 1) // count for number in range(count)]
 

@@ -119,9 +119,9 @@ class SimulatedRun:
         self._origin, self._config, self._workload = origin, config, workload
         self._expected, self._noise, self._generator = expected, noise, generator
         self._schedule = WindowSchedule.of(workload)
-        speed, slow = self._factors(noise.run_ratio, noise.latency_run_ratio)
-        self._capacity = expected.capacity_records_per_s * speed
-        self._median_us = expected.latency_p50_ms * 1e3 * slow
+        rate_factor, latency_factor = self._factors(noise.run_ratio, noise.latency_run_ratio)
+        self._capacity = expected.capacity_records_per_s * rate_factor
+        self._median_us = expected.latency_p50_ms * 1e3 * latency_factor
 
     def run(self, watch: Watch, warning: str) -> Measurement:
         """Compute the windows, pass each to `watch`, and return the measurement.
@@ -139,10 +139,10 @@ class SimulatedRun:
         end_ns = self._schedule.ends_ns[number]
         start_ns = self._schedule.ends_ns[number - 1] if number else 0
         seconds = (end_ns - start_ns) / NS_PER_S
-        speed, slow = self._factors(self._noise.window_ratio, self._noise.latency_window_ratio)
-        capacity, offered = self._capacity * speed, self._workload.rate_records_per_s
+        rate_factor, latency_factor = self._factors(self._noise.window_ratio, self._noise.latency_window_ratio)
+        capacity, offered = self._capacity * rate_factor, self._workload.rate_records_per_s
         records = max(1, round((capacity if offered is None else min(offered, capacity)) * seconds))
-        latency_us = self._latencies_us(slow, min(records, _SAMPLES_PER_WINDOW))
+        latency_us = self._latencies_us(latency_factor, min(records, _SAMPLES_PER_WINDOW))
         if offered is not None and self._capacity < offered:
             # Records that exceed the capacity wait, and the wait grows for as long as the load continues. `moments`
             # says when in its window each record was meant to leave, from 0 to 1. The latencies are in ascending order,
@@ -207,14 +207,14 @@ class SimulatedRun:
         rate, latency = self._generator.normal(0.0, 1.0, size=2)
         return float(np.exp(rate * rate_ratio)), float(np.exp(latency * latency_ratio))
 
-    def _latencies_us(self, slow: float, count: int) -> NDArray[np.float64]:
+    def _latencies_us(self, factor: float, count: int) -> NDArray[np.float64]:
         """Return ascending latencies that are spread evenly over their log-normal distribution.
 
         They are not drawn at random, so they add no noise. The result is empty if the median is unknown.
         """
         if math.isnan(self._median_us):
             return np.zeros(0)
-        return np.exp(_normal_quantiles(count) * self._expected.latency_spread) * (self._median_us * slow)
+        return np.exp(_normal_quantiles(count) * self._expected.latency_spread) * (self._median_us * factor)
 
 
 def generator_of(config: ProducerConfig, workload: Workload) -> np.random.Generator:

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.number_range import NumberRange
-from runners.quantities import size_bytes
+from runners.quantities import SECONDS_PER_DAY, size_bytes
 from runners.reporting import counted
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
@@ -28,15 +28,14 @@ _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
 
 MOST_RATE_RECORDS_PER_S: Final = 100_000_000
 """The highest fixed rate that a load may have."""
-_DAY_S: Final = 86_400
 _RANGES: Final = {
     "key_bytes": NumberRange(0, MAX_RECORD_BYTES, whole=True),
     "compressibility_ratio": NumberRange(0, 1, below=True),
     "partitions": NumberRange(1, MOST_PARTITIONS, whole=True),
     "replication": NumberRange(1, MOST_REPLICAS, whole=True),
     "consumers": NumberRange(0, MOST_CONSUMERS, whole=True),
-    "warmup_s": NumberRange(0, _DAY_S, unit="seconds"),
-    "measured_s": NumberRange(0, _DAY_S, above=True, unit="seconds"),
+    "warmup_s": NumberRange(0, SECONDS_PER_DAY, unit="seconds"),
+    "measured_s": NumberRange(0, SECONDS_PER_DAY, above=True, unit="seconds"),
     "rate_records_per_s": NumberRange(0, MOST_RATE_RECORDS_PER_S, above=True),
     "peak_ratio": NumberRange(1, MOST_PEAK_RATIO),
     "different_keys": NumberRange(1, MOST_KEYS, whole=True),
@@ -60,15 +59,15 @@ class RecordSizes:
         """Check that the sizes ascend and can be sent, and that their shares add up to 1."""
         if not self.shares:
             raise WorkloadRefused("a workload must have at least one record size, but got none")
-        for size, weight in self.shares:
+        for size, share in self.shares:
             if not 1 <= size <= MAX_RECORD_BYTES:
                 raise WorkloadRefused(
                     f"a record size must be 1 to {MAX_RECORD_BYTES:,} bytes, but got {size}; "
                     "a record size is the size of the value, without key and headers"
                 )
-            if not weight > 0:
+            if not share > 0:
                 raise WorkloadRefused(
-                    f"the share of each record size must be above 0, but the share of {size} B is {weight}"
+                    f"the share of each record size must be above 0, but the share of {size} B is {share}"
                 )
         sizes = [size for size, _ in self.shares]
         if sizes != sorted(set(sizes)) or not math.isclose(sum(share for _, share in self.shares), 1.0):
@@ -95,25 +94,28 @@ class RecordSizes:
         Raises:
             WorkloadRefused: The text does not have this form, or a size or weight is out of range.
         """
-        bars: dict[int, float] = {}
+        malformed = WorkloadRefused(
+            "record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., where a size is a whole number of "
+            f"bytes or has a unit, such as 64KiB, but got {text!r}"
+        )
+        if "," in text and ":" not in text:
+            raise malformed
+        weights: dict[int, float] = {}
         for part in text.split(","):
             size_text, _, weight_text = part.partition(":")
             try:
-                size, weight = _size(size_text), float(weight_text or 1 if ":" in text or "," not in text else "")
+                size, weight = _size(size_text), float(weight_text or 1)
             except ValueError:
-                raise WorkloadRefused(
-                    "record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., where a size is a whole "
-                    f"number of bytes or has a unit, such as 64KiB, but got {text!r}"
-                ) from None
-            if size in bars:
+                raise malformed from None
+            if size in weights:
                 raise WorkloadRefused(f"a mix may name each record size only once, but {text!r} names {size} twice")
-            bars[size] = weight
-        total = sum(bars.values())
+            weights[size] = weight
+        total = sum(weights.values())
         if not 0 < total < float("inf"):
             raise WorkloadRefused(f"the weights of a mix must add up to a finite number above 0, but got {text!r}")
         if math.isclose(total, 1.0):  # these are shares already, and a division might change their last digit
             total = 1.0
-        return cls(tuple(sorted((size, weight / total) for size, weight in bars.items())))
+        return cls(tuple(sorted((size, weight / total) for size, weight in weights.items())))
 
     @property
     def mean_bytes(self) -> float:

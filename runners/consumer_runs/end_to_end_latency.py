@@ -33,12 +33,12 @@ class ClockOffset:
 
     Attributes:
         ahead_s: Seconds by which the other clock is ahead; negative if it is behind.
-        within_s: Largest possible error of `ahead_s`.
+        error_s: Largest possible error of `ahead_s`.
         at_s: When the offset was measured, on our clock, in seconds.
     """
 
     ahead_s: float = 0.0
-    within_s: float = 0.0
+    error_s: float = 0.0
     at_s: float = 0.0
 
 
@@ -73,7 +73,7 @@ def offset_of(ask: Callable[[], float], now: Callable[[], float], readings: int 
             after = now()
             yield ClockOffset(other_s - (before + after) / 2, (after - before) / 2, (before + after) / 2)
 
-    return min(answers(), key=lambda offset: offset.within_s)
+    return min(answers(), key=lambda offset: offset.error_s)
 
 
 def on_our_clock(there_ns: NDArray[np.int64], before: ClockOffset, after: ClockOffset) -> NDArray[np.int64]:
@@ -125,9 +125,9 @@ def end_to_end_of(
     if missing:
         warnings.append(f"no consumer took {missing:,} of {len(was_taken):,} sampled records")
     latency = Histogram.of((taken - intended) // NS_PER_US)
-    within_ms = None if offsets is None else max(each.within_s for each in offsets) * 1e3
-    if within_ms is not None and latency.count:
-        warnings += _clock_warnings(within_ms, latency.percentile_us(0.5) / 1e3)
+    error_ms = None if offsets is None else max(each.error_s for each in offsets) * 1e3
+    if error_ms is not None and latency.count:
+        warnings += _clock_warnings(error_ms, latency.percentile_us(0.5) / 1e3)
     return EndToEnd(
         latency=latency,
         fetch=Histogram.of((taken - acknowledged) // NS_PER_US),
@@ -141,17 +141,17 @@ def end_to_end_of(
         fetch_bytes=activity.fetch_bytes if activity else None,
         taken=consumption.counts.taken,
         repeated=consumption.counts.repeated,
-        clock_error_ms=within_ms,
+        clock_error_ms=error_ms,
         warnings=tuple(dict.fromkeys(warnings)),
     )
 
 
-def _clock_warnings(within_ms: float, p50_ms: float) -> list[str]:
+def _clock_warnings(error_ms: float, p50_ms: float) -> list[str]:
     """Return a warning if the two clocks may differ by a large part of the median latency; nothing if they do not."""
-    if within_ms <= _CLOCK_ERROR_RATIO * p50_ms:
+    if error_ms <= _CLOCK_ERROR_RATIO * p50_ms:
         return []
     return [
-        f"the end-to-end latency (median {p50_ms:.2f} ms) may be wrong by {within_ms:.2f} ms, because producer and "
+        f"the end-to-end latency (median {p50_ms:.2f} ms) may be wrong by {error_ms:.2f} ms, because producer and "
         "consumers have the clocks of two hosts"
     ]
 

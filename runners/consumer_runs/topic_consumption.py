@@ -36,9 +36,9 @@ _LATENCIES_RATIO: Final = 1e-6
 """The share of the records whose latency is recorded while a topic is filled: nearly none, as nobody reads them."""
 _POLL_MS: Final = 20
 _CHECK_S: Final = 0.2
-_SETTLE_S: Final = 1.0
+_WRITER_WARMUP_S: Final = 1.0
 """The warm-up of a producer whose records consumers read."""
-_LONGEST_S: Final = 86_400.0
+_LONGEST_WRITING_S: Final = 86_400.0
 """After how long such a producer ends at the latest; it usually ends after its consumers."""
 
 
@@ -224,9 +224,9 @@ def read_while_writing(
         writer.writes.wait()
 
         def watched(window: ReadWindow) -> WatchDecision:
-            return WatchDecision.STOP if writer.failed else watch(window)
+            return WatchDecision.STOP if writer.ended_first else watch(window)
 
-        consumed = None if writer.failed else consumption.run(watched)
+        consumed = None if writer.ended_first else consumption.run(watched)
     finally:
         writer.over.set()
         writer.join()
@@ -242,20 +242,22 @@ class _Writer(threading.Thread):
     Attributes:
         writes: Set when the load has shown its first window, or has failed.
         over: Set by another thread to end the load with its next window.
-        failed: Whether the load ended before `over` was set.
+        ended_first: Whether the load ended, with or without an error, before `over` was set.
     """
 
     def __init__(self, writing: Writing) -> None:
         super().__init__(name="tuner-writer")
         self.writes = threading.Event()
         self.over = threading.Event()
-        self.failed = False
+        self.ended_first = False
         self._writing = writing
         self._outcome: Measurement | BaseException | None = None
 
     def run(self) -> None:
         writing = self._writing
-        workload = replace(writing.workload, warmup_s=_SETTLE_S, measured_s=_LONGEST_S - _SETTLE_S)
+        workload = replace(
+            writing.workload, warmup_s=_WRITER_WARMUP_S, measured_s=_LONGEST_WRITING_S - _WRITER_WARMUP_S
+        )
 
         def watch(_: Window) -> WatchDecision:
             self.writes.set()
@@ -265,7 +267,7 @@ class _Writer(threading.Thread):
             self._outcome = writing.runner.run(writing.config, workload, watch)
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that reads
             self._outcome = error
-        self.failed = not self.over.is_set()
+        self.ended_first = not self.over.is_set()
         self.writes.set()
 
     def result(self) -> Measurement:

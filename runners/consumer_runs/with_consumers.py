@@ -205,7 +205,8 @@ class _Consuming:
         while self._thread.is_alive() and now_s < began_s + _LAST_RECORDS_PATIENCE_S:
             if self._taken != taken:
                 taken, grew_s = self._taken, now_s
-            if taken >= records if records is not None else now_s > grew_s + _NO_MORE_S:
+            all_taken = now_s > grew_s + _NO_MORE_S if records is None else taken >= records
+            if all_taken:
                 break
             self._progress.wait(0.1)
             self._progress.clear()

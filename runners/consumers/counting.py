@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from runners.consumers.consumption import Arrivals, ReadCounts
 from runners.consumers.reading import OffsetRange
+from runners.measurements.resources import sum_if_all_known
 
 
 @dataclass(slots=True)
@@ -94,11 +95,8 @@ class ReadCounter:
             self.skipped += first - position.following
         elif first < position.following:
             self.repeated += min(last + 1, position.following) - first
-        self._proceed(position, max(position.following, last + 1))
-
-    def _proceed(self, position: _Position, following: int) -> None:
-        position.following = following
-        if position.end is not None and following >= position.end:
+        position.following = max(position.following, last + 1)
+        if position.end is not None and position.following >= position.end:
             self._end(position)
 
     def _end(self, position: _Position) -> None:
@@ -133,13 +131,12 @@ class ReadCounter:
             for position in self._positions.values()
             if position.end is not None
         )
-        offsets = [each.offsets for each in self.ranges]
         return ReadCounts(
             taken=self.taken,
             repeated=self.repeated,
             skipped=self.skipped,
             unread=unread,
-            stored=None if None in offsets else sum(each for each in offsets if each is not None),
+            stored=sum_if_all_known(each.offsets for each in self.ranges),
             received=received,
             failed=dict(self.failed),
         )

@@ -12,7 +12,7 @@ class FetchReport:
     """One report of a client about its fetches.
 
     Attributes:
-        at_ns: The time of the report, on the benchmark's clock.
+        at_ns: The time of the report, on the clock of the load.
         fetches: Number of fetch requests since the client started.
         responses: Number of responses to requests of any kind since the client started.
         wire_bytes: Bytes received from brokers since the client started.

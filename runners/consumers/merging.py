@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from runners.consumers.consumption import Arrivals, Consumption, FetchActivity, ReadCounts, ReadWindow
-from runners.measurements.resources import Resources, merge_resources, sum_of_known
+from runners.measurements.resources import Resources, merge_resources, sum_if_all_known
 
 
 def merge_read_windows(windows: Sequence[ReadWindow], ended_before_s: float) -> ReadWindow:
@@ -77,8 +77,8 @@ def _counts(counts: Sequence[ReadCounts]) -> ReadCounts:
         repeated=sum(each.repeated for each in counts),
         skipped=sum(each.skipped for each in counts),
         unread=sum(each.unread for each in counts),
-        stored=sum_of_known(each.stored for each in counts),
-        received=sum_of_known(each.received for each in counts),
+        stored=sum_if_all_known(each.stored for each in counts),
+        received=sum_if_all_known(each.received for each in counts),
         failed=dict(sum((Counter(each.failed) for each in counts), Counter[str]())),
         sole_writer=all(each.sole_writer for each in counts),
         deleted=sum(each.deleted for each in counts),

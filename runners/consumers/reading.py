@@ -7,15 +7,15 @@ from typing import Final
 
 from runners.errors import WorkloadRefused
 from runners.number_range import NumberRange
+from runners.quantities import SECONDS_PER_DAY
 from runners.reporting import counted
 from runners.runner import DEFAULT_LIMITS
+from runners.workload import MOST_CONSUMERS
 
-MAX_CONSUMERS: Final = 64
-_DAY_S: Final = 86_400
 _RANGES: Final = {
-    "consumers": NumberRange(1, MAX_CONSUMERS, whole=True),
-    "warmup_s": NumberRange(0, _DAY_S, unit="seconds"),
-    "measured_s": NumberRange(0, _DAY_S, above=True, unit="seconds"),
+    "consumers": NumberRange(1, MOST_CONSUMERS, whole=True),
+    "warmup_s": NumberRange(0, SECONDS_PER_DAY, unit="seconds"),
+    "measured_s": NumberRange(0, SECONDS_PER_DAY, above=True, unit="seconds"),
 }
 """The range of each number of a load."""
 

@@ -40,7 +40,7 @@ _PERMANENT: Final[PermanentErrors] = (
             }
         ),
         TargetRefused,
-        "the user must have the right to read the topic, but the broker answered {}; grant READ on it",
+        "the user must have permission to read the topic, but the broker answered {}; grant READ on it",
     ),
     (
         frozenset(
@@ -55,10 +55,10 @@ _PERMANENT: Final[PermanentErrors] = (
 )
 """The errors of a broker's answers to a consumer that no retry can change."""
 _SILENCE: Final = "no answer of a broker came for {silent_s:.0f} s; "
-_WAIT_MS: Final = "500"
-"""The default of `fetch.wait.max.ms`: how long a broker may delay its answer if there are no new records."""
-_WAITS: Final = ("fetch.wait.max.ms", "fetch.max.wait.ms")
-"""The names of that property in librdkafka and in the Java client."""
+_FETCH_WAIT_PROPERTIES: Final = ("fetch.wait.max.ms", "fetch.max.wait.ms")
+"""How long a broker may delay its answer if there are no new records: the name in librdkafka and in the Java client."""
+_DEFAULT_FETCH_WAIT_MS: Final = "500"
+"""The default of this property in both clients."""
 
 
 def read_on(_: ReadWindow) -> WatchDecision:
@@ -77,8 +77,8 @@ class ReadingProgress:
 
     source: RecordSource
     responses: int = 0
-    _seen: int = -1
-    _since: deque[str] = field(default_factory=deque)
+    _acknowledged_before: int = -1
+    _complaints: deque[str] = field(default_factory=deque)
 
     @property
     def acknowledged(self) -> int:
@@ -99,11 +99,11 @@ class ReadingProgress:
 
     def complaints(self) -> list[str]:
         """Return the client's error messages since the last record or response."""
-        if self.acknowledged != self._seen:
-            self._seen = self.acknowledged
-            self._since.clear()
-        self._since.extend(self.source.complaints())
-        return list(self._since)
+        if self.acknowledged != self._acknowledged_before:
+            self._acknowledged_before = self.acknowledged
+            self._complaints.clear()
+        self._complaints.extend(self.source.complaints())
+        return list(self._complaints)
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class ReadingLoad:
     Attributes:
         source: The client from which the records are taken; `begin` was not called yet.
         schedule: The windows of the warm-up and of the measured phase.
-        clock: The benchmark's clock.
+        clock: The clock of the load.
         watchdog: Raises an error if the load can't continue.
         probe: Reads the counters of the client's process, the host and local brokers.
     """
@@ -136,7 +136,7 @@ class ReadingLoad:
         """Read from `start_ns` on, and return the result.
 
         Args:
-            start_ns: When to begin, on the benchmark's clock.
+            start_ns: When to begin, on the clock of the load.
             watch: Called with each window; it can stop the load.
             reading: The settings of the load, which become a part of the result.
             origin: Where, when and by which software the topic is read; becomes a part of the result.
@@ -165,7 +165,8 @@ class ReadingLoad:
                 break
             if warm:
                 # The values of the warm-up are used only if the load ends in the warm-up.
-                (before, self._account), self._receiving = warm, Receiving(self.probe.process.pid)
+                before, self._account = warm
+                self._receiving = Receiving(self.probe.process.pid)
         after = self.probe.read()
         source.stop()
         received = self._await_last_report()
@@ -213,7 +214,8 @@ class ReadingLoad:
 
     def _await_last_report(self) -> int | None:
         """Wait for a client report that covers all records, and return its number of records; None if none came."""
-        deadline_ns = (settled_ns := self.clock.now_ns()) + int(_LAST_REPORT_PATIENCE_S * NS_PER_S)
+        settled_ns = self.clock.now_ns()
+        deadline_ns = settled_ns + int(_LAST_REPORT_PATIENCE_S * NS_PER_S)
         while self.clock.now_ns() < deadline_ns:
             self.source.next_snapshot(_POLL_S)
             for report in self.source.reports():
@@ -267,7 +269,7 @@ class Reader(ABC):
         Args:
             source: The client from which the records are taken.
             client_version: The client library and its version.
-            ready: Called when the client can begin; it returns when to begin, on the benchmark's clock.
+            ready: Called when the client can begin; it returns when to begin, on the clock of the load.
             watch: Called with each window; it can stop the load.
             process: The process that holds the client.
 
@@ -279,7 +281,8 @@ class Reader(ABC):
             probe = HostProbe(cluster.local_brokers, process)
             start_ns = ready()
             started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-            wait_ms = next((reading.properties[name] for name in _WAITS if name in reading.properties), _WAIT_MS)
+            set_waits = (reading.properties[name] for name in _FETCH_WAIT_PROPERTIES if name in reading.properties)
+            wait_ms = next(set_waits, _DEFAULT_FETCH_WAIT_MS)
             watchdog = Watchdog(
                 clock,
                 stall_patience_s=max(STALL_PATIENCE_S, reading.outage_s) + int(wait_ms) / 1e3,

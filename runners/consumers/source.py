@@ -14,7 +14,7 @@ class ReadSnapshot:
     """The counters of a consumer at the end of a window. They begin with the load.
 
     Attributes:
-        at_ns: Time on the benchmark's clock.
+        at_ns: Time on the clock of the load.
         records: Number of records taken.
         value_bytes: Size of their values.
         waited_ns: Time for which there was no record to take.
@@ -48,7 +48,7 @@ class RecordSource(Protocol):
         """The threads of this process that take records, by their role for `HostProbe`."""
 
     def begin(self, start_ns: int) -> None:
-        """Take records from the time `start_ns` of the benchmark's clock on."""
+        """Take records from the time `start_ns` of the clock of the load on."""
 
     def next_snapshot(self, timeout_s: float) -> ReadSnapshot | None:
         """Return the counters at the end of the next window; None if no window has ended in time.

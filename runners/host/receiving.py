@@ -7,16 +7,13 @@ nearly all the time is limited by the network or by a busy peer. A connection wi
 Source: `tcpi_bytes_received`, Linux, include/uapi/linux/tcp.h.
 """
 
-import struct
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from runners.host.kernel_counters import Connection, tcp_infos
+from runners.host.kernel_counters import Connection, tcp_bytes
 
-_RECEIVED: Final = struct.Struct("=Q")
-_RECEIVED_OFFSET: Final = 128
 SHORTEST_S: Final = 0.002
 LONGEST_S: Final = 0.02
 _PARTS: Final = 8
@@ -65,5 +62,4 @@ class Receiving:
         return None if busiest is None else self._receiving[busiest] / self.samples
 
     def _received(self) -> dict[Connection, int]:
-        infos = tcp_infos(self.pid)
-        return {connection: _RECEIVED.unpack_from(info, _RECEIVED_OFFSET)[0] for connection, info in infos}
+        return {connection: received for connection, (_, received) in (tcp_bytes(self.pid) or {}).items()}

@@ -26,8 +26,10 @@ The longest silences of a healthy run are its start (a request to the cluster ta
 take 15 s) and its end (up to 60 s for the last deliveries, 3 s for statistics, and another request).
 """
 _POLL_S: Final = 0.2
-_FAREWELL_S: Final = 5.0
+_TIMEOUT_S: Final = 5.0
+"""Longest time in seconds until a child process answers, or until it has ended after a signal."""
 _LAST_WORK_S: Final = 0.5
+"""Time in seconds in which a child process may end by itself after its pipe is closed."""
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -82,7 +84,7 @@ class Child:
 
     def run(
         self,
-        work: Callable[[Callable[[Question], Answer]], Result],
+        work: Work[Question, Answer, Result],
         answer: Callable[[Question], Answer],
         patience_s: float = PATIENCE_S,
     ) -> Result:
@@ -116,7 +118,7 @@ class Child:
         """
         try:
             self._ours.send(None)
-            return self._ours.poll(_FAREWELL_S) and self._ours.recv() is None
+            return self._ours.poll(_TIMEOUT_S) and self._ours.recv() is None
         except (EOFError, OSError):
             return False
 
@@ -131,7 +133,7 @@ class Child:
         for end in (self._process.terminate, self._process.kill):
             if self._process.is_alive():
                 end()
-                self._process.join(_FAREWELL_S)
+                self._process.join(_TIMEOUT_S)
         self._process.close()
 
     def _send(self, message: object) -> None:
@@ -161,7 +163,7 @@ class Child:
         return message
 
     def _worker_lost(self) -> WorkerLost:
-        self._process.join(_FAREWELL_S)
+        self._process.join(_TIMEOUT_S)
         return WorkerLost(
             "the load process ended without a result, with exit code "
             f"{self._process.exitcode}; check whether it was killed, for example because memory ran out"
@@ -190,7 +192,7 @@ def _serve(theirs: Connection) -> None:
             _work(work, ask, theirs)
 
 
-def _work(work: Callable[[Callable[[Any], Any]], Any], ask: Callable[[Any], Any], theirs: Connection) -> None:
+def _work(work: Work[Any, Any, Any], ask: Callable[[Any], Any], theirs: Connection) -> None:
     try:
         theirs.send(_Done(work(ask)))
     except (RunnerError, ConfigError) as error:

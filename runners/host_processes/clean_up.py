@@ -38,7 +38,7 @@ class CleanUpList:
     run_id: str
     owner: ProcessIdentity
     facts: dict[str, Any]
-    host: str = field(default_factory=lambda: this_host())
+    host: str = field(default_factory=this_host)
 
     @property
     def path(self) -> Path:
@@ -61,8 +61,8 @@ class CleanUpList:
         Call this before creating what the list names. If the process is killed between the two steps, the list
         names things that do not exist, which does no harm.
         """
-        text = {"owner": [self.owner.pid, self.owner.started], "host": self.host, "facts": self.facts}
-        write_atomically(self.path, json.dumps(text))
+        content = {"owner": [self.owner.pid, self.owner.started], "host": self.host, "facts": self.facts}
+        write_atomically(self.path, json.dumps(content))
 
     def remove(self) -> None:
         """Delete the file of the list. Call this when everything that the list names has been removed."""

@@ -93,9 +93,10 @@ class BatchReader:
 
         Raises:
             TargetRefused: The Java client does not take the connection's properties.
-            EmbeddedBrokerError: Java, or the client's jars, can't be had.
+            JavaNotFound: No Java runtime is usable.
+            JarsUnavailable: The jars of the Java client could not be fetched.
             UnknownProperty: A property of the connection has no counterpart in the Java client.
-            InvalidValue: A property has a value that the Java client can't have.
+            InvalidValue: A property has a value that the Java client does not accept.
         """
         version = java().version
         properties = connection_for_java(connection, version)

@@ -32,6 +32,7 @@ _OVERHEAD_BYTES: Final = 120
 _FILL: Final = 0.9
 """The share of a response's bytes that is requested for batches: the protocol needs the rest."""
 _ALONE_BYTES: Final = 65_536
+"""The least number of bytes to request of a partition that is requested alone. Larger batches come all the same."""
 
 
 class BatchFetcher(Protocol):
@@ -80,7 +81,23 @@ class BatchSample:
 
 @dataclass(slots=True)
 class _Cursor:
-    """The state of reading one partition: what was read, and what is read next."""
+    """The state of reading one partition: what was read, and what is read next.
+
+    Attributes:
+        topic: Name of the topic.
+        partition: The partition, with the offsets that can be read.
+        wanted: How many batches to read.
+        share_bytes: The most bytes that each of the two readings may take.
+        offset: The next offset to read.
+        end: The offset before which the current reading ends.
+        spent_bytes: Size of the batches of the current reading.
+        first_offset: The first offset of the first reading's first batch; None before that batch.
+        read: The batches of the current reading.
+        first_read: The batches of the first reading, once the second one has begun.
+        alone: Whether the partition is requested alone from now on, because its next batch is large.
+        done: Whether nothing more is read.
+        why: Why there is no batch; empty if nothing went wrong.
+    """
 
     topic: str
     partition: StoredPartition
@@ -91,7 +108,7 @@ class _Cursor:
     spent_bytes: int = 0
     first_offset: int | None = None
     read: BatchSequence = field(default_factory=BatchSequence)
-    behind: BatchSequence | None = None
+    first_read: BatchSequence | None = None
     alone: bool = False
     done: bool = False
     why: str = ""
@@ -104,11 +121,11 @@ class _Cursor:
     @property
     def sequence(self) -> BatchSequence:
         """The batches: those of both readings if they meet, otherwise those of the longer one."""
-        if self.behind is None:
+        if self.first_read is None:
             return self.read
         if self.offset >= self.end:
-            return self.read + self.behind
-        return max(self.behind, self.read, key=lambda each: len(each.batches))
+            return self.read + self.first_read
+        return max(self.first_read, self.read, key=lambda each: len(each.batches))
 
     @property
     def batches(self) -> int:
@@ -143,12 +160,12 @@ class _Cursor:
         """Begin the second reading, before the first one, if that had too few batches; otherwise set `done`."""
         batches, first = len(self.read.batches), self.first_offset
         assert first is not None
-        if self.behind is not None or batches >= self.wanted or first <= self.partition.begin:
+        if self.first_read is not None or batches >= self.wanted or first <= self.partition.begin:
             self.done = True
             return
         offsets = (self.end - first) / max(1, batches)
         self.offset = max(self.partition.begin, self.end - round(offsets * self.wanted))
-        self.behind, self.read, self.end, self.spent_bytes = self.read, BatchSequence(), first, 0
+        self.first_read, self.read, self.end, self.spent_bytes = self.read, BatchSequence(), first, 0
 
 
 def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: SampleLimits) -> list[BatchSample]:

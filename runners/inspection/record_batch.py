@@ -98,7 +98,8 @@ class BatchSequence:
         batches: The batches of producers, in the order of their offsets.
         merged: What they would become if their producers waited longer.
         set_aside: How many batches were left out, by the reason: `control` (they end transactions), `compacted` (they
-            have lost records to compaction), `old format` (of producers before Kafka 0.11), `damaged`.
+            have lost records to compaction), `old format` (of producers before Kafka 0.11), `damaged`, `too large`
+            (without compression).
     """
 
     batches: tuple[RecordBatch, ...] = ()

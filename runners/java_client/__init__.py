@@ -1,1 +1,5 @@
-"""The load generator that uses Kafka's Java client: a Java program in `harness`, and the process that directs it."""
+"""Loads of producers and consumers with Kafka's Java client, and other work for which we start a Java process.
+
+The Java program in `harness` runs the loads and reads key stores; the one in `inspector` reads record batches from
+brokers. The Python modules compile and start these programs, send them commands, and read their answers.
+"""

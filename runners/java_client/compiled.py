@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable, JavaNotFound
+from runners.errors import GeneratorError, JarsUnavailable, JavaNotFound
 from runners.host_processes.folders import cache_root, write_atomically
 from runners.host_processes.locks import locked
 from runners.java_client.pinned_jars import CLIENT_JARS, COMPILER, HARNESS_JARS
@@ -31,8 +31,9 @@ _PROGRAMS: Final = Path(__file__).parent
 SOURCES: Final = _PROGRAMS / "harness"
 _COMPILE_TIMEOUT_S: Final = 120.0
 _LOCK_TIMEOUT_S: Final = 600.0
-_DIGITS: Final = 16
-_RELEASE: Final = "17"
+_HASH_DIGITS: Final = 16
+_SOURCE_LEVEL: Final = "17"
+"""The version of the Java language that the programs are written in."""
 _CHECKSUM_TIMEOUT_S: Final = 30
 
 
@@ -98,8 +99,6 @@ class CompiledProgram:
             class_path = jars.class_path(progress)
             classes = compiled(java, root, program.sources, class_path, progress, program.name)
             return cls(java, os.pathsep.join((str(classes), class_path)), version, program.main_class)
-        except EmbeddedBrokerError:
-            raise
         except OSError as error:
             raise JarsUnavailable(
                 f"the Java client's files could not be stored in {root}: {error}; free some space there or "
@@ -155,7 +154,7 @@ def compiled(
         GeneratorError: The program does not compile.
     """
     digest = hashlib.sha256(b"\0".join((str(java.major).encode(), *(path.read_bytes() for path in sources))))
-    classes = root / f"harness-{digest.hexdigest()[:_DIGITS]}"
+    classes = root / f"harness-{digest.hexdigest()[:_HASH_DIGITS]}"
     if not classes.exists():
         with locked(root / "compile-lock", _LOCK_TIMEOUT_S, progress):
             if not classes.exists():
@@ -178,7 +177,7 @@ def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path
             "-XX:-UsePerfData",
             "-jar",
             compiler,
-            f"-{_RELEASE}",
+            f"-{_SOURCE_LEVEL}",
             "-nowarn",
             "-proc:none",
         ]

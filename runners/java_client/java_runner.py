@@ -16,7 +16,7 @@ from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
 from runners.java_client.kept_jvm import kept_jvm
 from runners.java_client.load import JavaLoad, JavaResult
-from runners.java_client.reports import ONE_SAMPLE, ClientTotals, JavaReport
+from runners.java_client.reports import ONE_SAMPLE, ClientTotals
 from runners.java_client.warm_up import warm_up
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import (
@@ -256,7 +256,7 @@ def activity_of(result: JavaResult, partitions: int) -> ClientActivity | None:
     reports = len(result.gauges)
     return ClientActivity(
         queue_full_ratio=min(1.0, (end.wait_ns - start.wait_ns) / NS_PER_S / result.duration_s),
-        queue_growth_ratio=(_waiting(result.at_end) - _waiting(result.at_start)) / max(1, result.records),
+        queue_growth_ratio=(result.at_end.waiting - result.at_start.waiting) / max(1, result.records),
         queued_records=sum(waiting for _, waiting in result.gauges) / reports,
         queued_bytes=sum(client.queued_bytes for client, _ in result.gauges) / reports,
         in_flight_requests=sum(client.in_flight for client, _ in result.gauges) / reports,
@@ -267,10 +267,6 @@ def activity_of(result: JavaResult, partitions: int) -> ClientActivity | None:
         retries=_retries(end.retried_records - start.retried_records, end),
         partitions_used=used_partitions(result.partition_records[:partitions]),
     )
-
-
-def _waiting(report: JavaReport) -> int:
-    return report.handed_over - report.done
 
 
 def warnings_of(result: JavaResult) -> tuple[str, ...]:

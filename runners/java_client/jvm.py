@@ -25,7 +25,7 @@ from runners.reporting import one_line
 
 _LINES_KEPT: Final = 200
 _SHOWN_LINES: Final = 3
-_FAREWELL_S: Final = 5.0
+_END_TIMEOUT_S: Final = 5.0
 _START_S: Final = 60.0
 _SILENCE_S: Final = 10.0
 """Seconds without a message of a load after which the process counts as stopped. A load sends ten a second."""
@@ -98,7 +98,7 @@ class Jvm:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def load(self, pool: PayloadPool) -> None:
+    def send_pool(self, pool: PayloadPool) -> None:
         """Give the process the records to send, unless it has them.
 
         Raises:
@@ -228,9 +228,9 @@ class Jvm:
     def _ended(self) -> GeneratorError:
         """Return the error of a process that has ended, with the last lines that it wrote."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_FAREWELL_S)
+            self._process.wait(_END_TIMEOUT_S)
         self._process.kill()
-        self._readers[1].join(_FAREWELL_S)
+        self._readers[1].join(_END_TIMEOUT_S)
         if self._out_of_memory:
             return GeneratorError(
                 f"the Java client ran out of memory with a heap of {self.heap_bytes / 2**20:.0f} MiB "

@@ -25,7 +25,9 @@ def kept_jvm(version: str, heap_bytes: int, protocol: str) -> Iterator[Jvm]:
         protocol: The property `security.protocol` of the connection.
 
     Raises:
-        EmbeddedBrokerError: Java, or the jars of the release, can't be had.
+        JavaNotFound: No Java runtime is usable, or the release can't log in on it.
+        JarsUnavailable: The jars of the release could not be fetched.
+        GeneratorError: The load generator does not compile with the release, or the process did not start.
     """
     program = CompiledProgram.prepare(version)
     program.check_login(protocol)

@@ -72,7 +72,7 @@ def with_java_stores_read(properties: Mapping[str, Value]) -> dict[str, Value]:
     Raises:
         TargetRefused: A store can't be read. The message says why and shows no password.
         JavaNotFound: There is no usable Java runtime.
-        JarsUnavailable: The load generator for the Java client could not be fetched.
+        JarsUnavailable: The jars of the Java client could not be fetched.
         GeneratorError: The Java process that reads the stores did not start or answer.
     """
     converted = dict(properties)

@@ -30,6 +30,7 @@ from runners.workload import Workload
 _CHECK_S: Final = 0.2
 _COMPLAINTS_KEPT: Final = 200
 _COLLECTOR: Final = -1
+"""The key of the garbage collection's pauses among the waiting times of the threads. No thread has this id."""
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class JavaProgress:
     @property
     def waiting(self) -> int:
         """Number of records that the client accepted and whose delivery has neither succeeded nor failed yet."""
-        return self.report.handed_over - self.report.done if self.report else 0
+        return self.report.waiting if self.report else 0
 
     def complaints(self) -> list[str]:
         """Return the client's messages since a record was last acknowledged, oldest first."""
@@ -133,7 +134,7 @@ class JavaLoad:
             RunnerError: There is no result. `runners.errors` lists the reasons.
         """
         schedule, bursts = WindowSchedule.of(self.workload), Bursts.of(self.workload)
-        self.jvm.load(self.pool)
+        self.jvm.send_pool(self.pool)
         self.jvm.send(
             {
                 "do": "run",
@@ -222,7 +223,7 @@ class JavaLoad:
     def _next(self) -> Message:
         """Return the next message, after checking that the load can still give a measurement."""
         while (message := self.jvm.next_message(_CHECK_S)) is None:
-            self._look()
+            self._check()
         self._take(message)
         return message
 
@@ -234,9 +235,9 @@ class JavaLoad:
             raise self._refused(message["kind"], message["because"])
         if "at_ns" in message:
             self._pause_detector.check()
-        self._look()
+        self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self.progress.add_complaints(self.jvm.complaints())
         self.watchdog.check(self.progress, self.progress.waiting)
         self.probe.sockets.sample()

@@ -94,7 +94,7 @@ class JavaReport:
     """The counters of a run at one moment. All of them except the client's gauges only increase.
 
     Attributes:
-        at_ns: Time on the benchmark's clock.
+        at_ns: Time on the clock of the load.
         handed_over: Records that the client was given.
         sent_bytes: The size of their keys and values.
         acknowledged: Records whose delivery has succeeded.
@@ -151,6 +151,11 @@ class JavaReport:
     def done(self) -> int:
         """Number of records whose delivery has succeeded or failed."""
         return self.acknowledged + sum(self.failed.values())
+
+    @property
+    def waiting(self) -> int:
+        """Number of records that the client accepted and whose delivery has neither succeeded nor failed yet."""
+        return self.handed_over - self.done
 
 
 def histogram_of(part: Mapping[str, Any]) -> Histogram:

@@ -20,16 +20,16 @@ from runners.host.probe import ClientProcess
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import COLLECTOR_THREADS
 from runners.java_client.jvm import Jvm, Message
-from runners.java_client.reports import ONE_SAMPLE, long_table
+from runners.java_client.reports import MS_TO_US, ONE_SAMPLE, long_table
 from runners.load.interpreter import quiet_interpreter
 from runners.load.sums import Sum
+from runners.measurements.resources import sum_if_all_known
 from runners.runner import WindowSchedule
 from search_spaces.connection.java_connection import connection_for_java
 
 HEAP_BYTES: Final = 1 << 30
 """A consumer holds at most what it has fetched: 50 MiB by default (`fetch.max.bytes`), once more while it is parsed."""
 _OPEN_S: Final = 60.0
-_MS_TO_US: Final = 1e3
 _OURS: Final = {
     "key.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
     "value.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
@@ -157,10 +157,6 @@ class JavaSource(RecordSource):
             bool(message["ended"]),
         )
 
-    @property
-    def _ended(self) -> bool:
-        return self._last.get("is") == "ended"
-
     @override
     def reports(self) -> list[FetchReport]:
         found, self._reports = self._reports, []
@@ -182,19 +178,18 @@ class JavaSource(RecordSource):
 
     @override
     def counts(self, received: int | None) -> ReadCounts:
-        ends = [each.offsets for each in self._ranges]
         return ReadCounts(
             taken=self.taken,
             repeated=int(self._last.get("repeated", 0)),
             skipped=int(self._last.get("skipped", 0)),
             unread=int(self._last.get("unread", 0)),
-            stored=None if None in ends else sum(each for each in ends if each is not None),
+            stored=sum_if_all_known(each.offsets for each in self._ranges),
             received=received,
         )
 
     @override
     def arrivals(self) -> Arrivals | None:
-        if not self._reading.keep_arrivals or not self._ended:
+        if "arrivals" not in self._last:  # only the last message has them
             return None
         table = long_table(self._last["arrivals"])
         return Arrivals(table[:, 0].astype(np.int32), table[:, 1], table[:, 2], table[:, 3])
@@ -215,7 +210,7 @@ def _report(message: Message, before: Message) -> FetchReport:
         queued_records=0,
         in_flight=max(0, int(now("request-total")) - responses),
         lag_records=int(now("records-lag")),
-        rtt_us=_since(now, then, "fetch-latency-avg", _MS_TO_US),
+        rtt_us=_since(now, then, "fetch-latency-avg", MS_TO_US),
         throttle_ms=_since(now, then, "fetch-throttle-time-avg", 1.0),
     )
 

@@ -75,7 +75,7 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     jvm.send({"do": "open fake broker"})
     connection = {"bootstrap.servers": f"127.0.0.1:{jvm.answer(_PATIENCE_S)['port']}"}
     watchdog = Watchdog.for_run(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
-    load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe(), None)
+    load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe())
     load.run({**properties, **config.values, **connection}, _TOPIC, end)
     jvm.send({"do": "close fake broker"})
     jvm.warm = True

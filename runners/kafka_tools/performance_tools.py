@@ -144,7 +144,7 @@ def java_throughput(
     Args:
         cluster: The cluster to send to.
         topic: The topic to write to.
-        config: The config. One in librdkafka's properties is translated by `search_spaces.translate_to_java`.
+        config: The config. A config of librdkafka is translated for the Java client.
         workload: The workload, with one fixed record size. Keys are not sent.
         expected_records_per_s: Roughly the rate that the run will reach. It decides how many records are sent, so that
             the run takes about as many seconds as the workload says.
@@ -231,24 +231,23 @@ def producer_performance(
     arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
     ran = run_performance_tool(_TOOL, arguments, properties or {}, heap_bytes, timeout_s)
     summaries = _summaries(ran.stdout)
-    if ran.returncode != 0 or False not in summaries:
+    if ran.returncode != 0 or "whole" not in summaries:
         raise tool_failed(_TOOL, ran)
     complaints = tuple(line for line in ran.stderr.splitlines() if line.strip())[:SHOWN_COMPLAINTS]
-    whole = summaries[False]
-    return PerformanceReport(whole, summaries.get(True), records - whole.records, complaints)
+    whole = summaries["whole"]
+    return PerformanceReport(whole, summaries.get("steady"), records - whole.records, complaints)
 
 
-def _summaries(output: str) -> dict[bool, PerformanceSummary]:
+def _summaries(output: str) -> dict[str, PerformanceSummary]:
     """Return the summaries that the tool printed.
 
-    The key False has the summary of all records, and the key True has the summary of the records after the warm-up.
-
-    The tool's progress lines are left out: they don't match the pattern, because they have no percentiles.
+    The key `whole` has the summary of all records, and the key `steady` has that of the records after the warm-up. The
+    tool's progress lines are left out: they don't match the pattern, because they have no percentiles.
     """
     summaries = {}
     for line in output.splitlines():
         if match := _SUMMARY.match(line.strip()):
-            summaries[match["steady"] is not None] = PerformanceSummary(
+            summaries["steady" if match["steady"] else "whole"] = PerformanceSummary(
                 records=int(match["records"]),
                 records_per_s=float(match["records_per_s"]),
                 mib_per_s=float(match["mib_per_s"]),

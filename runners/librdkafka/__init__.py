@@ -1,4 +1,5 @@
 """Measures the librdkafka client.
 
-The modules hold librdkafka's C functions, its statistics, and the two load generators that send records with it.
+The modules hold librdkafka's C functions, its statistics, the two load generators that send records with it, and the
+consumer.
 """

@@ -113,7 +113,7 @@ def library() -> CDLL:
         GeneratorError: The extension module does not expose librdkafka's functions, or the platform is not 64-bit. The
             caller can then use the Python load generator.
     """
-    if ctypes.sizeof(c_void_p) != 8:
+    if ctypes.sizeof(c_void_p) != WORD_BYTES:
         raise GeneratorError(
             "the native load generator needs a 64-bit platform; use the Python load generator (--generator python)"
         )

@@ -65,7 +65,7 @@ class Drain:
     Attributes:
         client: The producer from which the deliveries are taken.
         tally: Counts the deliveries.
-        clock: The benchmark's clock.
+        clock: The clock of the load.
         sender: The sender of the same load. At saturation, its records are sent by the drain's own thread.
         start_ns: Start of the load. The times in `schedule` are relative to this moment.
         schedule: The windows of the warm-up and of the measured phase. When the warm-up ends, the share of latencies to

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from runners.clock import NS_PER_S, Clock
+from runners.clock import NS_PER_MS, NS_PER_S, Clock
 from runners.host.probe import HostProbe
 from runners.librdkafka.drain import Drain
 from runners.librdkafka.load_client import LoadClient
@@ -220,7 +220,7 @@ class LibrdkafkaLoad:
             self._check()
             if self.watchdog.flush_is_over(self.tally):
                 self.client.purge()
-            self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)
+            self.clock.sleep_until(self.clock.now_ns() + 2 * NS_PER_MS)
         check_delivered(self.tally)
 
     def _await_last_report(self) -> None:
@@ -234,5 +234,5 @@ class LibrdkafkaLoad:
         deadline = self.clock.now_ns() + int(_LAST_REPORT_PATIENCE_S * NS_PER_S)
         settled_ns = self.clock.now_ns()
         while self._last.at_ns < settled_ns and self.clock.now_ns() < deadline:
-            self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 200)
+            self.clock.sleep_until(self.clock.now_ns() + 5 * NS_PER_MS)
             self._read_reports(None)

@@ -127,7 +127,7 @@ class NativeClient(LoadClient):
         try:
             kind = lib.rd_kafka_event_type(event)
             if kind == capi.EVENT_DELIVERY:
-                self._tally.drain_delay.taken(at_ns, left_behind)
+                self._tally.drain_delay.count(at_ns, left_behind)
                 self._on_deliveries(event, at_ns)
             elif kind == capi.EVENT_STATS:
                 self._tally.statistics.append((at_ns, lib.rd_kafka_event_stats(event).decode()))

@@ -71,7 +71,7 @@ class Sender:
         At least one call is made, unless the load has ended.
 
         Args:
-            until_ns: The end of this time, on the benchmark's clock.
+            until_ns: The end of this time, on the clock of the load.
 
         Returns:
             Whether the client's queue still has room and the load has not ended.

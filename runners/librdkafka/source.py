@@ -39,7 +39,7 @@ class Taker:
     Attributes:
         client: The consumer from which the records are taken.
         counter: Counts the records.
-        clock: The benchmark's clock.
+        clock: The clock of the load.
         ranges: The offsets to read in each partition.
         schedule: The windows of the warm-up and of the measured phase.
         rest_ns: How long to wait for more records when there are none to take; 0 takes each record as soon as it comes.

@@ -8,10 +8,10 @@ is in milliseconds.
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-from runners.load.sums import NO_VALUES, Sum
+from runners.load.sums import Sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class StatisticsReport:
     """One statistics report of librdkafka.
 
     Attributes:
-        at_ns: The time at which we received the report, on the benchmark's clock.
+        at_ns: The time at which we received the report, on the clock of the load.
         queued_records: Number of records in the client's queues, including those in flight (gauge).
         queued_bytes: Size of the records in the client's queues (gauge).
         tx_records: Number of records written into requests since the client started, including records that were sent
@@ -121,9 +121,9 @@ class SendAccount:
     queued_records: int = 0
     queued_bytes: int = 0
     in_flight: int = 0
-    throttle_ms: Sum = NO_VALUES
-    batch_bytes: Sum = NO_VALUES
-    batch_records: Sum = NO_VALUES
+    throttle_ms: Sum = field(default_factory=Sum)
+    batch_bytes: Sum = field(default_factory=Sum)
+    batch_records: Sum = field(default_factory=Sum)
 
     def add(self, report: StatisticsReport) -> None:
         """Add the next report of the period to the totals."""

@@ -55,7 +55,7 @@ class DrainDelay:
     first_ns: int = 0
     last_ns: int = 0
 
-    def taken(self, now_ns: int, left_behind: int) -> None:
+    def count(self, now_ns: int, left_behind: int) -> None:
         """Count one delivery event that was taken from the client's queue.
 
         Args:

@@ -82,7 +82,7 @@ class Schedule:
     """
 
     def __init__(self, rate_records_per_s: float, start_ns: int, bursts: Bursts | None = None) -> None:
-        """Make a schedule that begins at `start_ns` on the benchmark's clock."""
+        """Make a schedule that begins at `start_ns` on the clock of the load."""
         self._rate, self._bursts = rate_records_per_s, bursts
         self._start_ns = start_ns
 

@@ -21,6 +21,7 @@ MIN_RECORDS: Final = 500
 """Smallest number of records in a pool, unless this many records would be larger than `MOST_POOL_BYTES`."""
 MOST_POOL_BYTES: Final = 64 * 1024 * 1024
 FEWEST_RECORDS: Final = 4
+"""Smallest number of records in a pool, and of its keys, however large they are."""
 _ZLIB_SAMPLE_BYTES: Final = 1024 * 1024
 _SURELY_DISTINCT_BYTES: Final = 8
 """With this many random bytes in each of 200,000 records, only one pool in a billion has two equal records.

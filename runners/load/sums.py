@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,3 @@ class Sum:
         The sum and the number are 0 if `window` is None.
         """
         return cls(float(window["sum"]), int(window["cnt"])) if window else cls()
-
-
-NO_VALUES: Final = Sum()
-"""The sum of no values."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 
 from runners.clock import NS_PER_S, Clock
-from runners.clusters.brokers.memory import LEAST_FREE_BYTES, in_memory, room_bytes
+from runners.clusters.brokers.memory import LEAST_FREE_MEMORY_BYTES, in_memory, room_bytes
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host.probe import free_disk_bytes
@@ -68,7 +68,7 @@ WRITE_ERRORS: Final[PermanentErrors] = (
             {
                 *("INVALID_REQUIRED_ACKS", "UNSUPPORTED_COMPRESSION_TYPE", "POLICY_VIOLATION"),
                 *("InvalidRequiredAcksException", "UnsupportedCompressionTypeException", "PolicyViolationException"),
-                *("UnsupportedVersionException",),
+                "UnsupportedVersionException",
             }
         ),
         TargetRefused,
@@ -88,7 +88,7 @@ _DOWN_SIGNS: Final = (
     *("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE"),
     *("could not be established", "Couldn't resolve server", "disconnected"),
 )
-"""Parts of a client's messages without a connection: librdkafka's errors, and texts of Java's `NetworkClient`."""
+"""Parts of the messages of a client without a connection: librdkafka's errors, and texts of Java's `NetworkClient`."""
 _KILLED: Final = (
     "; the broker's process does not run any more: check whether it was killed, for example because memory ran out"
 )
@@ -139,7 +139,7 @@ class Watchdog:
     """Checks a few times a second whether the records that are sent or read can still give a measurement.
 
     Attributes:
-        clock: The benchmark's clock.
+        clock: The clock of the load.
         stall_patience_s: Longest time in seconds without any delivery while the client still holds records.
         outage_s: Longest time in seconds without any delivery while brokers are down.
         disks: Folders on the disks that local brokers write to.
@@ -156,7 +156,7 @@ class Watchdog:
     stall_patience_s: float
     outage_s: float = DEFAULT_LIMITS.outage_s
     disks: tuple[Path, ...] = ()
-    min_free_disk_bytes: int = 1 << 30
+    min_free_disk_bytes: int = DEFAULT_LIMITS.min_free_disk_bytes
     broker_alive: Callable[[], bool] = field(default=lambda: True)
     pause_detector: PauseDetector = field(default_factory=PauseDetector)
     permanent: PermanentErrors = WRITE_ERRORS
@@ -183,7 +183,7 @@ class Watchdog:
             cluster: The cluster to send to.
             limits: The limits of the run.
             config: The config to measure. A record may wait for its `linger.ms` before anything is delivered.
-            clock: The benchmark's clock.
+            clock: The clock of the load.
         """
         brokers = cluster.local_brokers
         return cls(
@@ -195,11 +195,11 @@ class Watchdog:
             broker_alive=partial(any_runs, brokers),
         )
 
-    def check(self, tally: DeliveryReport, waiting: int) -> None:
+    def check(self, report: DeliveryReport, waiting: int) -> None:
         """Raise an error if missing deliveries, client errors or full disks make the measurement impossible.
 
         Args:
-            tally: The counters of deliveries and the client's error messages.
+            report: The counters of deliveries and the client's error messages.
             waiting: Number of records that were handed to the client and whose delivery has not arrived yet.
 
         Raises:
@@ -211,24 +211,24 @@ class Watchdog:
             LoadPaused: This process stood still.
         """
         self.pause_detector.check()  # first, because deliveries seem to be missing after a pause
-        self._check_errors(tally)
-        self._check_deliveries(tally, waiting)
+        self._check_errors(report)
+        self._check_deliveries(report, waiting)
         self._check_disk()
 
-    def _check_errors(self, tally: DeliveryReport) -> None:
-        if tally.fatal is not None:
-            raise DeliveryFailed(f"the client stopped for good: {tally.fatal}")
+    def _check_errors(self, report: DeliveryReport) -> None:
+        if report.fatal is not None:
+            raise DeliveryFailed(f"the client stopped for good: {report.fatal}")
         for answers, error, sentence in self.permanent:
-            if found := answers.intersection(tally.failed):
+            if found := answers.intersection(report.failed):
                 raise error(sentence.format(", ".join(found)))
 
-    def _check_deliveries(self, tally: DeliveryReport, waiting: int) -> None:
+    def _check_deliveries(self, report: DeliveryReport, waiting: int) -> None:
         now = self.clock.now_ns()
-        if tally.acknowledged != self._acknowledged or not waiting:
-            self._acknowledged, self._acknowledged_ns = tally.acknowledged, now
-        if tally.done != self._done or not waiting:
-            self._done, self._done_ns = tally.done, now
-        complaints, alive = tally.complaints(), self.broker_alive()
+        if report.acknowledged != self._acknowledged or not waiting:
+            self._acknowledged, self._acknowledged_ns = report.acknowledged, now
+        if report.done != self._done or not waiting:
+            self._done, self._done_ns = report.done, now
+        complaints, alive = report.complaints(), self.broker_alive()
         down = any(sign in text for text in complaints for sign in _DOWN_SIGNS) or not alive
         # Records that time out are deliveries too, but while all brokers are down they don't show that a broker lives.
         silent_s = (now - (self._acknowledged_ns if down else self._done_ns)) / NS_PER_S
@@ -244,10 +244,10 @@ class Watchdog:
         if not self.disks or now - self._disk_ns < _DISK_EVERY_S * NS_PER_S:
             return
         self._disk_ns = now
-        if any(map(in_memory, self.disks)) and (memory := room_bytes()) < LEAST_FREE_BYTES:
+        if any(map(in_memory, self.disks)) and (memory := room_bytes()) < LEAST_FREE_MEMORY_BYTES:
             raise DiskTooFull(
-                f"the broker's data lies in memory, which must keep {LEAST_FREE_BYTES / 1e9:.1f} GB free, but has "
-                f"{memory / 1e9:.1f} GB free; end other programs, or set TMPDIR to a folder on a disk"
+                f"the broker's data lies in memory, which must keep {LEAST_FREE_MEMORY_BYTES / 1e9:.1f} GB free, but "
+                f"has {memory / 1e9:.1f} GB free; end other programs, or set TMPDIR to a folder on a disk"
             )
         free = free_disk_bytes(disk for disk in self.disks if not in_memory(disk))
         if free is not None and free < self.min_free_disk_bytes:
@@ -256,7 +256,7 @@ class Watchdog:
                 f"{free / 1e9:.1f} GB free; free some space, or send less (--max-bytes, --seconds)"
             )
 
-    def flush_is_over(self, tally: DeliveryReport) -> bool:
+    def flush_is_over(self, report: DeliveryReport) -> bool:
         """Return whether we have waited too long for the last deliveries, so that the client should give them up.
 
         The wait begins with the first call of this method.
@@ -265,9 +265,9 @@ class Watchdog:
         self._flush_ns = self._flush_ns or now
         over = now - self._flush_ns > _FLUSH_PATIENCE_S * NS_PER_S
         if over and self._failed_before is None:
-            self._failed_before = sum(tally.failed.values())
+            self._failed_before = sum(report.failed.values())
         return over
 
-    def purged(self, tally: DeliveryReport) -> int:
+    def purged(self, report: DeliveryReport) -> int:
         """Return how many records the client has given up since the flush was over."""
-        return 0 if self._failed_before is None else sum(tally.failed.values()) - self._failed_before
+        return 0 if self._failed_before is None else sum(report.failed.values()) - self._failed_before

@@ -9,7 +9,7 @@ from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import TimePoint, Window
 from runners.runner import Watch, WatchDecision, WindowSchedule
 
-Reading = TypeVar("Reading")
+Counters = TypeVar("Counters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class CounterSnapshot:
     All counters start with the measurement, but `latency` covers only this window.
 
     Attributes:
-        at_ns: Time on the benchmark's clock.
+        at_ns: Time on the clock of the load.
         acknowledged: Number of acknowledged records.
         failed: Number of records that the client gave up.
         full_ns: Time for which the sender waited for room in the client's queue.
@@ -64,10 +64,10 @@ class Windows:
     def measure(
         self,
         next_snapshot: Callable[[], CounterSnapshot],
-        read: Callable[[], Reading],
+        read: Callable[[], Counters],
         forget: Callable[[], None],
         watch: Watch,
-    ) -> tuple[Reading, Reading, bool]:
+    ) -> tuple[Counters, Counters, bool]:
         """Collect all windows of a load, until the schedule ends or `watch` stops the load.
 
         Args:

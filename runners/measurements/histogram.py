@@ -52,6 +52,10 @@ class Histogram:
     counts: NDArray[np.int64]
     sum_us: int
 
+    def __post_init__(self) -> None:
+        """Make the counts read-only."""
+        self.counts.flags.writeable = False
+
     @staticmethod
     def of(values_us: NDArray[np.int64] | Sequence[int]) -> "Histogram":
         """Return the histogram of `values_us`, in microseconds.
@@ -69,14 +73,12 @@ class Histogram:
         for histogram in histograms:
             counts += histogram.counts
             total += histogram.sum_us
-        counts.flags.writeable = False
         return cls(counts, total)
 
     def scaled(self, factor: float) -> "Histogram":
         """Return a histogram with this many times as many values, in which every percentile is about the same."""
         # Rounding the sums keeps percentiles and the total within half a value; rounding each bucket would not.
         counts = np.diff(np.rint(np.cumsum(self.counts) * factor), prepend=0).astype(np.int64)
-        counts.flags.writeable = False
         return Histogram(counts, round(self.sum_us * int(counts.sum()) / self.count) if self.count else 0)
 
     @classmethod
@@ -91,7 +93,6 @@ class Histogram:
         counts = np.zeros(_SIZE, dtype=np.int64)
         decoded_counts = np.ctypeslib.as_array(hdr.counts)[:_SIZE]
         counts[: len(decoded_counts)] = decoded_counts
-        counts.flags.writeable = False
         return cls(counts, sum_us)
 
     @property
@@ -168,6 +169,4 @@ class Recorder:
 
     def histogram(self) -> Histogram:
         """Return a histogram of all values recorded so far. Later calls of `record` don't change it."""
-        counts = self._counts.copy()
-        counts.flags.writeable = False
-        return Histogram(counts, self._sum_us)
+        return Histogram(self._counts.copy(), self._sum_us)

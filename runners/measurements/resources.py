@@ -112,8 +112,8 @@ def merge_resources(all_resources: Sequence[Resources]) -> Resources:
         drain_demand_ratio=highest(lambda each: each.drain_demand_ratio),
         client_thread_cpu_ratio=highest(lambda each: each.client_thread_cpu_ratio),
         client_thread_demand_ratio=highest(lambda each: each.client_thread_demand_ratio),
-        client_user_demand_cores=sum_of_known(each.client_user_demand_cores for each in all_resources),
-        process_cpu_cores=sum_of_known(each.process_cpu_cores for each in all_resources),
+        client_user_demand_cores=sum_if_all_known(each.client_user_demand_cores for each in all_resources),
+        process_cpu_cores=sum_if_all_known(each.process_cpu_cores for each in all_resources),
         host_cpu_ratio=highest(lambda each: each.host_cpu_ratio),
         host_cores=max((each.host_cores for each in all_resources if each.host_cores is not None), default=None),
         broker_cpu_cores=highest(lambda each: each.broker_cpu_cores),
@@ -121,14 +121,14 @@ def merge_resources(all_resources: Sequence[Resources]) -> Resources:
         broker_thread_demand_ratio=highest(lambda each: each.broker_thread_demand_ratio),
         network_limited_ratio=highest(lambda each: each.network_limited_ratio),
         receiver_limited_ratio=highest(lambda each: each.receiver_limited_ratio),
-        collector_cpu_cores=sum_of_known(each.collector_cpu_cores for each in all_resources),
+        collector_cpu_cores=sum_if_all_known(each.collector_cpu_cores for each in all_resources),
         sender_in_client_ratio=highest(lambda each: each.sender_in_client_ratio),
         brokers=max((each.brokers for each in all_resources), key=len, default=()),
     )
 
 
-def sum_of_known(values: Iterable[Number | None]) -> Number | None:
+def sum_if_all_known(values: Iterable[Number | None]) -> Number | None:
     """Return the sum of all values; None if any of them is unknown."""
-    known = list(values)
-    parts = [value for value in known if value is not None]
-    return sum(parts[1:], start=parts[0]) if len(parts) == len(known) else None
+    everything = list(values)
+    known = [value for value in everything if value is not None]
+    return sum(known) if len(known) == len(everything) else None

@@ -21,7 +21,7 @@ from runners.runner import Watch, go_on
 from runners.workload import Workload
 
 _LEAD_S: Final = 0.1
-_FAREWELL_S: Final = 2.5
+_CLOSE_TIMEOUT_S: Final = 2.5
 _POLL_S: Final = 0.02
 
 _numbers = itertools.count()
@@ -76,7 +76,7 @@ class LocalPool:
     def close(self) -> None:
         """Stop all jobs, kill their child processes, and wait up to 2.5 s for the threads to end."""
         self._closing.set()
-        deadline = time.monotonic() + _FAREWELL_S
+        deadline = time.monotonic() + _CLOSE_TIMEOUT_S
         while self._live_threads() and time.monotonic() < deadline:
             ours = {thread.name for thread in self._live_threads()}
             for child in multiprocessing.active_children():

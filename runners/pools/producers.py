@@ -10,7 +10,7 @@ from statistics import fmean
 
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, TimePoint, Window
-from runners.measurements.resources import merge_resources, sum_of_known
+from runners.measurements.resources import merge_resources, sum_if_all_known
 from runners.workload import Workload
 
 
@@ -70,7 +70,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         stopped_early=any(each.stopped_early for each in measurements),
         flush_s=max(each.flush_s for each in measurements),
         warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
-        sent_bytes=sum_of_known(each.sent_bytes for each in measurements),
+        sent_bytes=sum_if_all_known(each.sent_bytes for each in measurements),
         # Only the first producer has consumers beside it. They read what all producers write.
         end_to_end=first.end_to_end,
         producers=len(measurements),
@@ -120,7 +120,7 @@ def _counts(counts: Sequence[Counts]) -> Counts:
         handed_over=sum(each.handed_over for each in counts),
         acknowledged=sum(each.acknowledged for each in counts),
         failed=dict(sum((Counter(each.failed) for each in counts), Counter[str]())),
-        transmitted=sum_of_known(each.transmitted for each in counts),
+        transmitted=sum_if_all_known(each.transmitted for each in counts),
         retries=sum(each.retries for each in counts),
         stored=None,  # each producer also saw the other producers' records in the topic
         acks=counts[0].acks,
@@ -175,7 +175,7 @@ def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int
         queued_bytes=fmean(each.queued_bytes for each in clients),
         in_flight_requests=fmean(each.in_flight_requests for each in clients),
         throttle_ms=of(lambda each: each.throttle_ms),
-        wire_bytes=sum_of_known(each.wire_bytes for each in clients),
+        wire_bytes=sum_if_all_known(each.wire_bytes for each in clients),
         batch_records=of(lambda each: each.batch_records),
         batch_bytes=of(lambda each: each.batch_bytes),
         retries=sum(each.retries for each in clients),

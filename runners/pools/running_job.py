@@ -15,6 +15,7 @@ from typing import Final
 
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
 from runners.measurements.measurement import Measurement, TimePoint, Window, sent_bytes_of
+from runners.measurements.resources import sum_if_all_known
 from runners.pools.pool import FinishedJob, Job, Outcome
 from runners.pools.producer_process import WorkerReport
 from runners.pools.producers import merge, merge_windows
@@ -124,10 +125,8 @@ class RunningJob:
 
     def done(self, worker: str) -> FinishedJob:
         """Return the finished job and its producers' merged outcome; `worker` names the processes that measured."""
-        sent = [_sent_bytes(report.outcome) for report in self._reports.values()]
-        known = [each for each in sent if each is not None]
-        in_all = sum(known) if len(known) == len(sent) else None
-        return FinishedJob(self.job, self._outcome(), self.attempts, worker, in_all)
+        sent_bytes = sum_if_all_known(_sent_bytes(report.outcome) for report in self._reports.values())
+        return FinishedJob(self.job, self._outcome(), self.attempts, worker, sent_bytes)
 
     def _outcome(self) -> Outcome:
         # The reports are in the order of their arrival. The first error is the cause of the others, unless a worker was

@@ -9,6 +9,8 @@ import struct
 import time
 from typing import Final
 
+from runners.clock import NS_PER_S
+
 OLDEST_NS: Final = 5_000_000
 """Bytes count as having arrived at most this long before they are read.
 
@@ -17,7 +19,6 @@ If this process wakes up late by less than this, the link has sent meanwhile, an
 _SO_TIMESTAMPNS: Final = 35
 _TIMESTAMP: Final = struct.Struct("qq")
 _ANCILLARY_BYTES: Final = socket.CMSG_SPACE(_TIMESTAMP.size)
-_NS_PER_S: Final = 1_000_000_000
 
 
 def note_arrivals(source: socket.socket) -> None:
@@ -44,6 +45,6 @@ def receive(source: socket.socket, most_bytes: int) -> tuple[bytes, int]:
     for level, kind, content in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS) and len(content) == _TIMESTAMP.size:
             seconds, nanoseconds = _TIMESTAMP.unpack(content)
-            arrived_ns = now_ns - time.time_ns() + seconds * _NS_PER_S + nanoseconds
+            arrived_ns = now_ns - time.time_ns() + seconds * NS_PER_S + nanoseconds
             return data, min(max(arrived_ns, now_ns - OLDEST_NS), now_ns)  # somebody may have set the host's clock
     return data, now_ns

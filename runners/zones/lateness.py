@@ -5,8 +5,9 @@ The proxy must not import NumPy, which `runners.measurements.histogram` needs.
 
 from typing import Final
 
+from runners.clock import NS_PER_US
+
 _BUCKETS: Final = 128
-_NS_PER_US: Final = 1_000
 
 
 class Lateness:
@@ -23,7 +24,7 @@ class Lateness:
 
     def add(self, duration_ns: int) -> None:
         """Add a duration in nanoseconds. A negative one counts as 0."""
-        us = max(duration_ns, 0) // _NS_PER_US
+        us = max(duration_ns, 0) // NS_PER_US
         shift = max(us.bit_length() - 3, 0)
         self._counts[min(4 * shift + (us >> shift), _BUCKETS - 1)] += 1
         self.count += 1

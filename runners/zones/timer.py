@@ -8,10 +8,11 @@ import ctypes
 import os
 from typing import Final
 
+from runners.clock import NS_PER_S
+
 _CLOCK_MONOTONIC: Final = 1
 _TFD_TIMER_ABSTIME: Final = 1
 _TFD_NONBLOCK_CLOEXEC: Final = os.O_NONBLOCK | os.O_CLOEXEC
-_NS_PER_S: Final = 1_000_000_000
 
 
 class _Times(ctypes.Structure):
@@ -62,7 +63,7 @@ class Timer:
         if moment_ns == self.at_ns:
             return
         self.at_ns = moment_ns
-        self._times.at_s, self._times.at_ns = divmod(moment_ns, _NS_PER_S)
+        self._times.at_s, self._times.at_ns = divmod(moment_ns, NS_PER_S)
         self._settime(self._fd, _TFD_TIMER_ABSTIME, self._pointer, None)
 
     def close(self) -> None:

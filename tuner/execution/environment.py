@@ -30,7 +30,7 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
     """Return the kind, the id and the number of brokers of the cluster, and whether local brokers log to disk."""
     facts = {"kind": opened.cluster.kind}
     try:
-        cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster()
+        cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster_id_and_brokers()
     except RunnerError:
         return facts
     # A broker that we start gets a new cluster id in each run. With this id, equal clusters would seem to differ.

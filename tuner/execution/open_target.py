@@ -168,7 +168,7 @@ def lock_key(target: Target) -> str:
     """
     if target.bootstrap is None:
         return "brokers on this host"
-    return TopicAdmin(target.cluster().start(silent).connection).cluster()[0]
+    return TopicAdmin(target.cluster().start(silent).connection).cluster_id_and_brokers()[0]
 
 
 def tell_waiting(tell: Say, holder: str) -> None:

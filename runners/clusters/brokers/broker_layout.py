@@ -18,7 +18,7 @@ from runners.java_runtime.java import KafkaJava
 from search_spaces.files.properties_file import format_ascii_properties
 
 _MIB = 1024 * 1024
-LEAST_FREE_BYTES = 2 * 1024**3
+_LEAST_FREE_DISK_BYTES = 2 * 1024**3
 LOGS_KEPT = 10
 _FOLDER_PREFIX = "kafka-tuner-broker-"
 _FOLDER_NAME = re.compile(re.escape(_FOLDER_PREFIX) + r"[0-9a-f]{12}")
@@ -195,9 +195,9 @@ def lay_out(brokers: int, host: str, first_port: int | None, proxy_ports: Sequen
     run_id = uuid.uuid4().hex[:12]
     root = Path(tempfile.gettempdir()).absolute()
     free = shutil.disk_usage(root).free
-    if free < LEAST_FREE_BYTES:
+    if free < _LEAST_FREE_DISK_BYTES:
         raise DiskTooFull(
-            f"at least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's data, but {root} has "
+            f"at least {_LEAST_FREE_DISK_BYTES / 1e9:.1f} GB must be free for a broker's data, but {root} has "
             f"{free / 1e9:.1f} GB; free some space, or set TMPDIR to a folder on a larger disk"
         )
     ports = free_ports(host, (3 if proxy_ports else 2) * brokers)

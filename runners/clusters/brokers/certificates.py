@@ -104,11 +104,11 @@ def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> st
 def _context(connection: Mapping[str, str]) -> ssl.SSLContext:
     context = ssl.create_default_context()
     ca_path, text = connection.get("ssl.ca.location", ""), connection.get("ssl.ca.pem")
-    if text or ca_path not in ("", "probe"):
+    if text or ca_path not in ("", _NO_FILE):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # has no trusted CA yet
     if text:
         context.load_verify_locations(cadata=text)
-    elif ca_path not in ("", "probe"):
+    elif ca_path not in ("", _NO_FILE):
         folder = Path(ca_path).is_dir()
         context.load_verify_locations(None if folder else ca_path, ca_path if folder else None)
     context.check_hostname = connection.get("ssl.endpoint.identification.algorithm", "https") != "none"

@@ -20,7 +20,7 @@ from runners.errors import BrokerDidNotStart
 from runners.host_processes.clean_up import CleanUpList, clean_up_lists
 from runners.host_processes.processes import ProcessIdentity
 from runners.java_runtime.java import KafkaJava
-from runners.reporting import Say, silent
+from runners.reporting import Say, counted, silent
 
 _STOP_TIMEOUT_S = keeper.GRACE_S + 10.0
 _POLL_S = 0.03
@@ -63,7 +63,7 @@ def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say) -> Brokers:
     remove_dead_brokers()
     kafka = KafkaJava.prepare(progress)
     first = first_start(kafka, progress)
-    progress(f"starting Kafka ({cluster.brokers} broker{'s' if cluster.brokers > 1 else ''})")
+    progress(f"starting Kafka ({counted(cluster.brokers, 'broker')})")
     if cluster.port is not None:
         for port in range(cluster.port, cluster.port + cluster.brokers):
             require_free(cluster.host, port)

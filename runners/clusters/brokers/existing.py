@@ -185,27 +185,32 @@ class ExistingCluster:
             except KafkaException as error:
                 slice_s *= 2  # so that a distant cluster gets enough time to answer
                 waited_s = time.monotonic() - begun
-                patience_s = waited_s if waited_s < self._timeout_s else math.inf
+                over = waited_s >= self._timeout_s
                 complaints = admin.complaints()
-                if failure := _explain(self._connection, complaints, patience_s):
+                if failure := _explain(self._connection, complaints, math.inf if over else waited_s):
                     raise failure from None
-                if patience_s == math.inf:
+                if over:
                     reason = "; ".join(complaints[-3:]) or error.args[0].str()
                     raise TargetUnreachable(
                         f"no broker answers at {bootstrap}: {reason}; check the address and the network"
                     ) from None
 
 
-def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: float) -> TargetError | None:
+def _explain(connection: Mapping[str, str], complaints: list[str], waited_s: float) -> TargetError | None:
     """Return the error for the first known cause among librdkafka's messages.
 
-    The result is None if no message points to a known cause. Some failures often pass by themselves. They count only if
-    `patience_s`, the time in seconds for which we have tried, is long enough for their cause.
+    The result is None if no message points to a known cause. Some failures often pass by themselves. They count only
+    after we have tried for the `patience_s` of their cause.
+
+    Args:
+        connection: Client properties under librdkafka's names.
+        complaints: The messages.
+        waited_s: For how many seconds we have tried; infinite if we try no more.
     """
     bootstrap = connection["bootstrap.servers"]
     for cause in _CAUSES:
         for complaint in complaints:
-            if cause.patience_s <= patience_s and re.search(cause.pattern, complaint, re.IGNORECASE):
+            if cause.patience_s <= waited_s and re.search(cause.pattern, complaint, re.IGNORECASE):
                 fault = _certificate_fault(complaint, connection) if cause.pattern == _UNTRUSTED else None
                 reason = f"its certificate is rejected: {fault}" if fault else f"{complaint}; {cause.advice}"
                 return cause.error(f"no broker answers at {bootstrap}: {reason}")

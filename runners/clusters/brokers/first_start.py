@@ -38,7 +38,7 @@ from runners.java_runtime.java import KafkaJava, java_environment, run_java
 from runners.reporting import Say
 from search_spaces.files.properties_file import format_ascii_properties
 
-_ARCHIVES_KEPT = 4
+_AOT_CACHES_KEPT = 4
 _TOOL_TIMEOUT_S = 60.0
 _TRAINING_TIMEOUT_S = 60.0
 _LOCK_TIMEOUT_S = 180.0
@@ -59,11 +59,11 @@ _AOT_FLAGS = (
 )
 _TOPIC: Final = "tuner-training"
 _PARTITIONS: Final = 3
-_SECONDS_EACH: Final = 4.0
-_AT_ONCE: Final = 1000
+_SECONDS_PER_LOAD: Final = 4.0
+_RECORDS_PER_CHECK: Final = 1000
 """The number of records that are sent between two checks of the clock."""
 
-LOADS: Final[tuple[tuple[int, Mapping[str, str]], ...]] = (
+_LOADS: Final[tuple[tuple[int, Mapping[str, str]], ...]] = (
     (1000, {}),
     (1000, {"compression.type": "lz4", "linger.ms": "20"}),
     (100, {"batch.size": "2000", "linger.ms": "0"}),
@@ -115,7 +115,7 @@ def _aot_cache(kafka: KafkaJava) -> Path:
     change of any of them leads to a new cache.
     """
     manifest = (kafka.root / "manifest.json").read_bytes()
-    about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{LOADS}\n".encode()
+    about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{_LOADS}\n".encode()
     return kafka.root / f"broker-{hashlib.sha256(about + manifest).hexdigest()[:12]}.aot"
 
 
@@ -139,9 +139,9 @@ def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
             _train(kafka, properties, f"{node.host}:{node.port}", made)
         if not made.exists():
             made.touch()  # an empty file: this Java can't make a cache, so don't try again at every start
-        # Each Java runtime has its own cache, and two checkouts have two runtimes. Only the oldest ones are deleted.
+        # Each Java runtime has its own cache, and a host may have several runtimes. Only the oldest caches are deleted.
         kept = sorted(kafka.root.glob("broker-*.aot"), key=lambda path: path.stat().st_mtime)
-        for outdated in kept[: -(_ARCHIVES_KEPT - 1)]:
+        for outdated in kept[: -(_AOT_CACHES_KEPT - 1)]:
             outdated.unlink(missing_ok=True)
         made.replace(aot_cache)
         (node.log_dir / "bootstrap.checkpoint").replace(checkpoint)
@@ -179,7 +179,7 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
                 if _STARTED in output.read_text(encoding="utf-8", errors="replace"):
                     # Without load in the training, a broker's first minute is slower, and nothing else is lost.
                     with contextlib.suppress(RunnerError):
-                        exercise(bootstrap)
+                        _send_loads(bootstrap)
                     broker.send_signal(signal.SIGTERM)
                     broker.wait(_TRAINING_TIMEOUT_S)
                     return
@@ -191,8 +191,8 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
             broker.wait()
 
 
-def exercise(bootstrap: str) -> None:
-    """Send each load of `LOADS` to a broker for a few seconds. Each load gets a new topic, which is deleted afterwards.
+def _send_loads(bootstrap: str) -> None:
+    """Send each load of `_LOADS` to a broker for a few seconds. Each load gets a new topic, which is then deleted.
 
     Args:
         bootstrap: Address of the broker that is being trained.
@@ -202,7 +202,7 @@ def exercise(bootstrap: str) -> None:
         TargetRefused: The broker refuses to create or delete the topic.
     """
     admin = TopicAdmin({"bootstrap.servers": bootstrap})
-    for number, (record_bytes, config) in enumerate(LOADS):
+    for number, (record_bytes, config) in enumerate(_LOADS):
         topic = f"{_TOPIC}-{number}"
         # The topic is bounded in bytes, like the topic of a trial.
         bounds = {"segment.bytes": str(64 << 20), "retention.bytes": str(128 << 20), "file.delete.delay.ms": "0"}
@@ -214,10 +214,10 @@ def exercise(bootstrap: str) -> None:
 def _write(bootstrap: str, topic: str, record_bytes: int, config: Mapping[str, str]) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.kbytes": 65536, "log_level": 0, **config})
     value = os.urandom(record_bytes // 2) + bytes(record_bytes - record_bytes // 2)
-    ends_s = time.monotonic() + _SECONDS_EACH
+    ends_s = time.monotonic() + _SECONDS_PER_LOAD
     while time.monotonic() < ends_s:
         try:
-            for _ in range(_AT_ONCE):
+            for _ in range(_RECORDS_PER_CHECK):
                 producer.produce(topic, value)
             producer.poll(0)
         except BufferError:

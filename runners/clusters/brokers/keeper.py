@@ -36,7 +36,7 @@ GRACE_S = 2.0
 """Seconds that a broker may take to shut down cleanly. This is short, because its data is deleted anyway."""
 
 _POLL_S = 0.2
-_ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 
 
@@ -57,8 +57,8 @@ def main(spec_path: str) -> int:
     owner = os.getppid() if spec["owned"] else None
     if owner is None and os.fork():
         os._exit(0)  # the caller waits for this process; its child is the keeper and runs on alone
-    for order in _ORDERS:
-        signal.signal(order, _raise_stop)
+    for number in _STOP_SIGNALS:
+        signal.signal(number, _raise_stop)
     brokers: list[subprocess.Popen[bytes]] = []
     status = 0
     try:
@@ -69,8 +69,8 @@ def main(spec_path: str) -> int:
     except (_Stop, BrokenPipeError):
         pass
     finally:
-        for order in _ORDERS:
-            signal.signal(order, signal.SIG_IGN)
+        for number in _STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         _end(brokers)
         for folder in spec["folders"]:
             shutil.rmtree(folder, ignore_errors=True)

@@ -26,7 +26,7 @@ from runners.java_runtime.java import java_environment
 
 _POLL_S = 0.03
 _METADATA_TIMEOUT_S = 2.0
-_KEEPER_ANSWERS_S = 20.0
+_KEEPER_TIMEOUT_S = 20.0
 _LOG_LINES_SHOWN = 8
 _SIGNS_OF_FAILURE = (" ERROR ", " FATAL ", "Exception", "Error:")
 
@@ -51,13 +51,13 @@ def launch_keeper(
         BrokerDidNotStart: The keeper could not start the brokers.
     """
     spec = layout.folders[0] / "keeper.json"
-    text = {
+    content = {
         "owned": owned,
         "folders": [str(folder) for folder in layout.folders],
         "record": str(record.path),
         "brokers": list(brokers),
     }
-    spec.write_text(json.dumps(text), encoding="utf-8")
+    spec.write_text(json.dumps(content), encoding="utf-8")
     with layout.logs[0].open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", keeper.__file__, str(spec)],
@@ -72,7 +72,7 @@ def launch_keeper(
     with process.stdout as answer:
         line = answer.readline()
     if not owned:
-        process.wait(_KEEPER_ANSWERS_S)
+        process.wait(_KEEPER_TIMEOUT_S)
     if not line:
         process.kill()
         process.wait()

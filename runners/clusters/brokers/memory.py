@@ -27,12 +27,12 @@ import psutil
 ROOT: Final = Path("/dev/shm")
 """The folder that Linux keeps in memory."""
 
-LEAST_FREE_BYTES: Final = 1 << 30
+LEAST_FREE_MEMORY_BYTES: Final = 1 << 30
 """Bytes of the machine's memory that a load must leave free."""
 
 _LOG_BYTES: Final = 3 << 30
 """Upper limit of the size of one broker's partitions in bytes, with a reserve; see `owned_topics.owned_configs`."""
-_BESIDE_BYTES: Final = 3 << 30
+_OTHER_BYTES: Final = 3 << 30
 """Memory for the broker's heap, the producer's buffer, and the programs themselves."""
 CGROUPS: Final = Path("/sys/fs/cgroup")
 MEMBERSHIP: Final = Path("/proc/self/cgroup")
@@ -50,9 +50,9 @@ def memory_root(brokers: int) -> Path | None:
     if "TMPDIR" in os.environ or not os.access(ROOT, os.W_OK | os.X_OK):
         return None
     needed = brokers * _LOG_BYTES
-    if psutil.disk_usage(str(ROOT)).free < needed + LEAST_FREE_BYTES:
+    if psutil.disk_usage(str(ROOT)).free < needed + LEAST_FREE_MEMORY_BYTES:
         return None
-    return ROOT if free_memory_bytes() >= needed + _BESIDE_BYTES else None
+    return ROOT if free_memory_bytes() >= needed + _OTHER_BYTES else None
 
 
 def in_memory(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """Brokers that we start for other processes.
 
-`start_persistent` starts a broker that outlives this process. `open_broker` describes a broker that other hosts can
-reach.
+`start_persistent` starts a broker that outlives this process. `broker_for_other_hosts` describes a broker that other
+hosts can reach.
 """
 
 import contextlib
@@ -171,7 +171,7 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def open_broker(listen: Address, advertised: Address) -> EmbeddedCluster:
+def broker_for_other_hosts(listen: Address, advertised: Address) -> EmbeddedCluster:
     """Describe one broker that other hosts can reach, without starting it.
 
     The broker advertises a loopback address to clients that connect on loopback, and `advertised` to clients that

@@ -85,7 +85,7 @@ def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
     admin = TopicAdmin(cluster.connection)
     dead = [leftover for leftover in _find(admin) if leftover.state == "dead"]
     deleted = remove_leftovers(cluster, dead)
-    cluster_id, _ = admin.cluster()
+    cluster_id, _ = admin.cluster_id_and_brokers()
     for record in clean_up_lists(RECORD_KIND):
         # The topics of an embedded cluster were removed together with the cluster.
         gone = record.facts.get("cluster_kind") == "embedded" or record.facts.get("cluster_id") == cluster_id
@@ -95,7 +95,7 @@ def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
 
 
 def _find(admin: TopicAdmin) -> list[Leftover]:
-    cluster_id, _ = admin.cluster()
+    cluster_id, _ = admin.cluster_id_and_brokers()
     states: dict[str, RunState] = {
         record.run_id: record.state
         for record in clean_up_lists(RECORD_KIND)

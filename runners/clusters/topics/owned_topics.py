@@ -117,13 +117,13 @@ class OwnedTopics:
             raise ValueError(f"a run id must be a UTC time and 8 hex digits, but got {self.run_id!r}")
         self._cluster = cluster
         self._admin = TopicAdmin(cluster.connection)
-        cluster_id, _ = self._admin.cluster()
+        cluster_id, _ = self._admin.cluster_id_and_brokers()
         facts = {"bootstrap": cluster.bootstrap, "cluster_id": cluster_id, "cluster_kind": cluster.kind}
         self._record = CleanUpList(RECORD_KIND, self.run_id, ProcessIdentity.of(), facts)
         self._live: list[Topic] = []
-        self._leaving: dict[str, Callable[[], None]] = {}
+        self._deletions: dict[str, Callable[[], None]] = {}
         self._count = 0
-        self._left = 0
+        self._left_behind = 0
 
     def brokers(self) -> int:
         """Return how many brokers the cluster has now.
@@ -131,7 +131,7 @@ class OwnedTopics:
         Raises:
             BrokerLost: The cluster did not answer.
         """
-        return self._admin.cluster()[1]
+        return self._admin.cluster_id_and_brokers()[1]
 
     def create(
         self,
@@ -217,12 +217,12 @@ class OwnedTopics:
         """
         if not topic.owned or run_of(topic.name) != self.run_id:
             raise ValueError(f"only topics of run {self.run_id} may be deleted, but got {topic.name!r}")
-        if self._left:
+        if self._left_behind:
             return
         if self._brokers_have_ended():
             self.abandon()
             return
-        self._leaving[topic.name] = self._admin.begin_delete([topic.name])
+        self._deletions[topic.name] = self._admin.begin_delete([topic.name])
 
     def await_deleted(self) -> tuple[str, ...]:
         """Wait until the topics given to `begin_delete` are gone and their disk space is free.
@@ -238,9 +238,9 @@ class OwnedTopics:
             self.abandon()
         warnings: list[str] = []
         # If the cluster does not answer, the topic stays in `_live`, and `close` sends the request again.
-        leaving, self._leaving = self._leaving, {}
-        for name, answered in leaving.items():
-            answered()
+        deletions, self._deletions = self._deletions, {}
+        for name, await_answer in deletions.items():
+            await_answer()
             self._forget(name)
             warnings += self._await_space(name)
         return tuple(warnings)
@@ -259,18 +259,18 @@ class OwnedTopics:
     def abandon(self) -> None:
         """Forget all topics of this run without deleting them, because the brokers that hold them end or have ended.
 
-        If a broker is lost, the answer to a deletion takes until the request's timeout.
+        Deleting them would take long: if a broker is lost, the answer to a deletion takes until the request's timeout.
         """
-        self._leaving.clear()
+        self._deletions.clear()
         self._live.clear()
         self._record.remove()
 
-    def leave(self) -> None:
+    def leave_to_later_run(self) -> None:
         """Leave the topics of this run to a later run, because the cluster is lost: each request would take long."""
         if self._brokers_have_ended():
             self.abandon()
-        self._left = len(self._live)
-        self._leaving.clear()
+        self._left_behind = len(self._live)
+        self._deletions.clear()
         self._live.clear()
 
     def close(self) -> tuple[str, ...]:
@@ -283,13 +283,13 @@ class OwnedTopics:
             TargetRefused: We have no permission to delete a topic.
             BrokerLost: The cluster did not answer. A later run on this host will delete the topics.
         """
-        if self._left:
+        if self._left_behind:
             raise BrokerLost(
-                f"{counted(self._left, 'topic')} may be left, because the cluster does not answer; the next run on "
-                "this host deletes what is left there"
+                f"{counted(self._left_behind, 'topic')} may be left, because the cluster does not answer; the next run "
+                "on this host deletes what is left there"
             )
         for topic in list(self._live):
-            if topic.name not in self._leaving:
+            if topic.name not in self._deletions:
                 self.begin_delete(topic)
         return self.await_deleted()
 
@@ -300,13 +300,13 @@ class OwnedTopics:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None and self._live and not self._admin.answers():
-            self.leave()
+            self.leave_to_later_run()
         try:
             self.close()
         except RunnerError as left:
-            if isinstance(error, RunnerError) and self._left:
+            if isinstance(error, RunnerError) and self._left_behind:
                 raise type(error)(f"{error}; {left}") from None
-            if error is None or self._left:  # otherwise the user should see the first error
+            if error is None or self._left_behind:  # otherwise the user should see the first error
                 raise
 
     def _described(self, name: str, needs: Sequence[str], *, owned: bool = False) -> Topic:

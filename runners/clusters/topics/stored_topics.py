@@ -17,7 +17,7 @@ from runners.clusters.admin_connection import (
     answer_to,
     unlisted_permissions,
 )
-from runners.clusters.topics.topic_admin import patiently
+from runners.clusters.topics.topic_admin import ask_until_ready
 from runners.errors import WorkloadRefused
 
 
@@ -133,7 +133,7 @@ class StoredTopics:
                 request = AdminRequest(f"read the offsets of topic {name}", (DESCRIBE,), name)
                 raise self._admin_connection.refusal(error, request) from None
 
-        return patiently(ask)
+        return ask_until_ready(ask)
 
     def readable(self, since_ms: int) -> tuple[list[StoredTopic], list[str]]:
         """Return the partitions and offsets of all topics that we may read, without the cluster's internal topics.

@@ -84,7 +84,7 @@ class TopicAdmin:
         """
         self._admin_connection.listed()
 
-    def cluster(self) -> tuple[str, int]:
+    def cluster_id_and_brokers(self) -> tuple[str, int]:
         """Return the cluster's id and the number of its brokers.
 
         Raises:
@@ -206,7 +206,7 @@ class TopicAdmin:
             return self._result(futures[resource], request, tolerated=tolerated)
 
         try:
-            entries = patiently(ask)
+            entries = ask_until_ready(ask)
         except TargetRefused:
             if needed:
                 raise
@@ -236,7 +236,7 @@ class TopicAdmin:
             else {}
         )
 
-        def answered() -> None:
+        def await_answer() -> None:
             for name, future in futures.items():
                 self._result(
                     future,
@@ -244,7 +244,7 @@ class TopicAdmin:
                     tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,),
                 )
 
-        return answered
+        return await_answer
 
     def end_offsets(self, name: str, partitions: int, not_yet: Sequence[int] = _LEADER_MOVES) -> tuple[int, ...]:
         """Return the end offset of each partition, which is the offset that the next record will get.
@@ -254,7 +254,7 @@ class TopicAdmin:
         Args:
             name: Name of the topic.
             partitions: The number of its partitions.
-            not_yet: The error codes that mean that the cluster can't return the offsets yet; see `patiently`.
+            not_yet: The error codes that mean "not yet"; see `ask_until_ready`.
 
         Raises:
             TargetRefused: We have no permission to read the offsets.
@@ -273,7 +273,7 @@ class TopicAdmin:
                 return None
             return {partition: int(answer.offset) for partition, answer in answers.items()}
 
-        offsets = patiently(ask, not_yet)
+        offsets = ask_until_ready(ask, not_yet)
         return tuple(offsets[partition] for partition in range(partitions))
 
     def _result(self, future: "Future[Any]", request: AdminRequest, *, tolerated: Sequence[int] = ()) -> Any:
@@ -286,12 +286,13 @@ class TopicAdmin:
             raise self._admin_connection.refusal(error, request) from None
 
 
-def patiently(ask: Callable[[Sequence[int]], T | None], not_yet: Sequence[int] = _LEADER_MOVES) -> T:
+def ask_until_ready(ask: Callable[[Sequence[int]], T | None], not_yet: Sequence[int] = _LEADER_MOVES) -> T:
     """Repeat a request about a topic until all brokers know the topic and the leaders of its partitions.
 
     Args:
-        ask: Sends the request. Its argument lists the error codes that mean "not yet", for which it returns None. In
-            the last call, after the time limit, the list is empty, so that these codes are errors too.
+        ask: Sends the request. It returns None if the request fails with one of the error codes in its argument, which
+            mean "not yet". In the last call, after the time limit, the argument is empty, so that these codes are
+            errors, too.
         not_yet: The error codes that mean "not yet".
     """
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S

@@ -17,7 +17,7 @@ import org.apache.kafka.clients.producer.internals.ProduceRequestResult;
  * timestamp, and the partition of the batch. The tests read them in the oldest and the newest release that we support.
  */
 final class Batches {
-    private static final MethodHandle PLACE = getter(int.class, "batchIndex", "relativeOffset");
+    private static final MethodHandle INDEX_IN_BATCH = getter(int.class, "batchIndex", "relativeOffset");
     private static final MethodHandle TIMESTAMP = getter(long.class, "createTimestamp");
     private static final MethodHandle RESULT = getter(ProduceRequestResult.class, "result");
 
@@ -30,7 +30,7 @@ final class Batches {
 
     /** Stores the timestamp that the client gave this record, in milliseconds, if it is the first of a batch. */
     void sent(Future<RecordMetadata> sent) {
-        if (sent instanceof FutureRecordMetadata known && placeOf(known) == 0) {
+        if (sent instanceof FutureRecordMetadata known && indexInBatch(known) == 0) {
             int partition = partitionOf(known);
             if (partition >= begunMs.length) {
                 begunMs = Arrays.copyOf(begunMs, 2 * partition);
@@ -64,9 +64,9 @@ final class Batches {
         }
     }
 
-    private static int placeOf(FutureRecordMetadata sent) {
+    private static int indexInBatch(FutureRecordMetadata sent) {
         try {
-            return (int) PLACE.invokeExact(sent);
+            return (int) INDEX_IN_BATCH.invokeExact(sent);
         } catch (Throwable impossible) {
             throw new IllegalStateException(impossible);
         }

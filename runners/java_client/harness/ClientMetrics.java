@@ -17,10 +17,8 @@ final class ClientMetrics {
     private static final String[] NAMES = {
         "record-send-total",
         "record-retry-total",
-        "record-error-total",
         "records-per-request-avg",
         "batch-size-avg",
-        "compression-rate-avg",
         "record-queue-time-avg",
         "request-latency-avg",
         "requests-in-flight",

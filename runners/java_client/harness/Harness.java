@@ -5,13 +5,12 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
-import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
  * Measures Kafka's Java client, one run after another, for the process that started this one: producers, or a consumer.
  *
- * <p>Commands come through standard input, answers go to standard output; see the module harness of the Python package
- * runners.java_client. When standard input ends, so does this process, whatever it is doing.
+ * <p>The Python package runners.java_client sends the commands through standard input, and gets the answers through
+ * standard output (Pipe). When standard input ends, so does this process, whatever it is doing.
  */
 public final class Harness {
     private Harness() {}
@@ -24,7 +23,7 @@ public final class Harness {
             pipe.send(Pipe.message("refused").put("kind", "defect").put("because", Load.describe(error)));
             error.printStackTrace();
         });
-        pipe.send(Pipe.message("ready").put("client", AppInfoParser.getVersion()));
+        pipe.send(Pipe.message("ready"));
         Pool pool = null;
         Load load = null;
         FakeBroker broker = null;

@@ -20,7 +20,7 @@ import org.apache.kafka.common.KafkaException;
 final class Load extends Thread {
     private static final long PROGRESS_NS = 100_000_000;
     private static final long LEAD_NS = 5_000_000;
-    private static final long PRIME_LOOK_NS = 1_000_000;
+    private static final long POLL_NS = 1_000_000;
     private static final int SAMPLES_PER_S = 20_000;
 
     /** Where OAUTHBEARER gets its tokens. From Kafka 3.9.1 on, a program must allow such an address. */
@@ -41,7 +41,7 @@ final class Load extends Thread {
     private volatile boolean stopped;
     private final Thread reporter = new Thread(this::report, "tuner-report");
     private volatile boolean over;
-    private final CountDownLatch read = new CountDownLatch(1);
+    private final CountDownLatch countersRead = new CountDownLatch(1);
 
     Load(Pipe pipe, Pool pool, Plan asked) {
         super("tuner-load");
@@ -118,7 +118,7 @@ final class Load extends Thread {
         sender.start();
         pipe.send(counters("started").put("start_ns", plan.startNs()));
         for (int window = 0; window < plan.endsNs().length && !stopped; window++) {
-            cut(window, plan);
+            reportWindow(window, plan);
         }
         flush();
     }
@@ -137,12 +137,13 @@ final class Load extends Thread {
         producer.send(first, tally.timed(System.nanoTime()));
         producer.flush(); // the record need not wait for linger.ms
         while (tally.done() == 0) {
-            LockSupport.parkNanos(PRIME_LOOK_NS);
+            LockSupport.parkNanos(POLL_NS);
         }
         return true;
     }
 
-    private void cut(int number, Plan plan) {
+    /** Waits for the end of a window, and sends the counters at that moment, unless the load is stopped before. */
+    private void reportWindow(int number, Plan plan) {
         long endNs = plan.endsNs()[number];
         for (long left = endNs - System.nanoTime(); left > 0; left = endNs - System.nanoTime()) {
             LockSupport.parkNanos(left);
@@ -150,7 +151,7 @@ final class Load extends Thread {
                 return;
             }
         }
-        ObjectNode message = counters("window").put("number", number);
+        ObjectNode message = counters("window");
         tally.windowInto(message);
         pipe.send(message);
         if (number + 1 == plan.warmWindows()) {
@@ -169,7 +170,7 @@ final class Load extends Thread {
             // The other process has made the client give up.
         }
         while (tally.done() < handedOver()) {
-            LockSupport.parkNanos(PRIME_LOOK_NS);
+            LockSupport.parkNanos(POLL_NS);
         }
         over = true;
         reporter.join(); // so that no report of this run comes after the last message
@@ -178,12 +179,12 @@ final class Load extends Thread {
         sender.delays().into(message, "send_delay");
         message.put("sample_ratio", sender.sampleRatio());
         pipe.send(message);
-        read.await(); // keeps threads and connections until the other process has read their counters
+        countersRead.await(); // keeps threads and connections until the other process has read their counters
     }
 
     /** Closes the producer of a load that has ended. */
     void close() {
-        read.countDown();
+        countersRead.countDown();
     }
 
     private long handedOver() {

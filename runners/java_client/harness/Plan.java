@@ -62,11 +62,11 @@ record Plan(
 
     /** Returns the same plan for a load that starts at this moment. */
     Plan startingAt(long ns) {
+        long shift = ns - startNs;
         long[] ends = endsNs.clone();
         for (int i = 0; i < ends.length; i++) {
-            ends[i] += ns - startNs;
+            ends[i] += shift;
         }
-        long shift = ns - startNs;
         return new Plan(properties, topic, schedule, maxBytes, sampleRatio, seed, keepOffsets, ends, warmWindows,
                 measuredFromNs + shift, ns, endNs + shift);
     }

@@ -26,8 +26,8 @@ import org.apache.kafka.common.config.ConfigException;
 final class Reading extends Thread {
     private static final long PROGRESS_NS = 100_000_000;
     private static final Duration LONGEST_POLL = Duration.ofMillis(20);
-    private static final Duration METADATA = Duration.ofSeconds(30);
-    private static final Duration FAREWELL = Duration.ZERO;
+    private static final Duration METADATA_TIMEOUT = Duration.ofSeconds(30);
+    private static final Duration CLOSE_TIMEOUT = Duration.ZERO;
 
     private final Pipe pipe;
     private final KafkaConsumer<byte[], byte[]> consumer;
@@ -103,12 +103,12 @@ final class Reading extends Thread {
             for (Map.Entry<TopicPartition, Position> each : positions.entrySet()) {
                 consumer.seek(each.getKey(), each.getValue().following);
             }
-            consumer.partitionsFor(topic, METADATA); // so that the load begins with a connection
+            consumer.partitionsFor(topic, METADATA_TIMEOUT); // so that the load begins with a connection
             pipe.send(Pipe.message("opened"));
             return new Reading(pipe, consumer, positions, command.get("keep_arrivals").booleanValue());
         } catch (KafkaException error) {
             if (consumer != null) {
-                consumer.close(FAREWELL);
+                consumer.close(CLOSE_TIMEOUT);
             }
             boolean ofConfig = consumer == null;
             pipe.send(Pipe.message("refused")
@@ -140,7 +140,7 @@ final class Reading extends Thread {
                     .put("kind", error.getClass().getSimpleName())
                     .put("because", Load.describe(error)));
         } finally {
-            consumer.close(FAREWELL);
+            consumer.close(CLOSE_TIMEOUT);
         }
     }
 

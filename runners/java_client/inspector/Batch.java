@@ -11,7 +11,7 @@ import org.apache.kafka.common.record.internal.DefaultRecordBatch;
 import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.utils.BufferSupplier;
 
-/** A record batch: its header, and its records only for as long as they are compressed. */
+/** A record batch of a broker: its header, and its records without compression. No answer holds the records. */
 final class Batch {
     /** A batch that is larger than this when it is not compressed stays unread, so that no batch fills the memory. */
     private static final int MOST_PLAIN_BYTES = 32 << 20;
@@ -110,7 +110,7 @@ final class Batch {
             facts.put("plain_bytes", DefaultRecordBatch.RECORD_BATCH_OVERHEAD + records.length);
             facts.put("first_record_bytes", firstRecordBytes);
             facts.put("first_created_ms", firstCreatedMs()).put("last_created_ms", lastCreatedMs);
-            facts.set("coded", Codecs.sizes(records, records.length));
+            facts.set("coded", Codecs.sizes(records));
         }
         return facts;
     }

@@ -16,21 +16,21 @@ final class Codecs {
     private Codecs() {}
 
     /** Returns the size of a batch with these records, by codec. */
-    static ObjectNode sizes(byte[] records, int length) {
+    static ObjectNode sizes(byte[] records) {
         ObjectNode sizes = JsonNodeFactory.instance.objectNode();
         for (CompressionType codec : CompressionType.values()) {
             if (codec != CompressionType.NONE) {
-                sizes.put(codec.name, DefaultRecordBatch.RECORD_BATCH_OVERHEAD + compressed(codec, records, length));
+                sizes.put(codec.name, DefaultRecordBatch.RECORD_BATCH_OVERHEAD + compressed(codec, records));
             }
         }
         return sizes;
     }
 
-    private static int compressed(CompressionType codec, byte[] records, int length) {
-        var bytes = new ByteBufferOutputStream(length / 2 + 512);
+    private static int compressed(CompressionType codec, byte[] records) {
+        var bytes = new ByteBufferOutputStream(records.length / 2 + 512);
         var compression = Compression.of(codec).build();
         try (OutputStream out = compression.wrapForOutput(bytes, RecordBatch.CURRENT_MAGIC_VALUE)) {
-            out.write(records, 0, length);
+            out.write(records);
         } catch (IOException error) {
             throw new UncheckedIOException(error); // there is no device to fail: the bytes stay in memory
         }

@@ -10,13 +10,12 @@ import java.io.PrintStream;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
  * Reads record batches of a cluster as they lie on its brokers, for the process that started this one.
  *
- * <p>Commands come through standard input, answers go to standard output; see the module batch_reader of the Python
- * package runners.java_client. Answers hold sizes, times and ids, never a key, a value or a header of a record. When
+ * <p>The Python module runners.inspection.batch_reader sends the commands through standard input, and gets the answers
+ * through standard output (Pipe). Answers hold sizes, times and ids, never a key, a value or a header of a record. When
  * standard input ends, so does this process.
  */
 public final class Inspector {
@@ -39,7 +38,7 @@ public final class Inspector {
             Runtime.getRuntime().halt(1);
         });
         worker.start();
-        pipe.send(Pipe.message("ready").put("client", AppInfoParser.getVersion()));
+        pipe.send(Pipe.message("ready"));
         for (JsonNode command = pipe.next(); command != null; command = pipe.next()) {
             inspector.commands.add(command);
         }

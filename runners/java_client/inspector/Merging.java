@@ -70,9 +70,9 @@ final class Merging {
 
     private void end(Group group) {
         byte[] records = group.records.toByteArray();
-        ObjectNode told = done.addObject();
-        told.put("batches", group.batches).put("records", group.count).put("bytes", group.bytes);
-        told.put("plain_bytes", DefaultRecordBatch.RECORD_BATCH_OVERHEAD + records.length);
-        told.set("coded", Codecs.sizes(records, records.length));
+        ObjectNode facts = done.addObject();
+        facts.put("batches", group.batches).put("records", group.count).put("bytes", group.bytes);
+        facts.put("plain_bytes", DefaultRecordBatch.RECORD_BATCH_OVERHEAD + records.length);
+        facts.set("coded", Codecs.sizes(records));
     }
 }

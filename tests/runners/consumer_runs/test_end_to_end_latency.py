@@ -82,15 +82,15 @@ class Network:
 def test_an_offset_is_as_exact_as_it_says(ahead_s: float, ways: list[tuple[float, float]]) -> None:
     network = Network(ahead_s, ways)
     offset = offset_of(network.ask, network.now, readings=len(ways))
-    assert abs(offset.ahead_s - ahead_s) <= offset.within_s + 1e-6
-    assert offset.within_s == pytest.approx(min(there + back for there, back in ways) / 2, abs=1e-6)
+    assert abs(offset.ahead_s - ahead_s) <= offset.error_s + 1e-6
+    assert offset.error_s == pytest.approx(min(there + back for there, back in ways) / 2, abs=1e-6)
 
 
 def test_the_answer_with_the_shortest_round_trip_counts() -> None:
     network = Network(-3.0, [(2.0, 0.0), (0.001, 0.001), (0.0, 4.0)])
     offset = offset_of(network.ask, network.now, readings=3)
     assert offset.ahead_s == pytest.approx(-3.0)
-    assert offset.within_s == pytest.approx(0.001)
+    assert offset.error_s == pytest.approx(0.001)
 
 
 @given(

@@ -40,13 +40,13 @@ NOTHING_SENT = (
 def test_both_summaries_are_read_and_progress_lines_are_not() -> None:
     summaries = _summaries(PRINTED)
     assert summaries == {
-        False: PerformanceSummary(300_000, 32226.877216, 30.73),
-        True: PerformanceSummary(200_000, 33990.482665, 32.42),
+        "whole": PerformanceSummary(300_000, 32226.877216, 30.73),
+        "steady": PerformanceSummary(200_000, 33990.482665, 32.42),
     }
 
 
 def test_a_run_that_sent_nothing_is_read_too() -> None:
-    assert _summaries(NOTHING_SENT) == {False: PerformanceSummary(0, 0.0, 0.0)}
+    assert _summaries(NOTHING_SENT) == {"whole": PerformanceSummary(0, 0.0, 0.0)}
 
 
 @pytest.mark.campaign

@@ -84,7 +84,7 @@ def test_the_drain_delay_follows_from_the_events_left_behind() -> None:
     """Little's law: if events arrive every millisecond and leave two behind, they have waited two milliseconds."""
     delay = DrainDelay()
     for number in range(1_001):
-        delay.taken(number * 1_000_000 + 1, left_behind=2)
+        delay.count(number * 1_000_000 + 1, left_behind=2)
     check = latency_check_of(load_result(account=account()), delay)
     assert check is not None
     assert check.drain_us == pytest.approx(2_000)

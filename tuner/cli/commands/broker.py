@@ -8,7 +8,7 @@ import typer
 from runners.clusters.brokers.persistent import (
     Address,
     PersistentBroker,
-    open_broker,
+    broker_for_other_hosts,
     persistent_status,
     start_persistent,
     stop_persistent,
@@ -78,7 +78,7 @@ def run(
         listening = Address.parse(listen)
     with common_options.as_usage_error(ValueError, option="--advertise"):
         advertised = Address.parse(advertise) if advertise else listening
-        cluster = open_broker(listening, advertised)
+        cluster = broker_for_other_hosts(listening, advertised)
     try:
         running = cluster.start(say)
         OUT.show(f"the broker runs at {advertised}; Ctrl-C stops it")

@@ -171,7 +171,7 @@ class ClusterTarget:
         try:
             self._await_brokers()
         except BaseException:  # also Ctrl-C
-            self.opened.topics.leave()
+            self.opened.topics.leave_to_later_run()
             raise
 
     def _await_brokers(self) -> None:

@@ -128,7 +128,7 @@ def test_each_run_awaits_the_deletion_that_the_previous_run_began(broker: Runnin
 
     class Counted(OwnedTopics):
         def await_deleted(self) -> tuple[str, ...]:
-            awaited.append(len(self._leaving))
+            awaited.append(len(self._deletions))
             return super().await_deleted()
 
     with Counted(broker) as topics:

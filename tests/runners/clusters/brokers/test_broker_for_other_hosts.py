@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from runners.clusters.admin_connection import AdminConnection
-from runners.clusters.brokers.persistent import Address, open_broker, wait_while_running
+from runners.clusters.brokers.persistent import Address, broker_for_other_hosts, wait_while_running
 from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
 from tests.helpers.command import arguments, tuner
@@ -36,7 +36,7 @@ def test_a_text_that_is_not_an_address_is_refused(text: str) -> None:
 @pytest.mark.parametrize("advertised", ["0.0.0.0:9092", "[::]:9092"])
 def test_a_wildcard_address_can_t_be_advertised(advertised: str) -> None:
     with pytest.raises(ValueError, match="IP address of this host"):
-        open_broker(Address.parse("0.0.0.0:9092"), Address.parse(advertised))
+        broker_for_other_hosts(Address.parse("0.0.0.0:9092"), Address.parse(advertised))
     ended = tuner("broker", "run", "--listen", "0.0.0.0:9092", "--advertise", advertised)
     assert ended.code == 2
     assert "IP address of this host" in ended.complaint
@@ -49,7 +49,7 @@ def outside() -> Address:
 
 @pytest.fixture(scope="module")
 def opened(own_places: None, outside: Address) -> Iterator[RunningCluster]:
-    cluster = open_broker(outside, Address("localhost", outside.port))
+    cluster = broker_for_other_hosts(outside, Address("localhost", outside.port))
     try:
         yield cluster.start()
     finally:
@@ -72,7 +72,7 @@ def test_each_client_gets_an_address_that_it_can_reach(opened: RunningCluster, o
 @pytest.mark.broker
 def test_a_taken_port_gives_one_clear_error(opened: RunningCluster, outside: Address) -> None:
     with pytest.raises(BrokerDidNotStart, match=f"{outside} is not available"):
-        open_broker(outside, outside)
+        broker_for_other_hosts(outside, outside)
 
 
 @pytest.mark.broker
@@ -94,7 +94,7 @@ def test_the_command_runs_until_it_gets_sigterm(own_places: None) -> None:
 @pytest.mark.broker
 def test_a_broker_that_dies_ends_the_wait(own_places: None) -> None:
     port = free_port()
-    cluster = open_broker(Address("127.0.0.1", port), Address("127.0.0.1", port))
+    cluster = broker_for_other_hosts(Address("127.0.0.1", port), Address("127.0.0.1", port))
     try:
         running = cluster.start()
         psutil.Process(running.local_brokers[0].pid).kill()
