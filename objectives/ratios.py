@@ -89,11 +89,11 @@ class Ratio:
 
     def __str__(self) -> str:
         """Return the ratio with its confidence interval: `1.32 (1.25 to 1.40)`; if inconclusive, `1.7 (0.4 to 7.2)`."""
-        value, low, high = (short(each, rough=self.inconclusive) for each in (self.value, self.low, self.high))
+        value, low, high = (ratio_text(each, rough=self.inconclusive) for each in (self.value, self.low, self.high))
         return f"{value} ({low} to {high})"
 
 
-def short(ratio: float, *, rough: bool = False) -> str:
+def ratio_text(ratio: float, *, rough: bool = False) -> str:
     """Return a ratio as text for people with about three digits: `1.32`, `24.1`, `0.041`.
 
     A ratio that is too far from 1 to be believed has only a bound: `under 0.01`, `over 1000`.
