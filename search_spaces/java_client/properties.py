@@ -8,17 +8,16 @@ from functools import lru_cache
 from importlib import resources
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from search_spaces.client_facts.record_format import CODECS
 from search_spaces.java_client.levels import LEVEL_PROPERTIES
 from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
 from search_spaces.java_client.versions import Minor
-from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property, Role, major_and_minor
+from search_spaces.properties.catalogue import INT_MAX, Catalogue, DefaultChange, Property, Role, major_and_minor
 
 # Facts that the client's own list of properties lacks.
 _ANY_CASE: Final = "metadata.recovery.strategy"  # for all other properties, the client compares the case of the words
-_LONGEST_LINGER_MS: Final = 2**31 - 1  # KafkaProducer.lingerMs lowers longer ones without a word
 _MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 
 
@@ -92,7 +91,7 @@ def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str,
 
 def _property(row: Mapping[str, Any]) -> Property:
     name, kind, low, high, default = row["name"], row["type"], row["low"], row["high"], row["default"]
-    choices = None if row["choices"] is None else tuple(choice for choice in row["choices"])
+    choices = None if row["choices"] is None else tuple(row["choices"])
     if name == "compression.type":
         kind, choices = "enum", CODECS  # releases before 3.3 check the codec only when they start
     elif name == _ANY_CASE and choices is not None:
@@ -101,7 +100,7 @@ def _property(row: Mapping[str, Any]) -> Property:
         kind, choices, low, high = "int", None, -1, 1
         default = "-1" if default == "all" else default
     elif name == "linger.ms":
-        high = _LONGEST_LINGER_MS
+        high = INT_MAX  # KafkaProducer.lingerMs lowers longer ones without a word
     elif name == LEVEL_PROPERTIES["gzip"]:
         low = int(default)  # -1 means the codec's own default; 0 is refused by a rule
     role, reason = role_of(name)
@@ -109,7 +108,7 @@ def _property(row: Mapping[str, Any]) -> Property:
         name=name,
         scope="global",
         producer=True,
-        kind=_kind(kind),
+        kind=kind,
         low=low,
         high=high,
         choices=choices,
@@ -122,10 +121,3 @@ def _property(row: Mapping[str, Any]) -> Property:
         any_case=name == _ANY_CASE,
         lowers=name == "linger.ms",
     )
-
-
-def _kind(text: str) -> Literal["bool", "int", "float", "string", "enum"]:
-    match text:
-        case "bool" | "int" | "float" | "string" | "enum":
-            return text
-    raise ValueError(f"properties.json has the unknown type {text}; run scripts/make_java_catalogue.py again")
