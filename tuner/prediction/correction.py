@@ -85,7 +85,15 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             _GROUPS,
             damp_outliers(metric, logs),
             noise / np.sqrt([observations[index].measurements if fitted.averages_out else 1 for index in indices]),
-            Prior(0.0, noise, fitted.error_sd_log, _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
+            Prior(
+                mean=0.0,
+                mean_sd=noise,
+                amplitude=fitted.error_sd_log,
+                amplitude_spread=_SPREAD,
+                lengths=_LENGTHS,
+                length_spread=_SPREAD,
+                noise_spread=_SPREAD,
+            ),
         )
         by_metric[metric] = Correction(process, noise * process.noise_ratio)
     return by_metric

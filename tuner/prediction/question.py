@@ -119,14 +119,15 @@ class Sweep:
             raise ValueError(f"a sweep varies {setting}, so {setting} can't also have one value; leave one of them out")
         if setting == "record_bytes" and ":" in listed:
             raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
+        values = _values(listed)
         try:
-            questions = {value: question.changed(ChangedSettings.of({setting: value})) for value in _values(listed)}
+            questions = {value: question.changed(ChangedSettings.of({setting: value})) for value in values}
         except WorkloadRefused as error:
             raise ValueError(str(error)) from None
         except UnknownProperty as error:
             known = ", ".join(LOAD_SETTINGS)
             raise ValueError(f"{error}; a sweep takes a producer property or one of {known}") from None
-        if len(set(questions.values())) < len(questions):  # such as 5 and 5.0, or all and -1
+        if len(set(questions.values())) < len(values):  # the same text twice, or such as 5 and 5.0, or all and -1
             raise ValueError(f"a sweep takes each value once, but got {listed!r}")
         return cls(setting, questions)
 
@@ -152,8 +153,6 @@ def _values(listed: str) -> list[str]:
         raise ValueError(f"a value of a sweep must not be empty, but got {listed!r}")
     if len(values) > MOST_POINTS:
         raise ValueError(f"a sweep takes 1 to {MOST_POINTS} values, but got {listed!r}")
-    if len(set(values)) < len(values):
-        raise ValueError(f"a sweep takes each value once, but got {listed!r}")
     return values
 
 

@@ -42,7 +42,7 @@ _THROUGHPUTS: Final = ("records_per_s", "mb_per_s")
 _QUANTILES: Final = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
 _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _QUANTILES.items()}
 """By how many standard deviations the logarithm of each percentile differs from that of the median."""
-# The last digits of numpy's own functions differ between processors, which is enough for another proposal.
+# numpy's own functions differ in the last digits between processors, which is enough to change a proposal.
 _LOG: Final = np.vectorize(log, otypes=[float])
 _EXP: Final = np.vectorize(exp, otypes=[float])
 

@@ -178,7 +178,7 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
         if ours.facts.get(name) != theirs.facts.get(name)
     ]
     for name in _FINGERPRINTS:
-        sentences += _between(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
+        sentences += _differing_facts(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
     # The rate of a record size that only one of the two searched is no difference.
     one, other = (study.facts.get(RATES) or {} for study in (ours, theirs))
     sentences += [
@@ -192,13 +192,13 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
         for key, (value, other_value) in setting_differences(one, other).items()
         if section_of(key) in _SECTIONS
     ]
-    sentences += _between("", *({"constraints": asked.get("constraints")} for asked in (one, other)))
+    sentences += _differing_facts("", *({"constraints": asked.get("constraints")} for asked in (one, other)))
     sizes = [size.record_bytes for size in (*ours.sizes, *theirs.sizes)]
     only = [record_bytes for record_bytes in sizes if sizes.count(record_bytes) == 1]
     return sentences + ([f"only one of the two studies searched {', '.join(only)} B records"] if only else [])
 
 
-def _between(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+def _differing_facts(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
     one, other = ours or {}, theirs or {}
     return [
         f"the studies differ in {owner}{key}: {_text(one.get(key, _UNKNOWN))} and {_text(other.get(key, _UNKNOWN))}"

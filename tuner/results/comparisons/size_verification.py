@@ -20,10 +20,8 @@ from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.study_results import SizeResults
 
 _ALLOW: Final = "give --allow-weaker to accept it"
-_HELD_SHARE: Final = 0.9
+_HELD_ROUNDS_RATIO: Final = 0.9
 """The share of its rounds in which a config must hold the fixed rate to pass."""
-
-
 _MOST_ROUNDS: Final = 100
 """The largest number of rounds that a message advises."""
 
@@ -282,7 +280,7 @@ def _undecided(gain: Ratio, bound: float) -> str:
 
 
 def _broken(constraints: Iterable[Constraint], confirmation: Confirmation) -> Iterable[str]:
-    if confirmation.held_ratio < _HELD_SHARE:
+    if confirmation.held_ratio < _HELD_ROUNDS_RATIO:
         yield f"the fixed rate must be held in 9 of 10 rounds, but was not: {HELD_RATE}"
     for constraint in constraints:
         metric = constraint.metric
