@@ -31,6 +31,7 @@ from objectives.repeats import Noise
 from objectives.students_t import t_quantile, t_tail
 
 LEVEL: Final = 0.95
+"""The level of confidence and prediction intervals, unless another one is stated."""
 ERROR_RATE: Final = 0.05
 """Accepted probability that at least one claim about a record size is wrong: it claims a gain where there is none."""
 SESSION_SD: Final = 0.05

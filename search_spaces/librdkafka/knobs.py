@@ -175,15 +175,15 @@ STARTING_POINTS: Final = (
         {"linger.ms": "0.5", "compression.type": "lz4"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, High throughput: wait for larger batches, which also compress better",
+        f"{_INTRODUCTION}, High throughput: wait for larger batches, which also compress better",
         {"linger.ms": "20", "compression.type": "lz4"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, High throughput: a queue for more records than the default of 100,000",
+        f"{_INTRODUCTION}, High throughput: a queue for more records than the default of 100,000",
         {"linger.ms": "10", "queue.buffering.max.messages": "500000"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, Low latency: hardly wait for a batch to fill",
+        f"{_INTRODUCTION}, Low latency: hardly wait for a batch to fill",
         {"linger.ms": "1"},
     ),
 )

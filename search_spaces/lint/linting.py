@@ -145,16 +145,12 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
             entries.effective_values, entries.without(name).effective_values
         ):
             continue
-        if (
-            name == IDEMPOTENCE
-            and not entries.effective_values.flag(name)
-            and client.catalogue.find(name).default == "true"
-        ):
-            sentence = "says what the client does anyway with the other values of the file: it switches idempotence off"
-        elif name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
+        if name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
             sentence = (
                 "is the default, but while the line is there, the client refuses values that do not allow idempotence, "
                 "and does not silently switch it off"
+                if entries.effective_values.flag(name)
+                else "says what the client does anyway with the other values of the file: it switches idempotence off"
             )
         elif name in changes:
             sentence = f"is the default, but {changes[name]}; the line keeps the value in every version"

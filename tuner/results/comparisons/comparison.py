@@ -6,6 +6,7 @@ from math import log
 from statistics import geometric_mean
 from typing import Any, Final
 
+from objectives.repeats import ASSUMED_NOISE_RATIO
 from objectives.scoring import Objective
 from tuner.model.document import document
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, IDENTITY, OBJECTIVES, RATES, TARGET
@@ -16,8 +17,8 @@ from tuner.results.recommendations.by_goal import recommendations_by_goal
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
-NOISE_RATIO: Final = 0.05
-"""Repeats of a short benchmark on a shared machine differ by about this much; smaller differences are ignored."""
+NOISE_RATIO: Final = ASSUMED_NOISE_RATIO
+"""A difference between two studies that is no larger than this is taken for noise."""
 _FACTS: Final = (
     (CLIENT_VERSION, "client version"),
     (BROKER_VERSION, "broker version"),
