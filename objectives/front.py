@@ -1,6 +1,6 @@
 """The Pareto front, updated with every trial, and the hypervolume that it dominates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from objectives.metrics import Direction
@@ -80,9 +80,6 @@ class Front:
 
     def __contains__(self, number: int) -> bool:
         return number in self._members
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.numbers)
 
     def __len__(self) -> int:
         return len(self._members)

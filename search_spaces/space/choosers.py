@@ -41,7 +41,7 @@ class GridChooser:
     because of a parameter that it does not need.
     """
 
-    def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None = None) -> None:
+    def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None) -> None:
         """Start at the first combination.
 
         Args:

@@ -69,7 +69,7 @@ def read_source(folder: Path, record_bytes: str | None = None) -> PredictionSour
     return source_of_study(study, record_bytes)
 
 
-def source_of_study(study: StudyResults, record_bytes: str | None = None) -> PredictionSource:
+def source_of_study(study: StudyResults, record_bytes: str | None) -> PredictionSource:
     """Return the source of predictions from a study.
 
     Args:

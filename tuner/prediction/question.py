@@ -36,7 +36,7 @@ class Question:
 
     config: ProducerConfig
     workload: Workload
-    producers: int = 1
+    producers: int
 
     @classmethod
     def of(cls, source: PredictionSource) -> Self:
@@ -178,8 +178,8 @@ class PredictionRequest:
 
     source: PredictionSource
     question: Question
-    sweep: Sweep | None = None
-    retention: Retention | None = None
+    sweep: Sweep | None
+    retention: Retention | None
 
     @classmethod
     def of(

@@ -1,7 +1,7 @@
 """The mean of all measurements of each config, after correction for the baseline's drift."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import exp, sqrt
 from statistics import geometric_mean
@@ -48,9 +48,9 @@ class Estimates:
     drift: Mapping[str, Drift]
     noise: Mapping[str, Noise]
     by_config: Mapping[str, Mapping[str, Estimate]]
-    forgotten: frozenset[int] = frozenset()
-    other_drift: Mapping[str, Drift] = field(default_factory=dict)
-    other_means: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    forgotten: frozenset[int]
+    other_drift: Mapping[str, Drift]
+    other_means: Mapping[str, Mapping[str, float]]
 
     @classmethod
     def of(

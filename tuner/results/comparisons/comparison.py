@@ -102,7 +102,7 @@ class StudyComparison:
     names: tuple[str, str]
     sizes: tuple[SizeComparison, ...]
     differences: tuple[str, ...]
-    simulated: bool = False
+    simulated: bool
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON types."""

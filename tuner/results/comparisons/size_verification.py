@@ -56,7 +56,7 @@ class Guarantees:
 
     config: Guarantee
     baseline: Guarantee
-    floor: Guarantee | None = None
+    floor: Guarantee | None
 
     @property
     def weaker(self) -> bool:

@@ -79,7 +79,7 @@ class SurrogateModel:
     reference: Array
     factors: Array
     noise_sd: float
-    gains: Callable[[Array], Array] | None = None
+    gains: Callable[[Array], Array] | None
 
     def acquisition(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs: the higher the number, the more a measurement is expected to bring.
