@@ -23,7 +23,7 @@ from search_spaces.client_facts.sizes import Sizes
 from search_spaces.librdkafka.levels import CODEC_LEVELS
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES, QUEUED_RECORD_BYTES
 
-LEVEL: Final = "compression.level"
+LEVEL_PROPERTY: Final = "compression.level"
 
 _LEAST_QUEUED: Final = 1_000
 _MOST_QUEUED: Final = 2_000_000
@@ -60,7 +60,7 @@ def _queue_messages(sizes: Sizes) -> Range:
 
 def _level(codec: str, low: int, source: str) -> Knob:
     domain = Range(low, CODEC_LEVELS[codec][1])
-    return Knob(f"{LEVEL}.{codec}", "", fixed(domain), always, source, Stage.LAST, codec)
+    return Knob(f"{LEVEL_PROPERTY}.{codec}", "", fixed(domain), always, source, Stage.LAST, codec)
 
 
 # In the order in which they are drawn: a knob that bounds another comes first (see `search_spaces.space.dependencies`).
@@ -193,7 +193,7 @@ INFLUENTIAL: Final = (
     "linger.ms",
     "batch.size",
     "compression.type",
-    LEVEL,
+    LEVEL_PROPERTY,
     "acks",
     "batch.num.messages",
     QUEUE_KBYTES,

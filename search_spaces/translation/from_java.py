@@ -9,7 +9,7 @@ from typing import Final
 from search_spaces.client import librdkafka
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.configs.guarantee import GUARANTEE_NAMES
+from search_spaces.configs.guarantee import GUARANTEE_PROPERTIES
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
 from search_spaces.properties.catalogue import INT_MAX, TRANSACTION_TIMEOUT
@@ -66,7 +66,7 @@ def translate_from_java(
     }
     if effective.is_given("partitioner.class"):
         notes.append("librdkafka can't run a Java partitioner.class, so records go to other partitions")
-    for name in [name for name in values if name not in GUARANTEE_NAMES]:
+    for name in [name for name in values if name not in GUARANTEE_PROPERTIES]:
         rest = {other: value for other, value in values.items() if other != name}
         if librdkafka().effective_values(rest).text(name) == values[name]:
             values = rest

@@ -160,8 +160,8 @@ def side_by_side(source: PredictionSource, question: Question, calibration: Cali
     """Return the predictions for the source's own config and for the changed one, by heading, or why there is none."""
     beginning = Question.of(source)
     # Users choose the names of rows, so one may be called like the heading of the other column.
-    named = source.named if source.named != CHANGED else f"{source.named} (row)"
-    predictions = {named: beginning.answer(source, calibration)}
+    heading = source.config_name if source.config_name != CHANGED else f"{source.config_name} (row)"
+    predictions = {heading: beginning.answer(source, calibration)}
     return predictions if question == beginning else {**predictions, CHANGED: question.answer(source, calibration)}
 
 

@@ -125,7 +125,7 @@ class StudyComparison:
         return {
             "winner": None if goal.winner is None else self.names[goal.winner],
             "second_times_better": goal.times,
-            "recommended": [_brief(goal.ours), _brief(goal.theirs)],
+            "recommended": [_recommendation_json(goal.ours), _recommendation_json(goal.theirs)],
         }
 
 
@@ -215,7 +215,7 @@ def _text(value: object) -> str:
     return (", ".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
 
 
-def _brief(recommendation: Recommendation | None) -> dict[str, Any] | None:
+def _recommendation_json(recommendation: Recommendation | None) -> dict[str, Any] | None:
     if recommendation is None:
         return None
     return {

@@ -199,11 +199,11 @@ def _changes(metric: str, comparison: Comparison, rows: Sequence[RowResults]) ->
     """
     points: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
-        place = row.row.number(comparison.along)
-        if place and place > 0 and row.row.matches(comparison.of):
+        setting = row.row.number(comparison.along)
+        if setting and setting > 0 and row.row.matches(comparison.of):
             for round_, value in row.by_round(metric).items():
                 if value > 0:
-                    points[round_].append((log(place), log(value)))
+                    points[round_].append((log(setting), log(value)))
     changes = []
     for found in points.values():
         if len(found) >= FEWEST_FOR_TREND:
