@@ -13,7 +13,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import effective_values_within
 from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.files.producer_file import FileClient, client_shown_by, read_producer_file
-from search_spaces.files.properties_file import named_file, read_properties
+from search_spaces.files.properties_file import named_source, read_properties
 from search_spaces.librdkafka.knobs import LEVEL_PROPERTY
 from search_spaces.properties.catalogue import shown_value
 from search_spaces.translation.from_java import translate_from_java
@@ -98,7 +98,7 @@ def translate_file(
     if target not in (None, _other(kind)):
         raise ConfigError(f"a translation must be for the other client, but {path.name} is for {kind} already")
     java = client_in_version(ClientKind.JAVA, version)
-    with named_file(path):
+    with named_source(path.name):
         client = java if kind is ClientKind.JAVA else librdkafka()
         producer_file = read_producer_file(path, FileClient(kind), client)
         source = producer_file.config

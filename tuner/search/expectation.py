@@ -100,14 +100,13 @@ class ModelExpectation:
 
     def _fit(self) -> None:
         wanted = _last_fit(len(self._trials))
-        if wanted > self._fitted:
-            self._fitted = wanted
-            seen = observations_from_trials(
-                self._trials[max(0, wanted - _NEWEST) : wanted], self._load, self._producers
-            )
-            if seen:
-                fit = calibrate(seen, self._start)
-                self._scenarios = (fit.constants, *self._errors(fit))
+        if wanted <= self._fitted:
+            return
+        self._fitted = wanted
+        newest = self._trials[max(0, wanted - _NEWEST) : wanted]
+        if seen := observations_from_trials(newest, self._load, self._producers):
+            fit = calibrate(seen, self._start)
+            self._scenarios = (fit.constants, *self._errors(fit))
 
     def _errors(self, fit: Calibration) -> list[ClusterConstants]:
         """Return the constants plus each of their largest errors, from the largest error to the smallest.
