@@ -35,11 +35,11 @@ LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05
 """Accepted probability that at least one claim about a record size is wrong: it claims a gain where there is none."""
 SESSION_SD: Final = 0.05
-"""Standard deviation between sessions, on the logarithm of a ratio. A session is one start of a broker, or one hour.
+"""Standard deviation of one session, on the logarithm of a ratio: how far the ratio in a session lies from its mean.
 
-All rounds of a session have the same deviation, so the scatter of the rounds does not show it. The value is for one
-session; two sessions differ by `SESSIONS_APART_SD`. It was measured with 40 repeats of four recommendations, each
-repeat on a new broker: see docs/evidence/trust.md.
+A session is one start of the brokers or, on a user's cluster, rounds that follow each other closely. All rounds of a
+session have the same deviation, so the scatter of the rounds does not show it. It was measured with 40 repeats of four
+recommendations, each repeat on a new broker: see docs/evidence/trust.md.
 """
 SESSIONS_APART_SD: Final = sqrt(2) * SESSION_SD
 """Standard deviation of the difference between two sessions, on the logarithm of a ratio that both have measured."""

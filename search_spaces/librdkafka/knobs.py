@@ -25,9 +25,9 @@ from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES, QUEUED
 
 LEVEL_PROPERTY: Final = "compression.level"
 
-_LEAST_QUEUED: Final = 1_000
-_MOST_QUEUED: Final = 2_000_000
-_MOST_IN_BATCH: Final = 1_000_000
+_LEAST_QUEUED_RECORDS: Final = 1_000
+_MOST_QUEUED_RECORDS: Final = 2_000_000
+_MOST_BATCH_RECORDS: Final = 1_000_000
 """The highest `batch.num.messages` that the client accepts. Source: librdkafka 2.16 CONFIGURATION.md."""
 RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
 """The values of `partitioner` that spread records without a key over all partitions."""
@@ -36,8 +36,9 @@ _MANUAL: Final = "librdkafka 2.16 CONFIGURATION.md"
 _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
-def _capacity(sizes: Sizes, batch_bytes: int) -> int:
-    return max(1, min(_MOST_IN_BATCH, math.ceil(batch_bytes / sizes.in_batch_bytes)))
+def _batch_records(sizes: Sizes, batch_bytes: int) -> int:
+    """Return the least `batch.num.messages` with which a batch can reach a size."""
+    return max(1, min(_MOST_BATCH_RECORDS, math.ceil(batch_bytes / sizes.in_batch_bytes)))
 
 
 def _messages_bind(sizes: Sizes, baseline: EffectiveValues) -> bool:
@@ -54,8 +55,8 @@ def _queue_kbytes(sizes: Sizes) -> Range:
 
 def _queue_messages(sizes: Sizes) -> Range:
     queued_bytes = sizes.record_bytes + sizes.key_bytes + QUEUED_RECORD_BYTES
-    high = max(1, min(_MOST_QUEUED, sizes.queue_memory_bytes // queued_bytes))
-    return Range(min(_LEAST_QUEUED, high), high, log=True)
+    high = max(1, min(_MOST_QUEUED_RECORDS, sizes.queue_memory_bytes // queued_bytes))
+    return Range(min(_LEAST_QUEUED_RECORDS, high), high, log=True)
 
 
 def _level(codec: str, low: int, source: str) -> Knob:
@@ -116,7 +117,7 @@ KNOBS: Final = (
         "batch.num.messages",
         "records",
         lambda sizes: Range(
-            _capacity(sizes, sizes.batch_low_bytes), _capacity(sizes, sizes.batch_high_bytes), log=True
+            _batch_records(sizes, sizes.batch_low_bytes), _batch_records(sizes, sizes.batch_high_bytes), log=True
         ),
         # For larger records, a batch reaches batch.size before it reaches this count.
         lambda sizes, baseline: (
