@@ -61,7 +61,7 @@ class SettingsEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Estimates for a topic.
+    """The estimated behaviour of a topic's producers: with their current settings, and with other settings.
 
     Attributes:
         load: What each producer is assumed to send.
