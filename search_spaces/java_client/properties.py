@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -21,27 +20,22 @@ _ANY_CASE: Final = "metadata.recovery.strategy"  # for all other properties, the
 _MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _CatalogueFile:
-    rows: tuple[Mapping[str, Any], ...]
-    releases: tuple[str, ...]
-
-
 @lru_cache
-def _catalogue_file() -> _CatalogueFile:
+def _catalogue_file() -> dict[str, list[Any]]:
+    """Return the content of the file: the rows of `properties`, and `releases` from the oldest to the newest."""
     text = resources.files("search_spaces.java_client").joinpath("properties.json").read_text(encoding="utf-8")
-    data = json.loads(text)
-    return _CatalogueFile(tuple(data["properties"]), tuple(data["releases"]))
+    content: dict[str, list[Any]] = json.loads(text)
+    return content
 
 
 def newest_release() -> str:
     """Return the newest release of kafka-clients that is known."""
-    return _catalogue_file().releases[-1]
+    return str(_catalogue_file()["releases"][-1])
 
 
 def release_of(version: str) -> str:
     """Return the newest known release of a minor version such as "3.6"; any other text is returned as it is."""
-    releases = (release for release in reversed(_catalogue_file().releases) if release.rpartition(".")[0] == version)
+    releases = (release for release in reversed(_catalogue_file()["releases"]) if release.rpartition(".")[0] == version)
     # There is no known release of an unknown minor version. The first one then stands for it in error messages.
     return next(releases, f"{version}.0" if _MINOR.fullmatch(version) else version)
 
@@ -50,7 +44,7 @@ def release_of(version: str) -> str:
 def default_changes() -> tuple[DefaultChange, ...]:
     """Return the properties of the measured config whose defaults differ between releases, sorted by name."""
     changes = []
-    for older, newer in pairwise(_catalogue_file().rows):
+    for older, newer in pairwise(_catalogue_file()["properties"]):
         before, after = _property(older), _property(newer)
         if before.name != after.name or after.role is not Role.PRODUCER:
             continue
@@ -69,7 +63,7 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
     """
     found = {
         row["name"]: _property(row)
-        for row in _catalogue_file().rows
+        for row in _catalogue_file()["properties"]
         if major_and_minor(row["since"]) <= minor <= major_and_minor(row["until"])
     }
     hints = {**LIBRDKAFKA_HINTS, **_of_other_releases(found, minor)}
@@ -79,7 +73,7 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
 def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str, str]:
     """Return hints for names that other releases have."""
     hints: dict[str, str] = {}
-    for row in _catalogue_file().rows:
+    for row in _catalogue_file()["properties"]:
         if row["name"] in found:
             continue
         if major_and_minor(row["since"]) > minor:

@@ -68,9 +68,9 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         observations: The measurements.
         constants: The constants that were fitted to them.
     """
-    settings = [each.settings for each in observations]
-    [modelled] = all_performances([constants], [(each.settings, each.workload) for each in observations])
-    points = [coordinates_of(one, each.workload) for one, each in zip(settings, observations, strict=True)]
+    loads = [(each.settings, each.workload) for each in observations]
+    [modelled] = all_performances([constants], loads)
+    points = [coordinates_of(*load) for load in loads]
     by_metric = {}
     for metric, fitted in FITTED.items():
         noise = fitted.noise_sd_log
