@@ -22,7 +22,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
-from objectives.ratios import short
+from objectives.ratios import ratio_text
 from objectives.students_t import t_quantile
 from runners.clusters.topics.owned_topics import Topic
 from runners.load.isolated import Isolated
@@ -156,7 +156,7 @@ def _carry_over(name: str, loads: Sequence[Load]) -> str:
     freedom = len(known) - design.shape[1]
     variance = float(left_over @ left_over) / freedom * float(np.linalg.inv(design.T @ design)[0, 0])
     half = t_quantile(0.95, freedom) * math.sqrt(variance)
-    value, low, high = (short(math.exp(float(fitted[0]) + way * half)) for way in (0, -1, 1))
+    value, low, high = (ratio_text(math.exp(float(fitted[0]) + way * half)) for way in (0, -1, 1))
     return f"{value} ({low} to {high})"
 
 

@@ -1,9 +1,12 @@
 """The verdict on a load of consumers: what limited their throughput.
 
-The possible causes are checked in a fixed order, the most certain first. Two causes are certain: a quota, and consumers
-that had read everything that was written. If records were nearly always waiting to be taken, our own thread was the
-limit. Otherwise the limit was a thread of the client, a client that sent no fetch requests although its queue was
-empty, the broker, or the network.
+The causes are checked in the order of `_SIGNS`, and the first that applies is the verdict:
+
+1. A quota, and consumers that had read everything that was written: these are certain.
+2. Other processes, because threads that wait for a core look busier than they are.
+3. Our own thread that takes records, if records were nearly always waiting for it.
+4. The client's thread, then a client that sent no fetch requests although there was no record to take.
+5. The broker if it is busy, the network, and then a broker that answers slowly.
 """
 
 from dataclasses import dataclass, field

@@ -2,9 +2,9 @@
 
 The baseline is measured again and again, which shows the drift. The logarithm of the baseline's value is modelled as a
 random walk observed with noise. This is the local level model (Durbin and Koopman, "Time Series Analysis by State Space
-Methods", chapter 2). A walk with a step of 0 is a constant. The step is fitted by maximum likelihood. The step is set
-to 0 if a constant explains the measurements of the baseline about as well, because correcting a drift that does not
-exist only adds noise.
+Methods", chapter 2). The step of the walk is fitted by maximum likelihood. A walk with a step of 0 is a constant. If a
+constant explains the measurements of the baseline about as well, the step is set to 0, because correcting a drift that
+does not exist only adds noise.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ _STEPS: Final = (0.0, *np.geomspace(1e-4, 0.1, 13).tolist())
 """Candidates for the standard deviation of the drift: of the random walk's step per trial, on logarithms."""
 _NOISES: Final = tuple((ASSUMED_NOISE_RATIO * np.geomspace(0.2, 20.0, 14)).tolist())
 """Candidates for a measurement's standard deviation; some are large, as a stall can make a p99 five times higher."""
-_EVIDENCE: Final = 2.0
+_LEAST_LIKELIHOOD_GAIN: Final = 2.0
 """How much larger the log-likelihood with drift must be than without, before drift is corrected.
 
-This is about a likelihood ratio test at 5 %.
+A likelihood ratio test at 5 % requires about as much (1.92).
 """
 _LEVEL_VARIANCE: Final = 100.0
 """Prior variance of the baseline's level; so large that only the measurements decide."""
-_MOST: Final = 60
+_MOST_FITTED: Final = 60
 """The most measurements of the baseline to fit. If there are more, neighbours are averaged, to keep the fit fast."""
 
 
@@ -58,7 +58,7 @@ class Drift:
         """
         if len(values) < 3:
             return cls(0.0, tuple(map(float, numbers)))
-        parts = np.array_split(np.arange(len(values)), min(_MOST, len(values)))
+        parts = np.array_split(np.arange(len(values)), min(_MOST_FITTED, len(values)))
         at = np.array([np.asarray(numbers, dtype=float)[part].mean() for part in parts])
         logs = np.array([np.log(np.asarray(values, dtype=float)[part]).mean() for part in parts])
         centred = logs - logs.mean()
@@ -68,7 +68,7 @@ class Drift:
         likelihoods = dict(zip(candidates, _log_likelihoods(centred, covariances), strict=True))
         constant = max((candidate for candidate in likelihoods if candidate[0] == 0), key=likelihoods.__getitem__)
         walk = max((candidate for candidate in likelihoods if candidate[0] > 0), key=likelihoods.__getitem__)
-        step, noise = walk if likelihoods[walk] > likelihoods[constant] + _EVIDENCE else constant
+        step, noise = walk if likelihoods[walk] > likelihoods[constant] + _LEAST_LIKELIHOOD_GAIN else constant
         weights = np.linalg.solve(_covariance(shared, step, noise), centred)
         fitted = cls(step, tuple(at.tolist()), 0.0, weights)
         return cls(step, fitted.numbers, fitted._level(at[-1]), weights)

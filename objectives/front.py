@@ -1,6 +1,6 @@
 """The Pareto front, updated with every trial, and the hypervolume that it dominates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from objectives.metrics import Direction
@@ -81,30 +81,25 @@ class Front:
     def __contains__(self, number: int) -> bool:
         return number in self._members
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.numbers)
-
     def __len__(self) -> int:
         return len(self._members)
 
 
-def hypervolume(gains: Sequence[Sequence[float]]) -> float:
-    """Return the hypervolume of a set of configs: the volume between the origin and the points of their gains.
-
-    The gains of the baseline over itself are 1 in every objective, so the baseline alone has a hypervolume of 1.0.
+def hypervolume(points: Sequence[Sequence[float]]) -> float:
+    """Return the hypervolume of a set of points: the volume of all that lies between the origin and one of the points.
 
     Source: slicing by the last coordinate (Zitzler 1999). It is exact, and fast for two or three objectives.
 
     Args:
-        gains: Gains over the baseline (`Objective.gain`), not below 0. Shape (points, objectives).
+        points: The points, with coordinates of at least 0; larger is better. Shape (points, objectives).
     """
-    if not gains:
+    if not points:
         return 0.0
-    if len(gains[0]) == 1:
-        return max(point[0] for point in gains)
-    levels = sorted({point[-1] for point in gains}, reverse=True)
+    if len(points[0]) == 1:
+        return max(point[0] for point in points)
+    levels = sorted({point[-1] for point in points}, reverse=True)
     volume = 0.0
     for level, below in zip(levels, [*levels[1:], 0.0], strict=True):
-        slice_points = [point[:-1] for point in gains if point[-1] >= level]
+        slice_points = [point[:-1] for point in points if point[-1] >= level]
         volume += (level - below) * hypervolume(slice_points)
     return volume

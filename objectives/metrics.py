@@ -161,12 +161,13 @@ def _latencies(
 
 def _end_to_end(what: str, read: Callable[[EndToEnd], float | None], shown: frozenset[ShownIn] = frozenset()) -> Metric:
     """Return a metric of the end-to-end latency under load at a fixed rate."""
+    spoken = what.replace("p999", "p99.9")
     return Metric(
         f"end_to_end_{what}_ms",
-        f"end-to-end latency {what.replace('p999', 'p99.9')}",
+        f"end-to-end latency {spoken}",
         "ms",
         Direction.MINIMIZE,
-        f"{what} from the intended send time until a consumer has the record, at the study's fixed rate; needs "
+        f"{spoken} of the time from a record's intended send until a consumer has it, at the study's fixed rate; needs "
         "workload.consumers",
         lambda seen: None if seen.end_to_end is None else read(seen.end_to_end),
         paced=True,

@@ -54,12 +54,16 @@ RATE_MISSED_RATIO: Final = 0.9
 LATE_MS: Final = 10.0
 """A paced sender that is this late on average has fallen behind; it checks for due records 4,000 times a second."""
 QUEUE_FULL_RATIO: Final = 0.1
+"""A sender that waited for room in the client's queue for less than this share of the time was hardly held back."""
 OUTRUN_RATIO: Final = 0.05
 """A client queue that grows by at least this share of the acknowledged records is filling up.
 
 Then the limit is not the thread that sends, but something that takes records out of the queue.
 """
 HELD_BACK_RATIO: Final = 0.5
+"""The network, or a broker that does not read, is the limit if it held the busiest connection back for this share of
+the time.
+"""
 BUFFER_LATENCY_TOLERANCE: Final = 0.1
 """Largest relative error with which Little's law still explains a latency by the time in the client's buffer.
 
@@ -264,7 +268,7 @@ def _network(evidence: Evidence) -> str | None:
     # The client's connections end at the process that imitates the link. The kernel counts that this process reads no
     # faster than the link allows as waiting for the receiver, as if the broker did not read.
     if (evidence.link_used_ratio or 0.0) >= BUSY_RATIO:
-        # Windows end between acknowledgements, so that it may be a little above 1.
+        # Windows end between acknowledgements, so the share may be a little above 1.
         used = percent(min(1.0, evidence.link_used_ratio or 0.0))
         return f"the records took {used} of the bandwidth of the link to the brokers"
     if (evidence.resources.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
@@ -282,13 +286,13 @@ def _broker(evidence: Evidence) -> str | None:
         return busy
     if (used.receiver_limited_ratio or 0.0) >= HELD_BACK_RATIO:
         return f"the broker did not read from the busiest connection {percent(used.receiver_limited_ratio)} of the time"
-    full, outrun = (
-        (evidence.queue_full_ratio or 0.0) >= QUEUE_FULL_RATIO,
-        (evidence.queue_growth_ratio or 0.0) >= OUTRUN_RATIO,
+    has_more_to_send = (
+        (evidence.queue_full_ratio or 0.0) >= QUEUE_FULL_RATIO
+        or (evidence.queue_growth_ratio or 0.0) >= OUTRUN_RATIO
+        or evidence.offered_records_per_s is not None
     )
-    waits = full or outrun or evidence.offered_records_per_s is not None
     in_flight = evidence.in_flight_requests
-    if not waits or (in_flight is not None and in_flight < IDLE_IN_FLIGHT):
+    if not has_more_to_send or (in_flight is not None and in_flight < IDLE_IN_FLIGHT):
         return None
     if (shared := broker_on_a_busy_host(used)) is not None:
         return shared

@@ -31,14 +31,15 @@ from objectives.repeats import Noise
 from objectives.students_t import t_quantile, t_tail
 
 LEVEL: Final = 0.95
+"""The level of confidence and prediction intervals, unless another one is stated."""
 ERROR_RATE: Final = 0.05
 """Accepted probability that at least one claim about a record size is wrong: it claims a gain where there is none."""
 SESSION_SD: Final = 0.05
-"""Standard deviation between sessions, on the logarithm of a ratio. A session is one start of a broker, or one hour.
+"""Standard deviation of one session, on the logarithm of a ratio: how far the ratio in a session lies from its mean.
 
-All rounds of a session have the same deviation, so the scatter of the rounds does not show it. The value is for one
-session; two sessions differ by `SESSIONS_APART_SD`. It was measured with 40 repeats of four recommendations, each
-repeat on a new broker: see docs/evidence/trust.md.
+A session is one start of the brokers or, on a user's cluster, rounds that follow each other closely. All rounds of a
+session have the same deviation, so the scatter of the rounds does not show it. It was measured with 40 repeats of four
+recommendations, each repeat on a new broker: see docs/evidence/trust.md.
 """
 SESSIONS_APART_SD: Final = sqrt(2) * SESSION_SD
 """Standard deviation of the difference between two sessions, on the logarithm of a ratio that both have measured."""
@@ -89,11 +90,11 @@ class Ratio:
 
     def __str__(self) -> str:
         """Return the ratio with its confidence interval: `1.32 (1.25 to 1.40)`; if inconclusive, `1.7 (0.4 to 7.2)`."""
-        value, low, high = (short(each, rough=self.inconclusive) for each in (self.value, self.low, self.high))
+        value, low, high = (ratio_text(each, rough=self.inconclusive) for each in (self.value, self.low, self.high))
         return f"{value} ({low} to {high})"
 
 
-def short(ratio: float, *, rough: bool = False) -> str:
+def ratio_text(ratio: float, *, rough: bool = False) -> str:
     """Return a ratio as text for people with about three digits: `1.32`, `24.1`, `0.041`.
 
     A ratio that is too far from 1 to be believed has only a bound: `under 0.01`, `over 1000`.

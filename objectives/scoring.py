@@ -129,9 +129,13 @@ class Score:
         return None not in self.values and all(violation <= 0 for violation in self.violations.values())
 
 
+MISSING_VALUE_ENDING: Final = " measured"
+"""The end of the names that `missing_value_constraint` returns."""
+
+
 def missing_value_constraint(objective: Objective) -> str:
     """Return the name of the constraint that a trial breaks if it has no value for an objective."""
-    return f"{objective.metric} measured"
+    return f"{objective.metric}{MISSING_VALUE_ENDING}"
 
 
 def score(

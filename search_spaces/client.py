@@ -171,6 +171,10 @@ class ClientValues(EffectiveValues):
         super().__init__(given, client.catalogue, client.derived)
         self.client = client
 
+    def spelt_out(self, name: str) -> str:
+        """Return a property's effective value, as text; if it means a codec's default level, return that level."""
+        return self.client.spelt_out(self, name)
+
 
 @lru_cache
 def librdkafka() -> Client:

@@ -476,11 +476,11 @@ def _size_text(record_bytes: int | str) -> str:
 def _config(config: "ProducerConfig | Mapping[str, Any] | str | Path | None") -> "ProducerConfig":
     from search_spaces.configs.producer_config import ProducerConfig
     from search_spaces.files.producer_file import read_producer_file
-    from search_spaces.files.properties_file import named_file
+    from search_spaces.files.properties_file import named_source
 
     if isinstance(config, ProducerConfig):
         return config
     if config is None or isinstance(config, Mapping):
         return ProducerConfig.parse(config or {})
-    with named_file(Path(config)):
+    with named_source(Path(config).name):
         return read_producer_file(Path(config)).config

@@ -146,7 +146,7 @@ def _read_java(effective: ClientValues, value_bytes: float, key_bytes: int, part
     client, codec, linger_ms = effective.client, effective.text("compression.type"), effective.number("linger.ms")
     batch_bytes = client.limits.max_batch_bytes(effective)
     batches_of_a_request = int(effective.integer("max.request.size") / max(batch_bytes, value_bytes + key_bytes))
-    level = client.spelt_out(effective, knob.sets) if (knob := client.level_knobs.get(codec)) else ""
+    level = effective.spelt_out(knob.sets) if (knob := client.level_knobs.get(codec)) else ""
     return Settings(
         batch_bytes=batch_bytes,
         batch_records=inf,

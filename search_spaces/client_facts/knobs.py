@@ -13,7 +13,7 @@ from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.sizes import Sizes
 
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
-STRATEGY: Final = "queuing.strategy"
+QUEUING_STRATEGY: Final = "queuing.strategy"
 IDEMPOTENCE: Final = "enable.idempotence"
 THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
 

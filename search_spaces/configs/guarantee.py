@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from search_spaces.client_facts.effective_values import EffectiveValues
-from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT, STRATEGY
+from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT, QUEUING_STRATEGY
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidValue
 
 # The values of acks from the weakest to the strongest. Source: "acks" in Kafka's producer configs.
 _ACKS: Final = (0, 1, -1)
 _ACKS_TEXT: Final = {0: "0", 1: "1", -1: "all"}
-GUARANTEE_NAMES: Final = ("acks", IDEMPOTENCE, IN_FLIGHT, "retries", STRATEGY)
+GUARANTEE_PROPERTIES: Final = ("acks", IDEMPOTENCE, IN_FLIGHT, "retries", QUEUING_STRATEGY)
 """The properties that decide the guarantee."""
 
 
@@ -52,7 +52,9 @@ class Guarantee:
         one_at_a_time = effective_values.integer("max.in.flight.requests.per.connection") == 1
         never_retried = effective_values.integer("retries") == 0
         # Only librdkafka has the property; with lifo, the newest record leaves first.
-        first_in_first_out = STRATEGY not in effective_values.catalogue or effective_values.text(STRATEGY) == "fifo"
+        first_in_first_out = (
+            QUEUING_STRATEGY not in effective_values.catalogue or effective_values.text(QUEUING_STRATEGY) == "fifo"
+        )
         ordered = idempotent or (first_in_first_out and (one_at_a_time or never_retried))
         return cls(effective_values.integer("acks"), ordered, idempotent)
 

@@ -135,12 +135,7 @@ class ProducerConfig:
 def same_effect(one: ClientValues, other: ClientValues) -> bool:
     """Return whether every producer property has the same value in both configs, with defaults considered."""
     names = one.client.producer_names
-    return one.client == other.client and all(spelt_out(one, name) == spelt_out(other, name) for name in names)
-
-
-def spelt_out(config: ClientValues, name: str) -> str:
-    """Return a property's effective value, as text; if it means a codec's default level, return that level."""
-    return config.client.spelt_out(config, name)
+    return one.client == other.client and all(one.spelt_out(name) == other.spelt_out(name) for name in names)
 
 
 def check_record(

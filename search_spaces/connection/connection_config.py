@@ -22,29 +22,29 @@ from search_spaces.properties.values import canonical_values
 
 _JAAS: Final = "sasl.jaas.config"
 _KERBEROS: Final = "Krb5LoginModule"
-_TOKEN: Final = "OAuthBearerLoginModule"
+_OAUTH: Final = "OAuthBearerLoginModule"
 _LOGINS: Final = {
     "PlainLoginModule": ("PLAIN",),
     "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     _KERBEROS: ("GSSAPI",),
-    _TOKEN: ("OAUTHBEARER",),
+    _OAUTH: ("OAUTHBEARER",),
 }
 _PASSWORD_OPTIONS: Final = {"username": "sasl.username", "password": "sasl.password"}
 _OPTIONS: Final = {
     _KERBEROS: {"keyTab": "sasl.kerberos.keytab", "principal": "sasl.kerberos.principal"},
-    _TOKEN: {
+    _OAUTH: {
         "clientId": "sasl.oauthbearer.client.id",
         "clientSecret": "sasl.oauthbearer.client.secret",
         "scope": "sasl.oauthbearer.scope",
     },
 }
 """The options of a login that name or prove the user, each with librdkafka's property."""
-_NEEDED: Final = {_KERBEROS: ("keyTab", "principal"), _TOKEN: ("clientId", "clientSecret")}
+_NEEDED: Final = {_KERBEROS: ("keyTab", "principal"), _OAUTH: ("clientId", "clientSecret")}
 _HANDLER: Final = "sasl.login.callback.handler.class"
 _OIDC_HANDLER: Final = ".OAuthBearerLoginCallbackHandler"
 _EXTENSION: Final = "extension_"
 _PEM_BLOCK: Final = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]+)-----(?P<body>[^-]*)-----END (?P=kind)-----")
-_PEM_LINE: Final = 64
+_PEM_LINE_CHARACTERS: Final = 64
 
 _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 _JAVA_STORES: Final = (".jks", ".keystore")
@@ -85,7 +85,7 @@ def _login(properties: dict[str, Value]) -> Iterator[_Translated]:
     for option, name in _OPTIONS.get(login.module, _PASSWORD_OPTIONS).items():
         if option in login.options:
             yield _JAAS, name, login.options[option]
-    if login.module == _TOKEN:
+    if login.module == _OAUTH:
         yield _JAAS, "sasl.oauthbearer.method", "oidc"
         if str(properties.get(_HANDLER, "")).endswith(_OIDC_HANDLER):
             properties.pop(_HANDLER)
@@ -185,7 +185,7 @@ def _pem(text: str) -> str:
     """Return the PEM text with the line breaks that OpenSSL needs; Java also accepts PEM on a single line."""
     blocks = []
     for block in _PEM_BLOCK.finditer(text):
-        body = textwrap.wrap("".join(block["body"].split()), _PEM_LINE)
+        body = textwrap.wrap("".join(block["body"].split()), _PEM_LINE_CHARACTERS)
         blocks += [f"-----BEGIN {block['kind']}-----", *body, f"-----END {block['kind']}-----"]
     return "\n".join([*blocks, ""]) if blocks else text
 

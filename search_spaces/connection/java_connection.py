@@ -28,9 +28,9 @@ _SAME: Final = frozenset(
     }
 )
 """Properties with the same name and meaning in both clients."""
-_UPPER: Final = frozenset({"security.protocol"})
 _HANDLED: Final = frozenset(
     {
+        "security.protocol",
         *("ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem"),
         *("ssl.key.location", "ssl.key.pem", "ssl.keystore.location", "ssl.keystore.password"),
         *("enable.ssl.certificate.verification", "ssl.endpoint.identification.algorithm", "ssl.cipher.suites"),
@@ -44,14 +44,9 @@ _HANDLED: Final = frozenset(
         *("sasl.kerberos.kinit.cmd", "enable.sasl.oauthbearer.unsecure.jwt"),
     }
 )
+"""Properties that are translated, and those that Java does without."""
 _SYSTEM_CAS: Final = "probe"
 _MODULES: Final = "org.apache.kafka.common.security"
-_OAUTH_HANDLERS: Final = (
-    # Kafka 3.4 moved the class out of the package `secured`.
-    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
-    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
-)
-_SECURED_UNTIL: Final = (3, 4)
 
 
 def connection_for_java(connection: Mapping[str, str], version: str) -> dict[str, str]:
@@ -66,11 +61,12 @@ def connection_for_java(connection: Mapping[str, str], version: str) -> dict[str
         InvalidValue: A property has a value that the Java client can't have. No secret is shown.
     """
     for name in connection:
-        if name not in _SAME | _UPPER | _HANDLED:
+        if name not in _SAME | _HANDLED:
             raise UnknownProperty(name, "the Java client", hint="leave it out to measure with the Java client")
     properties = {name: value for name, value in connection.items() if name in _SAME}
-    properties |= {name: connection[name].upper() for name in _UPPER if name in connection}
-    protocol = properties.get("security.protocol", "PLAINTEXT")
+    protocol = connection.get("security.protocol", "PLAINTEXT").upper()
+    if "security.protocol" in connection:
+        properties["security.protocol"] = protocol
     if protocol.endswith("SSL"):
         properties |= {**_trust(connection), **_identity(connection), **_checks(connection)}
     if protocol.startswith("SASL"):
@@ -94,7 +90,7 @@ def _trust(connection: Mapping[str, str]) -> dict[str, str]:
 def _identity(connection: Mapping[str, str]) -> dict[str, str]:
     if location := connection.get("ssl.keystore.location"):
         store = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": location}
-        return store | _named(connection, {"ssl.keystore.password": "ssl.keystore.password"})
+        return store | _renamed(connection, {"ssl.keystore.password": "ssl.keystore.password"})
     key = connection.get("ssl.key.pem") or _text(connection.get("ssl.key.location"))
     chain = connection.get("ssl.certificate.pem") or _text(connection.get("ssl.certificate.location"))
     if not key or not chain:
@@ -124,7 +120,7 @@ def _checks(connection: Mapping[str, str]) -> dict[str, str]:
         raise InvalidValue(
             "enable.ssl.certificate.verification", "true, because the Java client always verifies", "false"
         )
-    checks = _named(connection, {"ssl.cipher.suites": "ssl.cipher.suites"})
+    checks = _renamed(connection, {"ssl.cipher.suites": "ssl.cipher.suites"})
     if connection.get("ssl.endpoint.identification.algorithm") == "none":
         checks["ssl.endpoint.identification.algorithm"] = ""  # Java switches the check off with an empty value
     return checks
@@ -134,7 +130,7 @@ def _login(connection: Mapping[str, str], version: str) -> dict[str, str]:
     mechanism = connection.get("sasl.mechanism", "GSSAPI").upper()
     if mechanism == "PLAIN" or mechanism.startswith("SCRAM-"):
         module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
-        options = _named(connection, {"sasl.username": "username", "sasl.password": "password"})
+        options = _renamed(connection, {"sasl.username": "username", "sasl.password": "password"})
         return {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas(f"{_MODULES}.{module}", options)}
     if mechanism == "OAUTHBEARER":
         return {"sasl.mechanism": mechanism, **_oauth(connection, version)}
@@ -150,22 +146,31 @@ def _oauth(connection: Mapping[str, str], version: str) -> dict[str, str]:
         )
     if connection.get("sasl.oauthbearer.grant.type", "client_credentials") != "client_credentials":
         raise InvalidValue(
-            "sasl.oauthbearer.grant.type", "client_credentials for the Java client", "another grant", secret=False
+            "sasl.oauthbearer.grant.type",
+            "client_credentials for the Java client",
+            connection["sasl.oauthbearer.grant.type"],
         )
-    options = {}
-    for option in ("id", "secret"):
-        for name in (f"sasl.oauthbearer.client.credentials.client.{option}", f"sasl.oauthbearer.client.{option}"):
-            if name in connection:
-                options[f"client{option.capitalize()}"] = connection[name]
-    options |= _named(connection, {"sasl.oauthbearer.scope": "scope"})
+    options = _renamed(
+        connection,
+        {
+            "sasl.oauthbearer.client.credentials.client.id": "clientId",
+            "sasl.oauthbearer.client.id": "clientId",
+            "sasl.oauthbearer.client.credentials.client.secret": "clientSecret",
+            "sasl.oauthbearer.client.secret": "clientSecret",
+            "sasl.oauthbearer.scope": "scope",
+        },
+    )
     for pair in connection.get("sasl.oauthbearer.extensions", "").split(","):
         name, _, value = pair.strip().partition("=")
         if name:
             options[f"extension_{name}"] = value
+    package = f"{_MODULES}.oauthbearer"
+    # Kafka 3.4 moved this class out of the package `secured`.
+    handlers = package if major_and_minor(version) >= (3, 4) else f"{package}.secured"
     return {
-        "sasl.jaas.config": jaas(f"{_MODULES}.oauthbearer.OAuthBearerLoginModule", options),
-        "sasl.login.callback.handler.class": _OAUTH_HANDLERS[major_and_minor(version) < _SECURED_UNTIL],
-        **_named(
+        "sasl.jaas.config": jaas(f"{package}.OAuthBearerLoginModule", options),
+        "sasl.login.callback.handler.class": f"{handlers}.OAuthBearerLoginCallbackHandler",
+        **_renamed(
             connection,
             {
                 "sasl.oauthbearer.token.endpoint.url": "sasl.oauthbearer.token.endpoint.url",
@@ -177,11 +182,12 @@ def _oauth(connection: Mapping[str, str], version: str) -> dict[str, str]:
 
 def _kerberos(connection: Mapping[str, str]) -> str:
     options = {"storeKey": "true", "useTicketCache": "false", "useKeyTab": "true"}
-    options |= _named(connection, {"sasl.kerberos.keytab": "keyTab", "sasl.kerberos.principal": "principal"})
+    options |= _renamed(connection, {"sasl.kerberos.keytab": "keyTab", "sasl.kerberos.principal": "principal"})
     if "keyTab" not in options:
-        options = {"useTicketCache": "true", **_named(connection, {"sasl.kerberos.principal": "principal"})}
+        options = {"useTicketCache": "true", **_renamed(connection, {"sasl.kerberos.principal": "principal"})}
     return jaas("com.sun.security.auth.module.Krb5LoginModule", options)
 
 
-def _named(connection: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+def _renamed(connection: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return properties under other names, by their names in the connection; of two for one name, the later counts."""
     return {java: connection[name] for name, java in names.items() if name in connection}

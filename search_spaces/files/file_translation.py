@@ -8,13 +8,13 @@ from pathlib import Path
 
 from search_spaces.client import Client, ClientKind, client_in_version, librdkafka
 from search_spaces.client_facts.effective_values import EffectiveValues
-from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.configs.guarantee import GUARANTEE_PROPERTIES, Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import effective_values_within
 from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.files.producer_file import FileClient, client_shown_by, read_producer_file
-from search_spaces.files.properties_file import named_file, read_properties
-from search_spaces.librdkafka.knobs import LEVEL
+from search_spaces.files.properties_file import named_source, read_properties
+from search_spaces.librdkafka.knobs import LEVEL_PROPERTY
 from search_spaces.properties.catalogue import shown_value
 from search_spaces.translation.from_java import translate_from_java
 from search_spaces.translation.to_java import TWINS, translate_to_java
@@ -98,7 +98,7 @@ def translate_file(
     if target not in (None, _other(kind)):
         raise ConfigError(f"a translation must be for the other client, but {path.name} is for {kind} already")
     java = client_in_version(ClientKind.JAVA, version)
-    with named_file(path):
+    with named_source(path.name):
         client = java if kind is ClientKind.JAVA else librdkafka()
         producer_file = read_producer_file(path, FileClient(kind), client)
         source = producer_file.config
@@ -131,10 +131,10 @@ def _twins(source: ProducerConfig, target: Client) -> dict[str, str]:
     """Return the names of the twins in a client by the names in the source's client."""
     level = f"compression.{source.compression}.level"
     if target.kind is ClientKind.JAVA:
-        twins = {**TWINS, LEVEL: level}
+        twins = {**TWINS, LEVEL_PROPERTY: level}
     else:
         backwards = {java: name for name, java in TWINS.items()}
-        twins = {**backwards, level: LEVEL, "partitioner.ignore.keys": "partitioner"}
+        twins = {**backwards, level: LEVEL_PROPERTY, "partitioner.ignore.keys": "partitioner"}
     ours, theirs = source.client.catalogue, target.catalogue
     return {name: twin for name, twin in twins.items() if name in ours and twin in theirs}
 
@@ -164,7 +164,7 @@ def _added(source: EffectiveValues, target: ProducerConfig, name: str, twin: str
     default = target.client.effective_values({}).text(twin)
     if target.values[twin] != default:
         note = f"written out, because the default of {target.client.label} is {shown_value(twin, default) or 'none'}"
-    elif twin in GUARANTEE_NAMES:
+    elif twin in GUARANTEE_PROPERTIES:
         note = "written out, because the guarantee depends on it"
     else:
         note = "written out; both clients have this default"

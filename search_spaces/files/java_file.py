@@ -35,7 +35,7 @@ class JavaFile:
     client: Client
     set_aside: tuple[str, ...]
     notes: tuple[str, ...]
-    transaction_timeout_ms: int | None = None
+    transaction_timeout_ms: int | None
 
     @property
     def config(self) -> ProducerConfig:

@@ -9,7 +9,7 @@ Source: the documentation of `java.util.Properties.load(Reader)` and `store`, Ja
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -142,11 +142,6 @@ def named_source(source: str) -> Iterator[None]:
     except ConfigError as error:
         error.args = (f"{source}: {error}", *error.args[1:])
         raise
-
-
-def named_file(path: Path) -> AbstractContextManager[None]:
-    """Return a context like that of `named_source` for a file."""
-    return named_source(path.name)
 
 
 def parse_properties(

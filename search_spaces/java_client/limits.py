@@ -18,7 +18,7 @@ from search_spaces.errors import RuleBroken
 LARGEST: Final = "max.request.size"
 BUFFER: Final = "buffer.memory"
 # The most bytes that a record's fixed fields can take. Source: MAX_RECORD_OVERHEAD of DefaultRecord in kafka-clients.
-_MOST_RECORD_BYTES: Final = 21
+_MOST_FIELDS_BYTES: Final = 21
 QUEUED_RECORD_BYTES: Final = 150
 """Bytes of heap for a record that waits, besides its data: its callback, its future and an entry of its batch."""
 MOST_HEAP_BYTES: Final = 4 << 30
@@ -71,7 +71,7 @@ def framing_bytes(record_bytes: int, key_bytes: int | None) -> int:
     Source: `AbstractRecords.estimateSizeInBytesUpperBound` of kafka-clients, for records without headers.
     """
     lengths = varint_bytes(key_bytes or -1) + varint_bytes(record_bytes) + varint_bytes(0)
-    return BATCH_HEADER_BYTES + _MOST_RECORD_BYTES + lengths
+    return BATCH_HEADER_BYTES + _MOST_FIELDS_BYTES + lengths
 
 
 def _check(

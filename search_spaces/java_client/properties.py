@@ -3,46 +3,39 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from search_spaces.client_facts.record_format import CODECS
 from search_spaces.java_client.levels import LEVEL_PROPERTIES
 from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
 from search_spaces.java_client.versions import Minor
-from search_spaces.properties.catalogue import Catalogue, DefaultChange, Property, Role, major_and_minor
+from search_spaces.properties.catalogue import INT_MAX, Catalogue, DefaultChange, Property, Role, major_and_minor
 
 # Facts that the client's own list of properties lacks.
 _ANY_CASE: Final = "metadata.recovery.strategy"  # for all other properties, the client compares the case of the words
-_LONGEST_LINGER_MS: Final = 2**31 - 1  # KafkaProducer.lingerMs lowers longer ones without a word
 _MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _CatalogueFile:
-    rows: tuple[Mapping[str, Any], ...]
-    releases: tuple[str, ...]
-
-
 @lru_cache
-def _catalogue_file() -> _CatalogueFile:
+def _catalogue_file() -> dict[str, list[Any]]:
+    """Return the content of the file: the rows of `properties`, and `releases` from the oldest to the newest."""
     text = resources.files("search_spaces.java_client").joinpath("properties.json").read_text(encoding="utf-8")
-    data = json.loads(text)
-    return _CatalogueFile(tuple(data["properties"]), tuple(data["releases"]))
+    content: dict[str, list[Any]] = json.loads(text)
+    return content
 
 
 def newest_release() -> str:
     """Return the newest release of kafka-clients that is known."""
-    return _catalogue_file().releases[-1]
+    return str(_catalogue_file()["releases"][-1])
 
 
 def release_of(version: str) -> str:
     """Return the newest known release of a minor version such as "3.6"; any other text is returned as it is."""
-    releases = (release for release in reversed(_catalogue_file().releases) if release.rpartition(".")[0] == version)
+    releases = (release for release in reversed(_catalogue_file()["releases"]) if release.rpartition(".")[0] == version)
     # There is no known release of an unknown minor version. The first one then stands for it in error messages.
     return next(releases, f"{version}.0" if _MINOR.fullmatch(version) else version)
 
@@ -51,7 +44,7 @@ def release_of(version: str) -> str:
 def default_changes() -> tuple[DefaultChange, ...]:
     """Return the properties of the measured config whose defaults differ between releases, sorted by name."""
     changes = []
-    for older, newer in pairwise(_catalogue_file().rows):
+    for older, newer in pairwise(_catalogue_file()["properties"]):
         before, after = _property(older), _property(newer)
         if before.name != after.name or after.role is not Role.PRODUCER:
             continue
@@ -70,7 +63,7 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
     """
     found = {
         row["name"]: _property(row)
-        for row in _catalogue_file().rows
+        for row in _catalogue_file()["properties"]
         if major_and_minor(row["since"]) <= minor <= major_and_minor(row["until"])
     }
     hints = {**LIBRDKAFKA_HINTS, **_of_other_releases(found, minor)}
@@ -80,7 +73,7 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
 def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str, str]:
     """Return hints for names that other releases have."""
     hints: dict[str, str] = {}
-    for row in _catalogue_file().rows:
+    for row in _catalogue_file()["properties"]:
         if row["name"] in found:
             continue
         if major_and_minor(row["since"]) > minor:
@@ -92,7 +85,7 @@ def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str,
 
 def _property(row: Mapping[str, Any]) -> Property:
     name, kind, low, high, default = row["name"], row["type"], row["low"], row["high"], row["default"]
-    choices = None if row["choices"] is None else tuple(choice for choice in row["choices"])
+    choices = None if row["choices"] is None else tuple(row["choices"])
     if name == "compression.type":
         kind, choices = "enum", CODECS  # releases before 3.3 check the codec only when they start
     elif name == _ANY_CASE and choices is not None:
@@ -101,7 +94,7 @@ def _property(row: Mapping[str, Any]) -> Property:
         kind, choices, low, high = "int", None, -1, 1
         default = "-1" if default == "all" else default
     elif name == "linger.ms":
-        high = _LONGEST_LINGER_MS
+        high = INT_MAX  # KafkaProducer.lingerMs lowers longer ones without a word
     elif name == LEVEL_PROPERTIES["gzip"]:
         low = int(default)  # -1 means the codec's own default; 0 is refused by a rule
     role, reason = role_of(name)
@@ -109,7 +102,7 @@ def _property(row: Mapping[str, Any]) -> Property:
         name=name,
         scope="global",
         producer=True,
-        kind=_kind(kind),
+        kind=kind,
         low=low,
         high=high,
         choices=choices,
@@ -122,10 +115,3 @@ def _property(row: Mapping[str, Any]) -> Property:
         any_case=name == _ANY_CASE,
         lowers=name == "linger.ms",
     )
-
-
-def _kind(text: str) -> Literal["bool", "int", "float", "string", "enum"]:
-    match text:
-        case "bool" | "int" | "float" | "string" | "enum":
-            return text
-    raise ValueError(f"properties.json has the unknown type {text}; run scripts/make_java_catalogue.py again")

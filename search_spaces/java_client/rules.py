@@ -55,7 +55,7 @@ def _delivery_below(config: EffectiveValues) -> str | None:
 
 
 def _too_many_in_flight(config: EffectiveValues) -> str | None:
-    """Since 4.0, the client checks this before acks and retries switch idempotence off."""
+    # The client checks this before acks and retries switch idempotence off, so the stated value counts.
     asked = config.stated(IDEMPOTENCE) == "true"
     if not asked or config.integer(IN_FLIGHT) <= IDEMPOTENT_MAX_IN_FLIGHT:
         return None

@@ -5,7 +5,7 @@ from typing import Final
 
 from search_spaces.client_facts.bounds import UNBOUNDED, Bounds, Ordering, limit
 from search_spaces.client_facts.effective_values import EffectiveValues
-from search_spaces.client_facts.knobs import IN_FLIGHT, STRATEGY
+from search_spaces.client_facts.knobs import IN_FLIGHT, QUEUING_STRATEGY
 from search_spaces.client_facts.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.client_facts.sizes import Sizes
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES
@@ -62,8 +62,8 @@ BOUNDS: Final = Bounds(
         "retries": (1, UNBOUNDED[1]),
         _BACKPRESSURE: (1, 1),
     },
-    idempotent_words={STRATEGY: "fifo"},
-    drawn_early=("retries", STRATEGY, _BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms"),
+    idempotent_words={QUEUING_STRATEGY: "fifo"},
+    drawn_early=("retries", QUEUING_STRATEGY, _BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms"),
     drawn_late=(
         "retry.backoff.max.ms",
         "reconnect.backoff.max.ms",

@@ -23,11 +23,11 @@ from search_spaces.client_facts.sizes import Sizes
 from search_spaces.librdkafka.levels import CODEC_LEVELS
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES, QUEUED_RECORD_BYTES
 
-LEVEL: Final = "compression.level"
+LEVEL_PROPERTY: Final = "compression.level"
 
-_LEAST_QUEUED: Final = 1_000
-_MOST_QUEUED: Final = 2_000_000
-_MOST_IN_BATCH: Final = 1_000_000
+_LEAST_QUEUED_RECORDS: Final = 1_000
+_MOST_QUEUED_RECORDS: Final = 2_000_000
+_MOST_BATCH_RECORDS: Final = 1_000_000
 """The highest `batch.num.messages` that the client accepts. Source: librdkafka 2.16 CONFIGURATION.md."""
 RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
 """The values of `partitioner` that spread records without a key over all partitions."""
@@ -36,8 +36,9 @@ _MANUAL: Final = "librdkafka 2.16 CONFIGURATION.md"
 _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
-def _capacity(sizes: Sizes, batch_bytes: int) -> int:
-    return max(1, min(_MOST_IN_BATCH, math.ceil(batch_bytes / sizes.in_batch_bytes)))
+def _batch_records(sizes: Sizes, batch_bytes: int) -> int:
+    """Return the least `batch.num.messages` with which a batch can reach a size."""
+    return max(1, min(_MOST_BATCH_RECORDS, math.ceil(batch_bytes / sizes.in_batch_bytes)))
 
 
 def _messages_bind(sizes: Sizes, baseline: EffectiveValues) -> bool:
@@ -54,13 +55,13 @@ def _queue_kbytes(sizes: Sizes) -> Range:
 
 def _queue_messages(sizes: Sizes) -> Range:
     queued_bytes = sizes.record_bytes + sizes.key_bytes + QUEUED_RECORD_BYTES
-    high = max(1, min(_MOST_QUEUED, sizes.queue_memory_bytes // queued_bytes))
-    return Range(min(_LEAST_QUEUED, high), high, log=True)
+    high = max(1, min(_MOST_QUEUED_RECORDS, sizes.queue_memory_bytes // queued_bytes))
+    return Range(min(_LEAST_QUEUED_RECORDS, high), high, log=True)
 
 
 def _level(codec: str, low: int, source: str) -> Knob:
     domain = Range(low, CODEC_LEVELS[codec][1])
-    return Knob(f"{LEVEL}.{codec}", "", fixed(domain), always, source, Stage.LAST, codec)
+    return Knob(f"{LEVEL_PROPERTY}.{codec}", "", fixed(domain), always, source, Stage.LAST, codec)
 
 
 # In the order in which they are drawn: a knob that bounds another comes first (see `search_spaces.space.dependencies`).
@@ -116,7 +117,7 @@ KNOBS: Final = (
         "batch.num.messages",
         "records",
         lambda sizes: Range(
-            _capacity(sizes, sizes.batch_low_bytes), _capacity(sizes, sizes.batch_high_bytes), log=True
+            _batch_records(sizes, sizes.batch_low_bytes), _batch_records(sizes, sizes.batch_high_bytes), log=True
         ),
         # For larger records, a batch reaches batch.size before it reaches this count.
         lambda sizes, baseline: (
@@ -175,15 +176,15 @@ STARTING_POINTS: Final = (
         {"linger.ms": "0.5", "compression.type": "lz4"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, High throughput: wait for larger batches, which also compress better",
+        f"{_INTRODUCTION}, High throughput: wait for larger batches, which also compress better",
         {"linger.ms": "20", "compression.type": "lz4"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, High throughput: a queue for more records than the default of 100,000",
+        f"{_INTRODUCTION}, High throughput: a queue for more records than the default of 100,000",
         {"linger.ms": "10", "queue.buffering.max.messages": "500000"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, Low latency: hardly wait for a batch to fill",
+        f"{_INTRODUCTION}, Low latency: hardly wait for a batch to fill",
         {"linger.ms": "1"},
     ),
 )
@@ -193,7 +194,7 @@ INFLUENTIAL: Final = (
     "linger.ms",
     "batch.size",
     "compression.type",
-    LEVEL,
+    LEVEL_PROPERTY,
     "acks",
     "batch.num.messages",
     QUEUE_KBYTES,

@@ -19,7 +19,6 @@ RECORD_OVERHEAD_BYTES: Final = 36
 # Memory that a queued record needs besides its key and value. Measured with 2.16.0: the resident memory of a process
 # grew by 241 bytes per record with 400,000 queued records of 10 bytes, and by 1,216 with 100,000 of 1,000 bytes.
 QUEUED_RECORD_BYTES: Final = 232
-_LEAST_MESSAGE_BYTES: Final = 1_000
 
 
 def _max_batch_bytes(config: EffectiveValues) -> int:
@@ -83,7 +82,7 @@ def _memory(config: EffectiveValues, record_bytes: int | None) -> str:
 
 LIMITS: Final = ClientLimits(
     largest_message="message.max.bytes",
-    least_message_bytes=_LEAST_MESSAGE_BYTES,
+    least_message_bytes=1_000,
     queue=QUEUE_KBYTES,
     max_batch_bytes=_max_batch_bytes,
     queue_bytes=_queue_bytes,

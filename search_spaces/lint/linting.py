@@ -9,7 +9,7 @@ from typing import Final
 from search_spaces.client import Client, ClientKind, client_in_version, tunes_producer
 from search_spaces.client_facts.knobs import IDEMPOTENCE
 from search_spaces.client_facts.rules import RuleOutcome
-from search_spaces.configs.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.configs.guarantee import GUARANTEE_PROPERTIES, Guarantee
 from search_spaces.configs.producer_config import same_effect
 from search_spaces.files.producer_file import client_shown_by
 from search_spaces.files.properties_file import read_properties
@@ -59,8 +59,8 @@ def lint(entries: Mapping[str, str], client: Client, load: LintLoad | None = Non
     file_entries, contradicting = contradictions(file_entries)
     findings = [*file_entries.findings, *contradicting]
     wrong = file_entries.invalid | {each.key for each in findings if each.level is LintLevel.ERROR}
-    spelt = {file_entries.spellings.get(name, name) for name in GUARANTEE_NAMES}
-    if not wrong & (spelt | set(GUARANTEE_NAMES)):
+    spelt = {file_entries.spellings.get(name, name) for name in GUARANTEE_PROPERTIES}
+    if not wrong & (spelt | set(GUARANTEE_PROPERTIES)):
         findings += guarantees(file_entries)
     findings += defaults(file_entries)
     if not any(each.level is LintLevel.ERROR and each.about is not About.NAME for each in findings):
@@ -123,7 +123,7 @@ def guarantees(entries: Entries) -> Iterator[LintFinding]:
 
 def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[LintFinding]:
     client = entries.client
-    given = {name: entries.values[name] for name in GUARANTEE_NAMES if name in entries.values}
+    given = {name: entries.values[name] for name in GUARANTEE_PROPERTIES if name in entries.values}
     causes = [name for name, value in given.items() if not client.effective_values({name: value}).flag(IDEMPOTENCE)]
     for name in causes:
         sentence = (
@@ -145,16 +145,12 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
             entries.effective_values, entries.without(name).effective_values
         ):
             continue
-        if (
-            name == IDEMPOTENCE
-            and not entries.effective_values.flag(name)
-            and client.catalogue.find(name).default == "true"
-        ):
-            sentence = "says what the client does anyway with the other values of the file: it switches idempotence off"
-        elif name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
+        if name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
             sentence = (
                 "is the default, but while the line is there, the client refuses values that do not allow idempotence, "
                 "and does not silently switch it off"
+                if entries.effective_values.flag(name)
+                else "says what the client does anyway with the other values of the file: it switches idempotence off"
             )
         elif name in changes:
             sentence = f"is the default, but {changes[name]}; the line keeps the value in every version"

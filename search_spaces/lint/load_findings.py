@@ -17,6 +17,7 @@ MOST_RATE_RECORDS_PER_S: Final = 1e9
 # librdkafka's default of a million requests in flight stands for no limit.
 _NO_LIMIT_IN_FLIGHT: Final = 1_000
 _BUSY_S: Final = 0.001
+"""How long the client's thread is assumed to be busy at a time. Records gather meanwhile, even without linger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +53,22 @@ class _Batch:
         limit: The property that a full batch reaches first.
         room: How many records a full batch holds.
         linger_s: How long a record waits for others, in seconds.
-        rate: Records per second.
+        rate_records_per_s: Records per second.
     """
 
     limit: str
     room: int
     linger_s: float
-    rate: float
+    rate_records_per_s: float
 
     @property
     def full_after_s(self) -> float:
         """How long after its first record a batch is full."""
-        return (self.room - 1) / self.rate
+        return (self.room - 1) / self.rate_records_per_s
 
     def gathered(self, wait_s: float) -> int:
         """Return how many records come together in this time, from the first one on."""
-        return 1 + math.floor(self.rate * wait_s)
+        return 1 + math.floor(self.rate_records_per_s * wait_s)
 
     def share(self, wait_s: float) -> str:
         """Return in words which part of a full batch comes together in this time."""
@@ -89,8 +90,8 @@ def meanings(entries: Entries, load: LintLoad) -> Iterator[LintFinding]:
     for holds in (batch, queue):
         yield from _never_reached(entries, holds, load)
     if load.rate_records_per_s is None:
-        yield _of(entries, _first(batch), f"a full batch holds {_records(batch[_first(batch)], load)}")
-        yield _of(entries, _first(queue), f"the queue holds {_records(queue[_first(queue)], load)}")
+        yield _load_hint(entries, _first(batch), f"a full batch holds {_records(batch[_first(batch)], load)}")
+        yield _load_hint(entries, _first(queue), f"the queue holds {_records(queue[_first(queue)], load)}")
         return
     yield from _batches(entries, load, batch, load.rate_records_per_s)
     yield _queued(entries, load, queue, load.rate_records_per_s)
@@ -102,10 +103,10 @@ def _first(holds: Mapping[str, int]) -> str:
 
 
 def _never_reached(entries: Entries, holds: Mapping[str, int], load: LintLoad) -> Iterator[LintFinding]:
-    """Yield the properties that limit nothing, because another one is reached first."""
+    """Yield a finding for each given property that limits nothing, because another one is reached first."""
     first = _first(holds)
     for name, records in holds.items():
-        if name in entries.values and name in entries.spellings and records > holds[first]:
+        if name in entries.values and records > holds[first]:
             value = entries.effective_values.text(first)
             sentence = f"does nothing: {first}={value} is reached first, at {_records(holds[first], load)}"
             yield entries.finding(LintLevel.HINT, About.IDLE, name, sentence)
@@ -122,27 +123,26 @@ def _batches(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: f
         sentence = (
             f"{rate_text(rate)} can go to one partition as long as the broker answers each request within {longest}"
         )
-        yield _of(entries, IN_FLIGHT, sentence)
+        yield _load_hint(entries, IN_FLIGHT, sentence)
 
 
 def _batch_line(entries: Entries, load: LintLoad, batch: _Batch) -> LintFinding:
     full = f"a full batch holds {_records(batch.room, load)}"
     if batch.room == 1:
-        return _of(entries, batch.limit, full)
-    # Even without linger, records gather while the client's thread is busy.
+        return _load_hint(entries, batch.limit, full)
     wait_s = max(_BUSY_S, batch.linger_s)
     gathered = batch.gathered(wait_s)
     if gathered >= batch.room:
-        after = f"{time_text(batch.full_after_s)} at {rate_text(batch.rate)}"
-        return _of(entries, batch.limit, f"{full}, which come together in {after}")
+        after = f"{time_text(batch.full_after_s)} at {rate_text(batch.rate_records_per_s)}"
+        return _load_hint(entries, batch.limit, f"{full}, which come together in {after}")
     sentence = (
         f"{full}, but at most {gathered:,} ({batch.share(wait_s)}) come together in {time_text(wait_s)} at "
-        f"{rate_text(batch.rate)}, unless the broker falls behind"
+        f"{rate_text(batch.rate_records_per_s)}, unless the broker falls behind"
     )
     if batch.limit in entries.spellings:
         sentence = f"does nothing, as no batch gets so large: {sentence}"
         return entries.finding(LintLevel.HINT, About.IDLE, batch.limit, sentence)
-    return _of(entries, batch.limit, sentence)
+    return _load_hint(entries, batch.limit, sentence)
 
 
 def _linger_line(entries: Entries, load: LintLoad, batch: _Batch) -> LintFinding:
@@ -150,19 +150,19 @@ def _linger_line(entries: Entries, load: LintLoad, batch: _Batch) -> LintFinding
     if batch.room == 1:
         sentence = "does nothing: a batch is full with one record"
     elif not batch.linger_s:
-        between = time_text(1 / batch.rate)
+        between = time_text(1 / batch.rate_records_per_s)
         sentence = f"a batch leaves as soon as the client can send it; a record comes every {between}"
     elif gathered >= batch.room:
         sentence = (
-            f"no batch waits this long: it is full after {time_text(batch.full_after_s)} at {rate_text(batch.rate)}; "
-            "with keys, each partition has only a part of the rate"
+            f"no batch waits this long: it is full after {time_text(batch.full_after_s)} at "
+            f"{rate_text(batch.rate_records_per_s)}; with keys, each partition has only a part of the rate"
         )
     else:
         sentence = (
             f"fills {batch.share(batch.linger_s)} of a batch: {_records(gathered, load)} of {batch.room:,} at "
-            f"{rate_text(batch.rate)}, and the first of them waits {time_text(batch.linger_s)}"
+            f"{rate_text(batch.rate_records_per_s)}, and the first of them waits {time_text(batch.linger_s)}"
         )
-    return _of(entries, "linger.ms", sentence)
+    return _load_hint(entries, "linger.ms", sentence)
 
 
 def _queued(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: float) -> LintFinding:
@@ -172,10 +172,10 @@ def _queued(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: fl
         f"the queue holds {_records(holds[name], load)}, enough for {lasts} at {rate_text(rate)} if no broker "
         f"responds; then {entries.client.limits.when_full}"
     )
-    return _of(entries, name, sentence)
+    return _load_hint(entries, name, sentence)
 
 
-def _of(entries: Entries, name: str, sentence: str) -> LintFinding:
+def _load_hint(entries: Entries, name: str, sentence: str) -> LintFinding:
     return entries.finding(LintLevel.HINT, About.LOAD, name, sentence)
 
 

@@ -158,7 +158,8 @@ class Catalogue:
         """Return whether a message may show a text that stands in a file in place of a property's name.
 
         The text may be a secret: a line of a private key, or a password whose `=` was forgotten. So the text is shown
-        only if it has the form of a name. If it looks like the name of a secret, its words must be known words too.
+        only if it is a known name or nearly one, or if it has the form of a name. If such a form looks like the name of
+        a secret, its words must be known words too.
         """
         near = (each for each in self.nearest(name) if abs(len(each) - len(name)) <= _LONGEST_TYPO)
         if name in self or name in self.hints or any(near):
@@ -172,6 +173,7 @@ class Catalogue:
         return frozenset(word for name in names for word in _WORDS.findall(name))
 
 
+# By how many characters the length of a misspelt name may differ.
 _LONGEST_TYPO: Final = 3
 _LONGEST_NAME: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9_]+)+")

@@ -34,14 +34,14 @@ class RangeEnds:
 
 
 class GridChooser:
-    """A chooser that goes through all combinations of grid points. They turn like the wheels of an odometer.
+    """A chooser that goes through all combinations of grid points, as an odometer goes through all numbers.
 
     Every parameter has a wheel, and the last wheel turns fastest. Some parameters, such as the level of a codec, are
     needed only in some combinations. They have a wheel only in these combinations, so that no combination is repeated
     because of a parameter that it does not need.
     """
 
-    def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None = None) -> None:
+    def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None) -> None:
         """Start at the first combination.
 
         Args:

@@ -29,17 +29,13 @@ _NO_CHANGES: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_HIGHEST: Final[Mapping[str, float]] = MappingProxyType({})
 
 
-def _safety(client: Client) -> tuple[str, ...]:
-    """Return the properties that decide the guarantee."""
-    return "acks", IDEMPOTENCE, *client.bounds.idempotent_numbers, *client.bounds.idempotent_words
-
-
 def ties(client: Client, sizes: Sizes) -> tuple[frozenset[str], ...]:
     """Return the groups of knobs whose ranges or effects depend on each other."""
+    idempotence = {"acks", IDEMPOTENCE, *client.bounds.idempotent_numbers, *client.bounds.idempotent_words}
     pairs = (frozenset({ordering.small, ordering.large, ordering.plus}) for ordering in client.bounds.orderings(sizes))
     levels = (knob.name for knob in client.level_knobs.values())
     needs = (frozenset({name, other}) for name, (other, _) in client.bounds.needs.items())
-    return frozenset(_safety(client)), frozenset({"compression.type", *levels}), *pairs, *needs
+    return frozenset(idempotence), frozenset({"compression.type", *levels}), *pairs, *needs
 
 
 def drawing_order(client: Client) -> Callable[[str], tuple[int, str]]:

@@ -123,12 +123,12 @@ def _changed_domain(name: str, entry: Property, domain: Domain | None, change: K
     if isinstance(domain, WordList) and not change.is_range:
         return domain
     if domain is None and not change.is_range:
-        words = ("false", "true") if entry.kind == "bool" else entry.choices
-        if words is None or entry.kind == "flags":
+        choices = ("false", "true") if entry.kind == "bool" else entry.choices
+        if choices is None or entry.kind == "flags":
             raise InvalidKnob(
                 name, "low and high, or choices, must be given, as the knob has no default range", "neither"
             )
-        return WordList(words, words)
+        return WordList(choices, choices)
     if isinstance(domain, WordList):
         raise InvalidKnob(name, "this property takes only choices or one value", "a range")
     return _ranged(name, entry, domain if isinstance(domain, Range) else None, change)

@@ -11,7 +11,7 @@ from search_spaces.client_facts.bounds import UNBOUNDED
 from search_spaces.client_facts.domains import Chooser, NumberList, ParamValue, Range, WordList
 from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 from search_spaces.configs.guarantee import Guarantee
-from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect, spelt_out
+from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect
 from search_spaces.errors import ConfigError, InvalidKnob, RuleBroken
 from search_spaces.properties.catalogue import Value
 from search_spaces.space.choosers import GridChooser, RangeEnds
@@ -152,7 +152,7 @@ class SearchSpace:
         effective_values = config.effective_values
 
         def read(parameter: Parameter) -> str:
-            for value in (effective_values.text(parameter.sets), spelt_out(effective_values, parameter.sets)):
+            for value in (effective_values.text(parameter.sets), effective_values.spelt_out(parameter.sets)):
                 answer = parameter.domain.answer(value)
                 if answer is not None:
                     if parameter.domain.only is None:

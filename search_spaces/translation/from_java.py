@@ -9,7 +9,7 @@ from typing import Final
 from search_spaces.client import librdkafka
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.configs.guarantee import GUARANTEE_NAMES
+from search_spaces.configs.guarantee import GUARANTEE_PROPERTIES
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
 from search_spaces.properties.catalogue import INT_MAX, TRANSACTION_TIMEOUT
@@ -26,8 +26,8 @@ _WITHOUT_TWIN: Final = frozenset(
     }
 )
 # The ranges of librdkafka 2.16.0 that are narrower than Java's.
-_LARGEST_MESSAGE: Final = 1_000_000_000
-_SMALLEST_MESSAGE: Final = 1000
+_LARGEST_MESSAGE_BYTES: Final = 1_000_000_000
+_SMALLEST_MESSAGE_BYTES: Final = 1000
 _LONGEST_LINGER_MS: Final = 900_000
 _LONGEST_SOCKET_TIMEOUT_MS: Final = 300_000
 _DEFAULT_SOCKET_TIMEOUT_MS: Final = 60_000
@@ -66,7 +66,7 @@ def translate_from_java(
     }
     if effective.is_given("partitioner.class"):
         notes.append("librdkafka can't run a Java partitioner.class, so records go to other partitions")
-    for name in [name for name in values if name not in GUARANTEE_NAMES]:
+    for name in [name for name in values if name not in GUARANTEE_PROPERTIES]:
         rest = {other: value for other, value in values.items() if other != name}
         if librdkafka().effective_values(rest).text(name) == values[name]:
             values = rest
@@ -87,21 +87,21 @@ def _socket_bytes(java_bytes: int) -> str:
 
 
 def _sizes(effective: EffectiveValues, notes: list[str]) -> dict[str, str]:
-    batch = min(_LARGEST_MESSAGE, max(1, effective.integer("batch.size")))
-    if batch != effective.integer("batch.size"):
-        notes.append(
-            f"librdkafka takes batch.size from 1 to {_LARGEST_MESSAGE}: {effective.text('batch.size')} became {batch}"
-        )
+    stated_bytes, most_bytes = effective.integer("batch.size"), _LARGEST_MESSAGE_BYTES
+    batch_bytes = min(most_bytes, max(1, stated_bytes))
+    if batch_bytes != stated_bytes:
+        notes.append(f"librdkafka takes batch.size from 1 to {most_bytes}: {stated_bytes} became {batch_bytes}")
     # Java never sends a batch that is larger than its buffer, and librdkafka's queue must hold the largest message.
-    kbytes = min(INT_MAX, -(-max(effective.integer("buffer.memory"), batch, _SMALLEST_MESSAGE) // 1024))
+    kbytes = min(INT_MAX, -(-max(effective.integer("buffer.memory"), batch_bytes, _SMALLEST_MESSAGE_BYTES) // 1024))
     # Java sends a batch that is larger than max.request.size alone; librdkafka would make such a batch smaller.
-    message = max(batch, _SMALLEST_MESSAGE, min(effective.integer("max.request.size"), kbytes * 1024, _LARGEST_MESSAGE))
+    request_bytes = min(effective.integer("max.request.size"), kbytes * 1024, most_bytes)
+    message_bytes = max(batch_bytes, _SMALLEST_MESSAGE_BYTES, request_bytes)
     notes.append(
         "librdkafka's queue is full at 100000 records or at buffer.memory, whichever is first; Java counts only bytes"
     )
     return {
-        "batch.size": str(batch),
-        "message.max.bytes": str(message),
+        "batch.size": str(batch_bytes),
+        "message.max.bytes": str(message_bytes),
         "queue.buffering.max.kbytes": str(kbytes),
     }
 

@@ -16,7 +16,7 @@ from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import effective_values_within
 from search_spaces.java_client.levels import FAST_LZ4
-from search_spaces.librdkafka.knobs import LEVEL
+from search_spaces.librdkafka.knobs import LEVEL_PROPERTY
 from search_spaces.properties.catalogue import INT_MAX, shown_value
 from search_spaces.translation.levels import java_level
 
@@ -51,7 +51,7 @@ TWINS: Final[Mapping[str, str]] = {
     "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
     **{name: name for name in _SAME},
 }
-"""The Java producer's names of librdkafka's properties. For `LEVEL`, Java has one property for each codec."""
+"""The Java producer's names of librdkafka's properties. For `LEVEL_PROPERTY`, Java has one property for each codec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _buffer(effective_values: EffectiveValues, notes: list[str]) -> dict[str, st
 
 def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
     codec = config.compression
-    level = config.effective_values.integer(LEVEL)
+    level = config.effective_values.integer(LEVEL_PROPERTY)
     nearest = java_level(codec, level)
     if (codec, level) == ("gzip", 0):
         notes.append("Java has no gzip level 0 (no compression), so the Java producer uses its default level")
@@ -182,7 +182,7 @@ def _timing(effective_values: EffectiveValues, notes: list[str]) -> dict[str, st
 
 
 def _without_twin(config: ProducerConfig, notes: list[str]) -> tuple[str, ...]:
-    names = [name for name in config.values if name not in TWINS and name != LEVEL]
+    names = [name for name in config.values if name not in TWINS and name != LEVEL_PROPERTY]
     partitioner = config.effective("partitioner")
     if partitioner == "murmur2_random":
         names = [name for name in names if name != "partitioner"]

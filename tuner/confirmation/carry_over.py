@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from objectives.ratios import ERROR_RATE, short
+from objectives.ratios import ERROR_RATE, ratio_text
 from objectives.students_t import t_quantile
 from tuner.confirmation.order import measured_before
 from tuner.confirmation.plan import ConfirmationPlan
@@ -50,9 +50,9 @@ class CarryOver:
     def __str__(self) -> str:
         """Return the carry-over as a sentence without a full stop."""
         return (
-            f"measurements influence each other: in the rounds, {self.metric} was {short(self.value)} "
-            f"({short(self.low)} to {short(self.high)}) times as high after another config as after the baseline. The "
-            "order of the rounds keeps this out of the gains, but not out of the numbers of the search"
+            f"measurements influence each other: in the rounds, {self.metric} was {ratio_text(self.value)} "
+            f"({ratio_text(self.low)} to {ratio_text(self.high)}) times as high after another config as after the "
+            "baseline. The order of the rounds keeps this out of the gains, but not out of the numbers of the search"
         )
 
 

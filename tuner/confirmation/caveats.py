@@ -23,10 +23,10 @@ _LEVEL: Final = 0.9
 Only one end of the interval can break the limit. So in at most 5 % of cases, there is no caveat about a config
 whose true value breaks it. Several constraints need no correction, because a config must meet all of them.
 """
-_TELL_RATES_FROM: Final = 6
-"""The fewest rounds from which a rate of stalls is named that they would have shown.
+_LEAST_ROUNDS_FOR_RATE: Final = 6
+"""The fewest rounds for which the caveat says how rare a stall must be to be missed.
 
-Fewer rounds only show stalls that come in about half of all measurements, or more often.
+Fewer rounds may miss even a stall that comes in about half of all measurements.
 """
 
 
@@ -116,7 +116,7 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
         if metric not in TAIL_LATENCIES or gain is None or gain.low <= 1.0:
             continue
         name = OUTCOME_METRICS[metric].title.partition(",")[0]
-        if log(gain.low) > stall_allowance([metric], gain.rounds) and gain.rounds < _TELL_RATES_FROM:
+        if log(gain.low) > stall_allowance([metric], gain.rounds) and gain.rounds < _LEAST_ROUNDS_FOR_RATE:
             yield f"{name}: {gain.rounds} rounds are too few to show how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (

@@ -6,7 +6,7 @@ effects, so about one effect in twenty is wrong by chance.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from objectives.ratios import Ratio, variant_ratio
 from objectives.repeats import Noise
@@ -30,8 +30,8 @@ class Effect:
     """
 
     undone: UndoneChange
-    gains: Mapping[str, Ratio] = field(default_factory=dict)
-    misses: tuple[str, ...] = ()
+    gains: Mapping[str, Ratio]
+    misses: tuple[str, ...]
 
     @property
     def knobs(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The results of a confirmation: the gain of each config over the baseline, and for which goals it is proven better."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from objectives.claims import Decision
@@ -43,8 +43,6 @@ class Confirmation:
         claims: The number of goals for which a winner was chosen before the rounds. Their claims, that the winner is
             better, share one error rate.
         broken: The constraints that the config breaks in these rounds, each as text such as `latency_p99_ms <= 5`.
-        proven: The goals for which the config is proven better than the baseline, whether it was their winner or not.
-            For the goal balanced, also no objective's gain has an interval that reaches below 1 - `allow_loss`.
         proven_in_mean: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the
             mean of the objectives' gains, and a loss in one of the objectives does not count.
         gains_with_side_effects: The gains as in `gains`, and what the config does to its consumers, all with intervals
@@ -55,6 +53,8 @@ class Confirmation:
         in_sessions: Whether each round was a session of its own; see `ConfirmationPlan.in_sessions`.
         held_ratio: The share of the rounds in which the config held the fixed rate.
         caveats: What limits these results, as sentences; see `tuner.confirmation.caveats`.
+        proven: The goals for which the config is proven better than the baseline, whether it was their winner or not.
+            For the goal balanced, also no objective's gain has an interval that reaches below 1 - `allow_loss`.
     """
 
     fingerprint: str
@@ -63,16 +63,16 @@ class Confirmation:
     values: Mapping[str, float]
     baseline: Mapping[str, float]
     mean_gain: Ratio
-    claims: int = 1
-    broken: tuple[str, ...] = ()
+    claims: int
+    broken: tuple[str, ...]
+    proven_in_mean: frozenset[Goal]
+    gains_with_side_effects: Mapping[str, Ratio]
+    gains_without_stall: Mapping[str, Ratio]
+    ranks: Mapping[Goal, tuple[bool, float]]
+    in_sessions: bool
+    held_ratio: float
+    caveats: tuple[str, ...]
     proven: frozenset[Goal] = frozenset()
-    proven_in_mean: frozenset[Goal] = frozenset()
-    gains_with_side_effects: Mapping[str, Ratio] = field(default_factory=dict)
-    gains_without_stall: Mapping[str, Ratio] = field(default_factory=dict)
-    ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
-    in_sessions: bool = False
-    held_ratio: float = 1.0
-    caveats: tuple[str, ...] = ()
 
     def proves(self, goal: Goal, objectives: Sequence[Objective], allow_loss: float) -> bool:
         """Return whether the config is proven better than the baseline for a goal.
@@ -181,15 +181,15 @@ class RemeasuredBaseline:
 
     metrics: Mapping[str, float]
     broken: tuple[str, ...]
-    colder: bool = False
-    warm: "RemeasuredBaseline | None" = None
+    colder: bool
+    warm: "RemeasuredBaseline | None"
 
 
 def remeasured_baseline(
     trials: Sequence[Trial],
     plans: Sequence[ConfirmationPlan],
     objectives: Sequence[Objective],
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | None,
 ) -> RemeasuredBaseline | None:
     """Return the baseline's measurements in the newest confirmation that has measured it; None if none has.
 

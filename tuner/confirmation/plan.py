@@ -24,7 +24,7 @@ from tuner.storage.protocols import ResultsStore
 
 SESSION_GAP_S: Final = 900.0
 """If two rounds start at least this many seconds apart, the second round is a session of its own."""
-_LEAST_SHARE: Final = 0.9
+_LEAST_GAP_RATIO: Final = 0.9
 """The share of `SESSION_GAP_S` that is enough, because a burn-in run before a round may take longer than the others."""
 _NAMES_ON_RECORD: Final = {"confirmation_id": "session", "nominee_repeats": "looks", "undo_rounds": "ablation_rounds"}
 """The keys of stored plans that differ from the names of the attributes, so that older plans can be read."""
@@ -105,7 +105,7 @@ class ConfirmationPlan:
             starts[trial.round] = min(at, starts.get(trial.round, at))
         in_order = [starts[number] for number in sorted(starts)]
         gaps_s = [(later - earlier).total_seconds() for earlier, later in pairwise(in_order)]
-        return bool(gaps_s) and min(gaps_s) >= _LEAST_SHARE * SESSION_GAP_S
+        return bool(gaps_s) and min(gaps_s) >= _LEAST_GAP_RATIO * SESSION_GAP_S
 
     @classmethod
     def of(

@@ -52,7 +52,7 @@ class Step:
     kind: TrialKind
     round: int
     config: ProducerConfig
-    order: tuple[ProducerConfig, ...] = ()
+    order: tuple[ProducerConfig, ...]
 
 
 def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], seed: int) -> Step | None:

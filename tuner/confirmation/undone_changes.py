@@ -38,8 +38,8 @@ class UndoneChange:
 def variants_of(config: ProducerConfig, baseline: ProducerConfig) -> dict[str, ProducerConfig]:
     """Return the variants of a config that are measured: in each variant, one change is undone.
 
-    To undo a change means to set the knob back to the baseline's value. There are at most `MOST_VARIANTS` variants. If
-    a config has more changes, the changes that are likely to matter least are undone together in one variant.
+    There are at most `MOST_VARIANTS` variants. If a config has more changes, the changes that are likely to matter
+    least are undone together in one variant.
 
     Returns:
         The variants, by the name of the knob whose change is undone.
@@ -50,8 +50,7 @@ def variants_of(config: ProducerConfig, baseline: ProducerConfig) -> dict[str, P
 def undone_changes(config: ProducerConfig, baseline: ProducerConfig) -> tuple[UndoneChange, ...]:
     """Return how the changes of a config can be undone, usually one change at a time.
 
-    To undo a change means to set the knob back to the baseline's value. Every changed knob is in at least one of the
-    results.
+    Every changed knob is in at least one of the results.
     """
     changed = changed_knobs(config, baseline)
     leaders = [name for name in changed if config.client.bounds.undone_with.get(name) not in changed]

@@ -30,8 +30,8 @@ _MOST_TRIED: Final = 200
 """How many values of linger.ms are tried at most, to find the one that explains the topic's batches best."""
 _MOST_LINGER_MS: Final = 2**31 - 1
 """The highest `linger.ms` that the Java client accepts. With one record a month, the estimated wait is longer."""
-_WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
-"""Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
+_OTHER_SETTINGS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
+"""linger.ms and batch.size of the other settings, from a short wait and small batches to a long wait and large ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class SettingsEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Estimates for a topic.
+    """The estimated behaviour of a topic's producers: with their current settings, and with other settings.
 
     Attributes:
         load: What each producer is assumed to send.
@@ -113,11 +113,11 @@ def advice(inspection: Inspection, calibration: Calibration, period_s: float, re
     )
     load = min((load, replace(load, key_bytes=1)), key=lambda each: _mismatch(calibration, inspection, each))
     now = _current_settings(inspection, calibration, load)
-    wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
-    wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
-    estimates = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
+    others = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
+    others += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _OTHER_SETTINGS]
+    estimates = [_estimate(calibration, settings, load, producers) for settings in (now, *others)]
     seen = calibration.observations
-    configs = [ProducerConfig.parse(settings, java()) for settings in (now, *wanted)] if seen else []
+    configs = [ProducerConfig.parse(settings, java()) for settings in (now, *others)] if seen else []
     reasons = [reason for config in configs for reason in reasons_not_covered(seen, config, load, producers)]
     uncovered = tuple(dict.fromkeys(reasons))
     uncounted = traffic.several_producers and producers == 1

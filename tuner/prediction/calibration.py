@@ -176,8 +176,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     prior = _prior_covariance(names)
     # Deviations from the prior, in independent parts of standard deviation 1 each.
     parts = np.linalg.inv(np.linalg.cholesky(prior))
-    data = _Data.of(observations)
-
+    data = _MeasuredValues.of(observations)
     steps = STEP * np.eye(len(names))
 
     def residuals_of_all(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -192,10 +191,10 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         base, *beside = residuals_of_all(logs + np.vstack([np.zeros(len(names)), steps]))
         return np.column_stack([(raised - base) / STEP for raised in beside])
 
-    # mypy takes the function for the module of the same name.
     # Imported here, because it takes a sixth of a second, and every search imports this module.
     from scipy.optimize import least_squares
 
+    # mypy takes the function for the module of the same name.
     fit = least_squares(  # type: ignore[operator,unused-ignore]
         residuals, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
@@ -208,8 +207,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     # deviations are enlarged to what they would be from new values (studentised residuals).
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0, _FULL_LEVERAGE)
     enlarged = base / np.sqrt(1.0 - leverage)
-    scatter = {name: data.noise[name] * _typical(enlarged[data.metrics == name]) for name in data.noise}
-    widening = max(1.0, _typical(enlarged) ** 2)
+    scatter = {name: data.noise[name] * _sd_without_outliers(enlarged[data.metrics == name]) for name in data.noise}
+    widening = max(1.0, _sd_without_outliers(enlarged) ** 2)
     factors = {}
     [modelled] = all_performances([constants], data.loads)
     for name in FACTORED:
@@ -221,13 +220,13 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         if ratios:
             middle = float(np.median(ratios))
             factors[name] = exp(middle)
-            scatter[name] = FACTORED_SD_LOG * _typical((np.array(ratios) - middle) / FACTORED_SD_LOG)
+            scatter[name] = FACTORED_SD_LOG * _sd_without_outliers((np.array(ratios) - middle) / FACTORED_SD_LOG)
     return Calibration(constants, names, covariance * widening, scatter, tuple(observations), factors)
 
 
 @dataclass(frozen=True)
-class _Data:
-    """Measured values, and the model's deviations from them.
+class _MeasuredValues:
+    """The measured values to which the model is fitted, and the model's deviations from them.
 
     Attributes:
         loads: The settings and the load of each observation.
@@ -244,7 +243,7 @@ class _Data:
     noise: Mapping[str, float]
 
     @classmethod
-    def of(cls, observations: Sequence[Observation]) -> "_Data":
+    def of(cls, observations: Sequence[Observation]) -> "_MeasuredValues":
         values = [
             (index, name, log(value))
             for index, each in enumerate(observations)
@@ -304,10 +303,10 @@ def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
     return softened
 
 
-def _typical(deviations: NDArray[np.float64]) -> float:
-    """Return the standard deviation around 0. Outliers are limited first.
+def _sd_without_outliers(deviations: NDArray[np.float64]) -> float:
+    """Return the standard deviation around 0, with outliers limited.
 
-    One deviation of the expected size, 1.0, is added. It counts if there are few others.
+    One deviation of the expected size, 1.0, is added. It matters only if there are few others.
     """
     near = without_outliers(deviations, 1e-3)
     return sqrt((1.0 + float(near @ near)) / (1 + len(near)))

@@ -68,9 +68,9 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         observations: The measurements.
         constants: The constants that were fitted to them.
     """
-    settings = [each.settings for each in observations]
-    [modelled] = all_performances([constants], [(each.settings, each.workload) for each in observations])
-    points = [coordinates_of(one, each.workload) for one, each in zip(settings, observations, strict=True)]
+    loads = [(each.settings, each.workload) for each in observations]
+    [modelled] = all_performances([constants], loads)
+    points = [coordinates_of(*load) for load in loads]
     by_metric = {}
     for metric, fitted in FITTED.items():
         noise = fitted.noise_sd_log
@@ -85,7 +85,15 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             _GROUPS,
             damp_outliers(metric, logs),
             noise / np.sqrt([observations[index].measurements if fitted.averages_out else 1 for index in indices]),
-            Prior(0.0, noise, fitted.error_sd_log, _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
+            Prior(
+                mean=0.0,
+                mean_sd=noise,
+                amplitude=fitted.error_sd_log,
+                amplitude_spread=_SPREAD,
+                lengths=_LENGTHS,
+                length_spread=_SPREAD,
+                noise_spread=_SPREAD,
+            ),
         )
         by_metric[metric] = Correction(process, noise * process.noise_ratio)
     return by_metric

@@ -26,7 +26,7 @@ class PredictionSource:
         start: The constants that the fit begins with.
         config: The config with which a what-if begins. For a study, it is the recommended config, or else the baseline.
             For an experiment, it is the control, or else the first row that the model describes.
-        named: The name of this config: `recommended`, `baseline`, or the name of its row.
+        config_name: The name of this config: `recommended`, `baseline`, or the name of its row.
         workload: The load of that config, at the rate at which latencies were measured if there is one.
         producers: Number of producers that shared the load.
         simulated: Whether nothing was measured on Kafka.
@@ -37,7 +37,7 @@ class PredictionSource:
     observations: tuple[Observation, ...]
     start: ClusterConstants
     config: ProducerConfig
-    named: str
+    config_name: str
     workload: Workload
     producers: int
     simulated: bool = False
@@ -69,7 +69,7 @@ def read_source(folder: Path, record_bytes: str | None = None) -> PredictionSour
     return source_of_study(study, record_bytes)
 
 
-def source_of_study(study: StudyResults, record_bytes: str | None = None) -> PredictionSource:
+def source_of_study(study: StudyResults, record_bytes: str | None) -> PredictionSource:
     """Return the source of predictions from a study.
 
     Args:
@@ -82,7 +82,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None = None) -> Pre
     """
     observations = observations_of_study(study)
     size = _nearest(study, record_bytes)
-    config, named = _recommended(study, size)
+    config, config_name = _recommended(study, size)
     workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
     target, *_ = study.facts.get(IDENTITY, {}).get("target") or [{}]
     start = similar_host(target.get("bootstrap"), config.client)
@@ -92,7 +92,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None = None) -> Pre
         observations=tuple(observations),
         start=start,
         config=config,
-        named=named,
+        config_name=config_name,
         workload=workload,
         producers=producers,
         simulated=study.simulated,

@@ -36,7 +36,7 @@ class Question:
 
     config: ProducerConfig
     workload: Workload
-    producers: int = 1
+    producers: int
 
     @classmethod
     def of(cls, source: PredictionSource) -> Self:
@@ -119,14 +119,15 @@ class Sweep:
             raise ValueError(f"a sweep varies {setting}, so {setting} can't also have one value; leave one of them out")
         if setting == "record_bytes" and ":" in listed:
             raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
+        values = _values(listed)
         try:
-            questions = {value: question.changed(ChangedSettings.of({setting: value})) for value in _values(listed)}
+            questions = {value: question.changed(ChangedSettings.of({setting: value})) for value in values}
         except WorkloadRefused as error:
             raise ValueError(str(error)) from None
         except UnknownProperty as error:
             known = ", ".join(LOAD_SETTINGS)
             raise ValueError(f"{error}; a sweep takes a producer property or one of {known}") from None
-        if len(set(questions.values())) < len(questions):  # such as 5 and 5.0, or all and -1
+        if len(set(questions.values())) < len(values):  # the same text twice, or such as 5 and 5.0, or all and -1
             raise ValueError(f"a sweep takes each value once, but got {listed!r}")
         return cls(setting, questions)
 
@@ -152,8 +153,6 @@ def _values(listed: str) -> list[str]:
         raise ValueError(f"a value of a sweep must not be empty, but got {listed!r}")
     if len(values) > MOST_POINTS:
         raise ValueError(f"a sweep takes 1 to {MOST_POINTS} values, but got {listed!r}")
-    if len(set(values)) < len(values):
-        raise ValueError(f"a sweep takes each value once, but got {listed!r}")
     return values
 
 
@@ -161,8 +160,8 @@ def side_by_side(source: PredictionSource, question: Question, calibration: Cali
     """Return the predictions for the source's own config and for the changed one, by heading, or why there is none."""
     beginning = Question.of(source)
     # Users choose the names of rows, so one may be called like the heading of the other column.
-    named = source.named if source.named != CHANGED else f"{source.named} (row)"
-    predictions = {named: beginning.answer(source, calibration)}
+    heading = source.config_name if source.config_name != CHANGED else f"{source.config_name} (row)"
+    predictions = {heading: beginning.answer(source, calibration)}
     return predictions if question == beginning else {**predictions, CHANGED: question.answer(source, calibration)}
 
 
@@ -179,8 +178,8 @@ class PredictionRequest:
 
     source: PredictionSource
     question: Question
-    sweep: Sweep | None = None
-    retention: Retention | None = None
+    sweep: Sweep | None
+    retention: Retention | None
 
     @classmethod
     def of(

@@ -13,9 +13,10 @@ if TYPE_CHECKING:  # it imports scipy, which the options of a command must not w
     from tuner.prediction.predicting import Prediction
 
 BROKERS: Final = "brokers"
-TYPED: Final = ("retention_days", "disk_gb", BROKERS)
-"""The fields of a form: the topic's `retention.ms` in days, the size of each broker's disk, the number of brokers."""
-_LARGEST_TYPED: Final = 1e9
+FORM_FIELDS: Final = ("retention_days", "disk_gb", BROKERS)
+"""The fields of the what-if page's form: `retention.ms` in days, GB of each broker's disk, and number of brokers."""
+_LARGEST_NUMBER: Final = 1e9
+"""Numbers in these fields must be below this."""
 _SEGMENT_BYTES: Final = 1 << 30
 """`segment.bytes`, by default. Kafka deletes whole segments, but never the active one."""
 _LATE_DAYS: Final = 360.0 / SECONDS_PER_DAY
@@ -90,25 +91,26 @@ class Retention:
 
     @classmethod
     def from_form(cls, texts: Mapping[str, str]) -> Self | None:
-        """Return what a user has typed into a form, whose fields are `TYPED`; None if nothing was typed.
+        """Return what a user has typed into the form (`FORM_FIELDS`); None if the user asks nothing yet.
+
+        A number of brokers alone asks nothing, because a user may type it first.
 
         Args:
-            texts: What was typed into each field. A number of brokers alone is no question yet, because a user may
-                type it first.
+            texts: What was typed into each field, by name.
 
         Raises:
             RequestRefused: A text is not a number, or its value is too small.
         """
         numbers: dict[str, float | None] = {}
-        for name in TYPED:
+        for name in FORM_FIELDS:
             text = texts.get(name, "").strip()
             try:
                 numbers[name] = float(text) if text else None
             except ValueError:
                 numbers[name] = inf
             found = numbers[name]
-            if found is not None and not abs(found) < _LARGEST_TYPED:
-                raise RequestRefused(f"{name} must be a number below {_LARGEST_TYPED:g}, but got {text!r}")
+            if found is not None and not abs(found) < _LARGEST_NUMBER:
+                raise RequestRefused(f"{name} must be a number below {_LARGEST_NUMBER:g}, but got {text!r}")
         days, disk_gb, brokers = numbers.values()
         if brokers is not None and not brokers.is_integer():
             raise RequestRefused(f"brokers must be a whole number, but got {brokers:g}")

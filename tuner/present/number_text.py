@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from objectives.metrics import OUTCOME_METRICS, Direction, ShownIn, shown_in
-from objectives.ratios import LEVEL, Ratio, short
+from objectives.ratios import LEVEL, Ratio, ratio_text
 from search_spaces.properties.catalogue import shown_value as shown_value
 
 Cell = str | tuple[str, float | None]
@@ -70,7 +70,7 @@ def gain_headings(gains: Collection[Ratio]) -> tuple[str, str]:
 
 def one_more_round(ratio: Ratio) -> str:
     """Return the interval in which the ratio of one more round would fall: `1.20 to 1.44`."""
-    return f"{short(ratio.repeat_low)} to {short(ratio.repeat_high)}"
+    return f"{ratio_text(ratio.repeat_low)} to {ratio_text(ratio.repeat_high)}"
 
 
 def interval(ratio: Ratio, *, with_level: bool) -> str:

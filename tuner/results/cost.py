@@ -14,7 +14,7 @@ _DAYS_PER_MONTH: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a terabyte (10^12 bytes) of record values. None stands for an unknown cost.
+    """The cost of a terabyte (10^12 bytes) of record values, in the currency of the prices. None: the cost is unknown.
 
     Attributes:
         broker_cpu: Processor time of the brokers.

@@ -1,7 +1,7 @@
 """The mean of all measurements of each config, after correction for the baseline's drift."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import exp, sqrt
 from statistics import geometric_mean
@@ -9,11 +9,11 @@ from typing import Final, Self
 
 from objectives.drift import Drift
 from objectives.metrics import OUTCOME_METRICS
+from objectives.ratios import LEVEL
 from objectives.repeats import Estimate, Noise
 from objectives.students_t import t_quantile
 from tuner.model.trial import State, Trial, TrialKind
 
-_LEVEL: Final = 0.95
 _POOLED_WEIGHT: Final = 4
 """How many degrees of freedom the scatter of all configs adds to the scatter of one config.
 
@@ -48,9 +48,9 @@ class Estimates:
     drift: Mapping[str, Drift]
     noise: Mapping[str, Noise]
     by_config: Mapping[str, Mapping[str, Estimate]]
-    forgotten: frozenset[int] = frozenset()
-    other_drift: Mapping[str, Drift] = field(default_factory=dict)
-    other_means: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    forgotten: frozenset[int]
+    other_drift: Mapping[str, Drift]
+    other_means: Mapping[str, Mapping[str, float]]
 
     @classmethod
     def of(
@@ -107,7 +107,7 @@ class Estimates:
                 scatter = noise[metric]
                 if len(values) > 1:  # with more repeats, the config's own scatter counts more
                     scatter = Noise.of([values], scatter.sd_log, min(_POOLED_WEIGHT, scatter.degrees_of_freedom))
-                error = t_quantile(_LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
+                error = t_quantile(LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
                 by_config.setdefault(fingerprint, {})[metric] = _estimate(values, error)
         other_drift = {metric: drift.pop(metric) for metric in others}
         return cls(drift, noise, by_config, forgotten, other_drift, other_means)

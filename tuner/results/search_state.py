@@ -18,7 +18,7 @@ from tuner.results.study_results import SizeResults, baseline_metrics, burn_ins_
 
 _MOST_WITH_WINDOWS: Final = 50
 """How many of the newest trials are kept for racing, which compares a running trial with them to stop it early."""
-_RECENT: Final = 30
+_MOST_BASELINES: Final = 30
 """How many of the newest baseline trials the drift is estimated from."""
 
 
@@ -26,6 +26,15 @@ class SearchState:
     """The trials of one record size so far, with the front and the baseline's metrics that follow from them.
 
     Attributes:
+        trials: All trials, in the order in which they were stored.
+        front: The Pareto front.
+        baselines: The complete baseline trials.
+        burn_ins_as_baseline: The burn-in runs that count as measurements of the baseline; empty before the first
+            complete baseline trial.
+        baseline_metrics: By metric, the baseline's median, without a correction for drift.
+        kinds: The number of trials of each kind.
+        searched: The complete trials of the search.
+        next_number: The number of the next trial.
         with_windows: The newest trials whose windows are stored, without burn-in runs.
         first_round: The number of the first round of the running confirmation. It is subtracted when rounds are shown,
             so that users see rounds from 1.
@@ -53,9 +62,8 @@ class SearchState:
         self.kinds[trial.kind] += 1
         self.next_number = max(self.next_number, trial.number + 1)
         if trial.kind is TrialKind.BASELINE and trial.state is State.COMPLETE:
-            self.burn_ins_as_baseline = (
-                self.burn_ins_as_baseline if self.baselines else burn_ins_as_baseline(self.trials, self.objectives)
-            )
+            if not self.baselines:
+                self.burn_ins_as_baseline = burn_ins_as_baseline(self.trials, self.objectives)
             self.baselines.append(trial)
             self.baseline_metrics = baseline_metrics([*self.burn_ins_as_baseline, *self.baselines])
             self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
@@ -102,7 +110,7 @@ class SearchState:
         return next((drifts for before, drifts in reversed(self._drift) if before <= number), None)
 
     def _drift_of(self, objective: Objective) -> Drift:
-        recent = [*self.burn_ins_as_baseline, *self.baselines][-_RECENT:]
+        recent = [*self.burn_ins_as_baseline, *self.baselines][-_MOST_BASELINES:]
         known = [trial for trial in recent if trial.metrics.get(objective.metric, 0.0) > 0]
         return Drift.of([trial.number for trial in known], [trial.metrics[objective.metric] for trial in known])
 

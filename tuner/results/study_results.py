@@ -90,10 +90,10 @@ class SizeResults:
     hypervolume: tuple[tuple[int, float], ...]
     rate_records_per_s: float | None
     confirmations: tuple[Confirmation, ...]
-    without_winner: frozenset[Goal] = frozenset()
-    nothing_to_confirm: tuple[Goal, ...] = ()
-    remeasured_baseline: RemeasuredBaseline | None = None
-    carry_overs: tuple[CarryOver, ...] = ()
+    without_winner: frozenset[Goal]
+    nothing_to_confirm: tuple[Goal, ...]
+    remeasured_baseline: RemeasuredBaseline | None
+    carry_overs: tuple[CarryOver, ...]
 
     def trial(self, number: int) -> Trial:
         """Return the trial with this number.

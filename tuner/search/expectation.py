@@ -42,7 +42,7 @@ _THROUGHPUTS: Final = ("records_per_s", "mb_per_s")
 _QUANTILES: Final = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
 _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _QUANTILES.items()}
 """By how many standard deviations the logarithm of each percentile differs from that of the median."""
-# The last digits of numpy's own functions differ between processors, which is enough for another proposal.
+# numpy's own functions differ in the last digits between processors, which is enough to change a proposal.
 _LOG: Final = np.vectorize(log, otypes=[float])
 _EXP: Final = np.vectorize(exp, otypes=[float])
 
@@ -100,14 +100,13 @@ class ModelExpectation:
 
     def _fit(self) -> None:
         wanted = _last_fit(len(self._trials))
-        if wanted > self._fitted:
-            self._fitted = wanted
-            seen = observations_from_trials(
-                self._trials[max(0, wanted - _NEWEST) : wanted], self._load, self._producers
-            )
-            if seen:
-                fit = calibrate(seen, self._start)
-                self._scenarios = (fit.constants, *self._errors(fit))
+        if wanted <= self._fitted:
+            return
+        self._fitted = wanted
+        newest = self._trials[max(0, wanted - _NEWEST) : wanted]
+        if seen := observations_from_trials(newest, self._load, self._producers):
+            fit = calibrate(seen, self._start)
+            self._scenarios = (fit.constants, *self._errors(fit))
 
     def _errors(self, fit: Calibration) -> list[ClusterConstants]:
         """Return the constants plus each of their largest errors, from the largest error to the smallest.

@@ -17,7 +17,7 @@ from search_spaces.client import ClientValues
 from search_spaces.client_facts.bounds import Ordering
 from search_spaces.client_facts.domains import Domain, NumberList, ParamValue, Range, WordList
 from search_spaces.client_facts.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.configs.producer_config import ProducerConfig, spelt_out
+from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.dependencies import is_drawn
 from search_spaces.space.parameters import Parameter
 from search_spaces.space.search_space import SearchSpace
@@ -137,7 +137,7 @@ class KnobSpace:
             if parameter.codec not in ("", codec):
                 continue
             # A range of levels may hold -1, which stands for the codec's default, or the number of this default.
-            texts = effective_values.text(parameter.sets), spelt_out(effective_values, parameter.sets)
+            texts = effective_values.text(parameter.sets), effective_values.spelt_out(parameter.sets)
             answers = [answer for text in texts if (answer := parameter.domain.answer(text)) is not None]
             if answers:
                 implied[parameter.name] = answers[0]

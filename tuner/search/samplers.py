@@ -145,7 +145,7 @@ class PointsSampler(BaseSampler):
         self._next: tuple[int, Point] | None = None
         self._tried: Counter[frozenset[tuple[str, Any]]] = Counter()
         self._looked_at = 0
-        self._chance = RandomSampler()
+        self._random = RandomSampler()
 
     def is_exhausted(self, study: Study) -> bool:
         """Return whether the trials of the study have tried every point `repeats` times."""
@@ -176,7 +176,7 @@ class PointsSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Draw the value of a parameter at random, because the proposed point has no value for it."""
-        return self._chance.sample_independent(study, trial, param_name, param_distribution)
+        return self._random.sample_independent(study, trial, param_name, param_distribution)
 
 
 def _turns(points: Iterable[Point], repeats: int) -> Iterator[tuple[int, Point]]:

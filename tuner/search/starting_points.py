@@ -18,13 +18,14 @@ from tuner.results.recommendations.nominees import best_on_front
 from tuner.results.search_state import SearchState
 from tuner.search.expectation import begins_with_model
 
-_WITH_MODEL: Final = 1
+_MOST_WITH_MODEL: Final = 1
 """How many of the client's starting points are measured if the search uses the performance model.
 
-The model's proposals are better than the others. The first starting point is measured in case the model is wrong: with
-a model that wrongly expected a codec to be slow, searches without it never tried this codec.
+The model's proposals are better than the other starting points. The first one is measured in case the model is wrong:
+when the model wrongly expected a codec to be slow, searches without this starting point never tried the codec.
 """
-_TRANSFERRED: Final = 5
+_MOST_TRANSFERRED: Final = 5
+"""How many of the best configs of other record sizes are measured."""
 
 
 def starting_points_of(
@@ -44,7 +45,7 @@ def starting_points_of(
     if not spec.search.method.learns and not spec.search.sampler:
         return []
     known = {trial.fingerprint for trial in searches[size].trials}
-    wanted = [*islice(space.starting_points(spec.baseline), _WITH_MODEL if begins_with_model(spec) else None)]
+    wanted = [*islice(space.starting_points(spec.baseline), _MOST_WITH_MODEL if begins_with_model(spec) else None)]
     if spec.search.transfer:
         wanted += _transferred(size, space, searches)
     return list({config.fingerprint: config for config in wanted if config.fingerprint not in known}.values())
@@ -53,7 +54,7 @@ def starting_points_of(
 def _transferred(
     size: RecordSizes, space: SearchSpace, searches: Mapping[RecordSizes, SearchState]
 ) -> list[ProducerConfig]:
-    """Return up to five configs from the Pareto fronts of other record sizes.
+    """Return up to `_MOST_TRANSFERRED` configs from the Pareto fronts of other record sizes.
 
     Only configs inside this record size's search space are returned. Of each front, the best config for each goal comes
     first.
@@ -67,7 +68,7 @@ def _transferred(
         for trial in (*best, *results.front_trials):
             if trial.kind is TrialKind.SEARCH and _within(space, trial.config()):
                 found.setdefault(trial.fingerprint, trial.config())
-    return list(found.values())[:_TRANSFERRED]
+    return list(found.values())[:_MOST_TRANSFERRED]
 
 
 def _within(space: SearchSpace, config: ProducerConfig) -> bool:

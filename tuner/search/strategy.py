@@ -26,7 +26,9 @@ from tuner.search.knob_space import KnobSpace, optuna_trial
 
 SamplerOf = Callable[[int], BaseSampler]
 """A function that takes the index of a proposal, and returns the sampler that makes the proposal."""
+# Values that are lower count as this number, which has a logarithm.
 _TINY: Final = 1e-9
+# Once a sampler that forgets has more trials than this, some are kept: the best ones, and the newest ones.
 _MOST_TRIALS: Final = 160
 _KEPT_TRIALS: Final = 80
 _BEST_TRIALS: Final = 30

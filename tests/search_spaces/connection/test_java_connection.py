@@ -163,6 +163,16 @@ def test_kerberos_becomes_the_login_of_the_runtime() -> None:
             "openssl pkcs8",
         ),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, InvalidValue, "oidc"),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.grant.type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            },
+            InvalidValue,
+            "not 'urn:ietf:params:oauth:grant-type:jwt-bearer'",
+        ),
     ],
 )
 def test_what_java_can_not_do_is_refused(given: dict[str, str], error: type[Exception], said: str) -> None:

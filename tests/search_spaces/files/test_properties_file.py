@@ -15,7 +15,7 @@ from search_spaces import (
 )
 from search_spaces.connection.connection_config import ConnectionConfig
 from search_spaces.errors import UnknownProperty
-from search_spaces.files.properties_file import format_ascii_properties, named_file
+from search_spaces.files.properties_file import format_ascii_properties, named_source
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -181,5 +181,5 @@ def test_a_wrong_name_is_read_and_can_be_shown(tmp_path: Path, name: str) -> Non
 def test_the_file_of_a_wrong_property_is_named(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     told = r"^client\.properties: librdkafka has no property 'sasl\.pasword'"
-    with pytest.raises(UnknownProperty, match=told), named_file(path):
+    with pytest.raises(UnknownProperty, match=told), named_source(path.name):
         ConnectionConfig.parse({"sasl.pasword": "hunter2"})

@@ -46,6 +46,6 @@ rounds: 1
 def test_an_experiment_begins_with_a_row_that_the_model_describes(tmp_path: Path) -> None:
     """The control sends the same value again and again, which compresses to almost nothing."""
     source = read_source(run_small(tmp_path / "small", text=ROWS).folder)
-    assert (source.named, source.workload.one_payload) == ("changed", False)
+    assert (source.config_name, source.workload.one_payload) == ("changed", False)
     question = Question.of(source).changed(ChangedSettings(partitions=6))
     assert list(side_by_side(source, question, source.calibrated())) == ["changed (row)", "changed"]

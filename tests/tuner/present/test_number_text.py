@@ -2,7 +2,7 @@
 
 import pytest
 
-from objectives.ratios import Ratio, short
+from objectives.ratios import Ratio, ratio_text
 from runners.reporting import counted, duration, in_bytes
 from tuner.present.number_text import gain, gain_headings, number
 from tuner.present.recommendations.recommendation_words import chance_of_wrong_claim
@@ -47,7 +47,7 @@ def test_a_measured_value_has_three_digits(value: float | None, text: str) -> No
     ],
 )
 def test_a_ratio_has_three_digits_or_a_bound(ratio: float, text: str) -> None:
-    assert short(ratio) == text
+    assert ratio_text(ratio) == text
 
 
 def test_the_level_of_an_interval_stands_once_in_the_heading_or_with_each_gain() -> None:

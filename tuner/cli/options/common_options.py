@@ -16,7 +16,7 @@ from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.files.producer_file import FileClient, read_producer_file
-from search_spaces.files.properties_file import named_file, named_source, parse_pairs
+from search_spaces.files.properties_file import named_source, parse_pairs
 from search_spaces.properties.catalogue import Role
 from search_spaces.properties.values import canonical_values
 from tuner.model import spec
@@ -329,7 +329,7 @@ def target_of(
     connection: dict[str, str] = {}
     variables: tuple[str, ...] = ()
     if command_config:
-        with named_file(command_config):
+        with named_source(command_config.name):
             connection, variables = read_connection(command_config, os.environ), secret_variables(command_config)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like, secret_variables=variables)
 
@@ -379,7 +379,7 @@ def config_of_file(
 
     The other arguments and the errors are those of `read_producer_file`; an error names the file.
     """
-    with named_file(path):
+    with named_source(path.name):
         file = read_producer_file(path, written_for, client, advice=advice)
         config = file.config
     for note in () if silent else file.notes:
@@ -402,7 +402,7 @@ def producer_config(file: Path | None, pairs: list[str], client: Client, option:
     """
     values: dict[str, str] = {}
     if file:
-        with named_file(file):
+        with named_source(file.name):
             producer_file = read_producer_file(file, client=client, complete=False)
         values = dict(producer_file.values)
         for note in producer_file.notes:

@@ -16,7 +16,7 @@ from search_spaces.client import Client, client_of
 from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.errors import ConfigError
 from search_spaces.files.producer_file import FileClient, read_producer_file
-from search_spaces.files.properties_file import named_file
+from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options
 from tuner.cli.options.study_options import StudyOptions
 from tuner.execution.budgets import estimate
@@ -160,7 +160,7 @@ class StudyFromOptions(StudyOptions):
             return self._changed(text, name, self.study_file, {"target": target} if target else {})
         sections = self._sections_without_file(target or "service")
         if self.current is not None:  # the service can't read a file on this host, so its contents are sent
-            with named_file(self.current):
+            with named_source(self.current.name):
                 written_for = self.current_client or FileClient.AUTO
                 file = read_producer_file(self.current, written_for, self._client)
                 durability = str(sections.get("durability", "baseline"))

@@ -5,7 +5,7 @@ from typing import Final
 
 from objectives.ratios import Ratio
 from tuner.present.number_text import aligned, number, title
-from tuner.results.comparisons.client_comparison import ClientComparison, Pair
+from tuner.results.comparisons.client_comparison import ClientComparison, ComparedPair
 
 _SHOWN: Final = (
     "mb_per_s",
@@ -62,7 +62,7 @@ def comparison_warnings(comparison: ClientComparison) -> list[str]:
     ]
 
 
-def _pair_lines(pair: Pair, rate_records_per_s: float | None) -> Iterator[str]:
+def _pair_lines(pair: ComparedPair, rate_records_per_s: float | None) -> Iterator[str]:
     with_properties = [side.name for side in pair.sides.values() if side.source]
     versions = {kind: f"{kind} {side.config.client.version}" for kind, side in pair.sides.items()}
     if not with_properties:

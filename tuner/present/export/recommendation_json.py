@@ -237,7 +237,7 @@ def _closest(closest: ClosestConfig) -> Mapping[str, Any]:
         "trial": _trial_in_short(closest.trial),
         "gains": gains_json(closest.gains),
         "times_baseline_in_search": closest.times,
-        "but": closest.but,
+        "but": closest.why_not,
     }
 
 

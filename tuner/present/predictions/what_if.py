@@ -13,7 +13,7 @@ from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import MOST_EXTRAPOLATION, Prediction
 from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import Question, side_by_side
-from tuner.prediction.retention import BROKERS, TYPED, Retention
+from tuner.prediction.retention import BROKERS, FORM_FIELDS, Retention
 from tuner.present.predictions.prediction_view import load_and_config, prediction_rows, title_of
 
 _MOST_LINGER_MS: Final = 100.0
@@ -46,7 +46,7 @@ def what_if_json(
         calibration: The constants that were fitted to the study or experiment.
         question: The config and the load to predict.
         retention: The retention limits and the disks; None to leave out predictions about them.
-        typed: The text that the user typed into the fields of `tuner.prediction.retention.TYPED`.
+        typed: The text that the user typed into the fields of `tuner.prediction.retention.FORM_FIELDS`.
     """
     predictions = side_by_side(source, question, calibration)
     predicted = {title_of(heading): each for heading, each in predictions.items() if isinstance(each, Prediction)}
@@ -114,7 +114,7 @@ def _load_fields(source: PredictionSource, calibration: Calibration, question: Q
 def _disk_fields(question: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the fields about stored records. Without a rate, nothing is known of them."""
     if question.workload.rate_records_per_s is not None:
-        for name in TYPED:
+        for name in FORM_FIELDS:
             step = "1" if name == BROKERS else "any"
             yield {**_field(name), "typed": True, "step": step, "value": typed.get(name, "")}
 

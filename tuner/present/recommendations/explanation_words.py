@@ -254,7 +254,7 @@ def _falls_short(closest: ClosestConfig) -> str:
         measured = "its one trial" if closest.trials == 1 else f"the mean of its {closest.trials} trials"
         return f"{closest.times:.2f} times as good as the baseline in {measured}"
     gains = "; ".join(f"{metric_name(metric)} {gain(ratio)}" for metric, ratio in closest.gains.items())
-    but = f"; but {closest.but}" if closest.but else ""
+    but = f"; but {closest.why_not}" if closest.why_not else ""
     return (
         f"gain over the baseline, from {closest.gain.rounds} rounds in which this config and the baseline were "
         f"measured alternately: {gains}{but}"

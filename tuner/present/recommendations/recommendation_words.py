@@ -4,7 +4,7 @@ import shlex
 from typing import Final
 
 from objectives.metrics import OUTCOME_METRICS, Direction
-from objectives.ratios import ERROR_RATE, Ratio, short
+from objectives.ratios import ERROR_RATE, Ratio, ratio_text
 from objectives.stalls import allowing_for_stall
 from runners.reporting import counted, enumerated, percent
 from tuner.model.goals import ALLOW_LOSS, Goal
@@ -90,12 +90,12 @@ def in_short(recommendation: Recommendation) -> str:
     better, worse, others = [], [], []
     for metric, ratio in shown_gains(recommendation).items():
         if metric not in recommendation.side_effects and ratio.low > 1.0:
-            better.append(f"at least {short(ratio.low)} times better {metric_name(metric)}")
+            better.append(f"at least {ratio_text(ratio.low)} times better {metric_name(metric)}")
         elif ratio.inconclusive:
-            worse.append(f"{metric_name(metric)} inconclusive ({short(ratio.low)} to {short(ratio.high)})")
+            worse.append(f"{metric_name(metric)} inconclusive ({ratio_text(ratio.low)} to {ratio_text(ratio.high)})")
         elif (kind := _side_effect(recommendation, metric)) is SideEffectKind.KEEPS:
             kept = "improves" if _is_proven_better(recommendation, metric) else f"is {_kept(ratio)}"
-            others.append(f"{metric_name(metric)} {kept} ({short(ratio.low)} to {short(ratio.high)})")
+            others.append(f"{metric_name(metric)} {kept} ({ratio_text(ratio.low)} to {ratio_text(ratio.high)})")
         else:
             worse.append(f"{metric_name(metric)} {_loss(metric, ratio, kind)}")
     gains = enumerated(better) or "better in the mean of all objectives"
@@ -128,11 +128,11 @@ def _kept(ratio: Ratio) -> str:
 def _loss(metric: str, ratio: Ratio, kind: SideEffectKind) -> str:
     """Return how much worse a metric is or may be, by the worse end of its interval."""
     most = "at most" if kind is SideEffectKind.WORSE else "may be up to"
-    interval = f"(gain {short(ratio.low)} to {short(ratio.high)})"
+    interval = f"(gain {ratio_text(ratio.low)} to {ratio_text(ratio.high)})"
     if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE:
         return f"{most} {_lost_percent(ratio)} % lower {interval}"
     # If less is better, the ratio is inverted: 0.5 is twice the latency.
-    return f"{most} {short(1 / ratio.low)} times as high {interval}"
+    return f"{most} {ratio_text(1 / ratio.low)} times as high {interval}"
 
 
 def _lost_percent(ratio: Ratio) -> int:

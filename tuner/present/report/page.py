@@ -9,7 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader
 
 from objectives.bottlenecks import limited_by
-from objectives.ratios import short
+from objectives.ratios import ratio_text
 from runners.reporting import counted, duration, in_bytes
 from search_spaces.files.properties_file import format_properties
 from tuner.model.goals import goals_of
@@ -153,7 +153,7 @@ _CALLED_FUNCTIONS: Final = (
     missed_lines,
     pasted_values,
     settings_shown,
-    short,
+    ratio_text,
 )
 """The functions that the templates call by their own names."""
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from objectives.bottlenecks import OTHER_LIMITS_TEXT
 from objectives.metrics import Direction, ShownIn, shown_in
-from objectives.ratios import Ratio, short
+from objectives.ratios import Ratio, ratio_text
 from objectives.repeats import Estimate
 from runners.reporting import counted, in_bytes, percent
 from runners.simulated import WARNING
@@ -73,7 +73,7 @@ class FrontRow:
         """Return how many times better than the baseline the config is by the shown numbers, as text: `1.32`."""
         if self.is_baseline:
             return "1.00"
-        return short(self.times[metric]) if metric in self.times else "-"
+        return ratio_text(self.times[metric]) if metric in self.times else "-"
 
     def measured(self, metric: str) -> str:
         """Return a metric's value with the half-width of its 95 % interval: `459 ±3 %`."""

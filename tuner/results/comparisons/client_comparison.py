@@ -126,11 +126,11 @@ class MeasuredSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """The Java client compared with librdkafka.
+class ComparedPair:
+    """The comparison of two configs, one for the Java client and one for librdkafka.
 
     Attributes:
-        sides: The configs that were compared.
+        sides: The two configs.
         ratios: By metric, the Java client's value divided by librdkafka's value.
         not_compared: Why there is no ratio, by metric.
     """
@@ -165,7 +165,7 @@ class ClientComparison:
     record_bytes: str
     rate_records_per_s: float | None
     sides: tuple[MeasuredSide, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ComparedPair, ...]
     warnings: tuple[str, ...]
     simulated: bool
 
@@ -252,7 +252,9 @@ def _measured(side: Side, size: SizeResults) -> MeasuredSide:
     return MeasuredSide(side, means_of(own), len(own), held, size.lost_records(side.config.fingerprint))
 
 
-def _pair(plan: ConfirmationPlan, size: SizeResults, sides: Mapping[ClientKind, Side], level: float) -> Pair | None:
+def _pair(
+    plan: ConfirmationPlan, size: SizeResults, sides: Mapping[ClientKind, Side], level: float
+) -> ComparedPair | None:
     """Return the comparison of two configs; None if fewer than two rounds measured both."""
     theirs = replace(plan, baseline=sides[ClientKind.LIBRDKAFKA].config.fingerprint)
     rounds = rounds_of(theirs, size.trials, sides[ClientKind.JAVA].config.fingerprint)
@@ -268,7 +270,7 @@ def _pair(plan: ConfirmationPlan, size: SizeResults, sides: Mapping[ClientKind, 
             # A gain is above 1 where the Java client is better, and so where its latency is lower.
             more_is_better = OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE
             ratios[metric] = gain if more_is_better else gain.inverse
-    return Pair(sides, ratios, not_compared)
+    return ComparedPair(sides, ratios, not_compared)
 
 
 def _reasons(metric: str, rounds: Rounds, sides: Sequence[Side]) -> Iterator[str]:

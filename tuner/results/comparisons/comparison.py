@@ -6,6 +6,7 @@ from math import log
 from statistics import geometric_mean
 from typing import Any, Final
 
+from objectives.repeats import ASSUMED_NOISE_RATIO
 from objectives.scoring import Objective
 from tuner.model.document import document
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, IDENTITY, OBJECTIVES, RATES, TARGET
@@ -16,8 +17,8 @@ from tuner.results.recommendations.by_goal import recommendations_by_goal
 from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
-NOISE_RATIO: Final = 0.05
-"""Repeats of a short benchmark on a shared machine differ by about this much; smaller differences are ignored."""
+NOISE_RATIO: Final = ASSUMED_NOISE_RATIO
+"""A difference between two studies that is no larger than this is taken for noise."""
 _FACTS: Final = (
     (CLIENT_VERSION, "client version"),
     (BROKER_VERSION, "broker version"),
@@ -101,7 +102,7 @@ class StudyComparison:
     names: tuple[str, str]
     sizes: tuple[SizeComparison, ...]
     differences: tuple[str, ...]
-    simulated: bool = False
+    simulated: bool
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON types."""
@@ -124,7 +125,7 @@ class StudyComparison:
         return {
             "winner": None if goal.winner is None else self.names[goal.winner],
             "second_times_better": goal.times,
-            "recommended": [_brief(goal.ours), _brief(goal.theirs)],
+            "recommended": [_recommendation_json(goal.ours), _recommendation_json(goal.theirs)],
         }
 
 
@@ -178,7 +179,7 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
         if ours.facts.get(name) != theirs.facts.get(name)
     ]
     for name in _FINGERPRINTS:
-        sentences += _between(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
+        sentences += _differing_facts(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
     # The rate of a record size that only one of the two searched is no difference.
     one, other = (study.facts.get(RATES) or {} for study in (ours, theirs))
     sentences += [
@@ -192,13 +193,13 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
         for key, (value, other_value) in setting_differences(one, other).items()
         if section_of(key) in _SECTIONS
     ]
-    sentences += _between("", *({"constraints": asked.get("constraints")} for asked in (one, other)))
+    sentences += _differing_facts("", *({"constraints": asked.get("constraints")} for asked in (one, other)))
     sizes = [size.record_bytes for size in (*ours.sizes, *theirs.sizes)]
     only = [record_bytes for record_bytes in sizes if sizes.count(record_bytes) == 1]
     return sentences + ([f"only one of the two studies searched {', '.join(only)} B records"] if only else [])
 
 
-def _between(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+def _differing_facts(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
     one, other = ours or {}, theirs or {}
     return [
         f"the studies differ in {owner}{key}: {_text(one.get(key, _UNKNOWN))} and {_text(other.get(key, _UNKNOWN))}"
@@ -214,7 +215,7 @@ def _text(value: object) -> str:
     return (", ".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
 
 
-def _brief(recommendation: Recommendation | None) -> dict[str, Any] | None:
+def _recommendation_json(recommendation: Recommendation | None) -> dict[str, Any] | None:
     if recommendation is None:
         return None
     return {

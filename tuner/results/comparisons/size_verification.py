@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil, inf, log
 from typing import Final
@@ -20,10 +20,8 @@ from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.study_results import SizeResults
 
 _ALLOW: Final = "give --allow-weaker to accept it"
-_HELD_SHARE: Final = 0.9
+_HELD_ROUNDS_RATIO: Final = 0.9
 """The share of its rounds in which a config must hold the fixed rate to pass."""
-
-
 _MOST_ROUNDS: Final = 100
 """The largest number of rounds that a message advises."""
 
@@ -58,7 +56,7 @@ class Guarantees:
 
     config: Guarantee
     baseline: Guarantee
-    floor: Guarantee | None = None
+    floor: Guarantee | None
 
     @property
     def weaker(self) -> bool:
@@ -225,18 +223,29 @@ def verification_of(results: SizeResults, spec: StudySpec) -> SizeVerification:
     trials = [trial for trial in results.trials if trial.kind in CONFIRMING_KINDS]
     doubts = [warning for trial in trials for warning in trial.warnings]
     errors = [f"a measurement failed: {trial.error}" for trial in trials if trial.error]
-    without_acks = [side.acks == 0 for side in (config, spec.baseline)]
-    missing = [metric for metric in _judged(spec) if metric not in confirmation.gains] if confirmation else []
-    return SizeVerification(
+    unmeasured = SizeVerification(
         record_bytes=results.record_bytes,
-        # A verification does not claim a gain, so the gains need no allowance for a stall that was not measured.
-        gains={**confirmation.gains, **confirmation.gains_without_stall} if confirmation else {},
-        not_compared={metric: _why_not_compared(metric, without_acks, confirmation) for metric in missing},
-        values=confirmation.values if confirmation else {},
-        baseline=confirmation.baseline if confirmation else {},
+        gains={},
+        not_compared={},
+        values={},
+        baseline={},
         lost=results.lost_records(config.fingerprint),
-        broken=tuple(_broken(spec.constraints, confirmation)) if confirmation else (),
-        warnings=tuple(dict.fromkeys([*errors, *(confirmation.caveats if confirmation else ()), *doubts])),
+        broken=(),
+        warnings=tuple(dict.fromkeys([*errors, *doubts])),
+    )
+    if confirmation is None:
+        return unmeasured
+    without_acks = [side.acks == 0 for side in (config, spec.baseline)]
+    missing = [metric for metric in _judged(spec) if metric not in confirmation.gains]
+    return replace(
+        unmeasured,
+        # A verification does not claim a gain, so the gains need no allowance for a stall that was not measured.
+        gains={**confirmation.gains, **confirmation.gains_without_stall},
+        not_compared={metric: _why_not_compared(metric, without_acks, confirmation) for metric in missing},
+        values=confirmation.values,
+        baseline=confirmation.baseline,
+        broken=tuple(_broken(spec.constraints, confirmation)),
+        warnings=tuple(dict.fromkeys([*errors, *confirmation.caveats, *doubts])),
     )
 
 
@@ -251,9 +260,9 @@ def _judged(spec: StudySpec) -> list[str]:
     return [name for name in names if spec.paced or not OUTCOME_METRICS[name].paced]
 
 
-def _why_not_compared(metric: str, without_acks: list[bool], confirmation: Confirmation | None) -> WhyNotCompared:
+def _why_not_compared(metric: str, without_acks: list[bool], confirmation: Confirmation) -> WhyNotCompared:
     if not OUTCOME_METRICS[metric].needs_acknowledgement or not any(without_acks):
-        behind = confirmation is not None and confirmation.held_ratio < 1 and metric in confirmation.values
+        behind = confirmation.held_ratio < 1 and metric in confirmation.values
         return WhyNotCompared.RATE_MISSED if behind and OUTCOME_METRICS[metric].paced else WhyNotCompared.UNMEASURED
     return WhyNotCompared.BOTH_WITHOUT_ACKS if all(without_acks) else WhyNotCompared.ONE_WITHOUT_ACKS
 
@@ -282,7 +291,7 @@ def _undecided(gain: Ratio, bound: float) -> str:
 
 
 def _broken(constraints: Iterable[Constraint], confirmation: Confirmation) -> Iterable[str]:
-    if confirmation.held_ratio < _HELD_SHARE:
+    if confirmation.held_ratio < _HELD_ROUNDS_RATIO:
         yield f"the fixed rate must be held in 9 of 10 rounds, but was not: {HELD_RATE}"
     for constraint in constraints:
         metric = constraint.metric

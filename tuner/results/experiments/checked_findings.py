@@ -171,7 +171,7 @@ def _zero_rounds(metric: str, comparison: Comparison, rows: Sequence[RowResults]
         return 0 if any(ours.values()) else len(ours)
     assert comparison.over is not None, "a comparison has a row or a limit to compare with"
     theirs = _values(metric, comparison.over, rows)
-    return sum(ours[turn] == 0 or theirs[turn] == 0 for turn in ours if turn in theirs)
+    return sum(ours[round_] == 0 or theirs[round_] == 0 for round_ in ours if round_ in theirs)
 
 
 def _values(metric: str, selected: Mapping[str, RowValue], rows: Sequence[RowResults]) -> dict[int, float]:
@@ -185,7 +185,11 @@ def _logs(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> li
         return _changes(metric, comparison, rows)
     assert comparison.over is not None, "a comparison has a row or a limit to compare with"
     ours, theirs = _values(metric, comparison.of, rows), _values(metric, comparison.over, rows)
-    return [log(ours[turn] / theirs[turn]) for turn in ours if turn in theirs and ours[turn] > 0 and theirs[turn] > 0]
+    return [
+        log(ours[round_] / theirs[round_])
+        for round_ in ours
+        if round_ in theirs and ours[round_] > 0 and theirs[round_] > 0
+    ]
 
 
 def _changes(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> list[float]:
@@ -195,11 +199,11 @@ def _changes(metric: str, comparison: Comparison, rows: Sequence[RowResults]) ->
     """
     points: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
-        place = row.row.number(comparison.along)
-        if place and place > 0 and row.row.matches(comparison.of):
-            for turn, value in row.by_round(metric).items():
+        setting = row.row.number(comparison.along)
+        if setting and setting > 0 and row.row.matches(comparison.of):
+            for round_, value in row.by_round(metric).items():
                 if value > 0:
-                    points[turn].append((log(place), log(value)))
+                    points[round_].append((log(setting), log(value)))
     changes = []
     for found in points.values():
         if len(found) >= FEWEST_FOR_TREND:

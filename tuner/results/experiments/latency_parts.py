@@ -64,14 +64,14 @@ def _parts(ours: RowResults, theirs: RowResults) -> LatencyParts | None:
     """Return the parts, from the rounds that measured both rows; None if there is no such round."""
     whole, ends = ours.by_round("end_to_end_p50_ms"), ours.by_round("latency_p50_ms")
     leader = theirs.by_round("latency_p50_ms")
-    rounds = [turn for turn in whole if turn in ends and turn in leader]
+    rounds = [round_ for round_ in whole if round_ in ends and round_ in leader]
     if not rounds:
         return None
     return LatencyParts(
         ours.row.name,
         theirs.row.name,
-        arithmetic_mean_of([leader[turn] for turn in rounds]),
-        arithmetic_mean_of([ends[turn] - leader[turn] for turn in rounds]),
-        arithmetic_mean_of([whole[turn] - ends[turn] for turn in rounds]),
-        arithmetic_mean_of([whole[turn] for turn in rounds]),
+        arithmetic_mean_of([leader[round_] for round_ in rounds]),
+        arithmetic_mean_of([ends[round_] - leader[round_] for round_ in rounds]),
+        arithmetic_mean_of([whole[round_] - ends[round_] for round_ in rounds]),
+        arithmetic_mean_of([whole[round_] for round_ in rounds]),
     )

@@ -94,7 +94,7 @@ class RowResults:
         for trial in self.trials:
             if trial.round is not None and metric in trial.metrics:
                 found[trial.round].append(trial.metrics[metric])
-        return {turn: mean_of_repeats(values) for turn, values in found.items()}
+        return {round_: mean_of_repeats(values) for round_, values in found.items()}
 
     def mean(self, metric: str) -> Mean | None:
         """Return the mean of a metric over the rounds; None if no measurement has the metric."""

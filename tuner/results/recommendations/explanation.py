@@ -50,7 +50,7 @@ class ClosestConfig:
         times: How many times better than the baseline the config was for the goal, as the mean of its trials in the
             search, which may have been lucky. None if the config was measured again, because `gain` is then more
             reliable.
-        but: Why the config is not recommended although its gain is proven; empty if the gain is not proven.
+        why_not: Why the config is not recommended although its gain is proven; empty if the gain is not proven.
         trials: The number of trials in the mean `times`.
     """
 
@@ -58,7 +58,7 @@ class ClosestConfig:
     gains: Mapping[str, Ratio]
     gain: Ratio | None
     times: float | None
-    but: str = ""
+    why_not: str = ""
     trials: int = 1
 
 
@@ -149,8 +149,8 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> ClosestConfig 
     claimed = [(gain, confirmation) for gain, confirmation in measured if goal in confirmation.goals] or measured
     if claimed:
         gain, closest = max(claimed, key=lambda pair: pair[0].value)
-        but = _reason_against(size, closest, gain, goal, allow_loss)
-        return ClosestConfig(size.trial_of(closest.fingerprint), closest.gains, gain, None, but)
+        why_not = _reason_against(size, closest, gain, goal, allow_loss)
+        return ClosestConfig(size.trial_of(closest.fingerprint), closest.gains, gain, None, why_not)
     assert size.baseline is not None
     others = [
         trial

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from objectives.scoring import ALWAYS
+from objectives.scoring import ALWAYS, HELD_RATE, MISSING_VALUE_ENDING
 from tuner.model.trial import State, Trial
 from tuner.results.study_results import SizeResults
 
 NONE_KEEPS_ALL: Final = "no config meets every constraint"
 _ALWAYS: Final = tuple(map(str, ALWAYS))
-_HELD_RATE: Final = _ALWAYS[1]
-_MEASURED: Final = " measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,8 @@ class UnmetConstraint:
     def __str__(self) -> str:
         """Return `latency_p99_ms <= 5: missed by 12 of 14 trials; best with the fixed rate held: 6.31 (trial 7)`."""
         count = f"{self.missed} of {self.judged} trials"
-        if self.constraint.endswith(_MEASURED):
-            return f"{self.constraint.removesuffix(_MEASURED)}: {count} have no value for it"
+        if self.constraint.endswith(MISSING_VALUE_ENDING):
+            return f"{self.constraint.removesuffix(MISSING_VALUE_ENDING)}: {count} have no value for it"
         missed = f"{self.constraint}: missed by {count}"
         held = " with the fixed rate held" if self.rate_held else ""
         if self.best is None:
@@ -64,12 +62,12 @@ def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
     if size.front or not judged:
         return ()
     names = dict.fromkeys(name for trial in judged for name in trial.violations)
-    asked = [name for name in names if name not in _ALWAYS and not name.endswith(_MEASURED)]
+    asked = [name for name in names if name not in _ALWAYS and not name.endswith(MISSING_VALUE_ENDING)]
     always = [name for name in _ALWAYS if _that_missed(judged, name)]
     # If a trial missed another constraint, this is often the reason why it lacks a value. So a missing value gets a
     # line only if the trial missed no other constraint.
-    alone = [trial for trial in judged if all(name.endswith(_MEASURED) for name in _missed_by(trial))]
-    unmeasured = [name for name in names if name.endswith(_MEASURED) and _that_missed(alone, name)]
+    alone = [trial for trial in judged if all(name.endswith(MISSING_VALUE_ENDING) for name in _missed_by(trial))]
+    unmeasured = [name for name in names if name.endswith(MISSING_VALUE_ENDING) and _that_missed(alone, name)]
     return tuple(_unmet_constraint(judged, name) for name in (*asked, *always, *unmeasured))
 
 
@@ -86,7 +84,9 @@ def _unmet_constraint(judged: Sequence[Trial], name: str) -> UnmetConstraint:
     known = [trial for trial in comparable if metric in trial.metrics]
     choose = min if bound == "<=" else max
     best = choose(known, key=lambda trial: trial.metrics[metric], default=None)
-    judged_by_it = judged if name.endswith(_MEASURED) else [trial for trial in judged if name in trial.violations]
+    judged_by_it = (
+        judged if name.endswith(MISSING_VALUE_ENDING) else [trial for trial in judged if name in trial.violations]
+    )
     return UnmetConstraint(
         constraint=name,
         judged=len(judged_by_it),
@@ -94,7 +94,7 @@ def _unmet_constraint(judged: Sequence[Trial], name: str) -> UnmetConstraint:
         best=best.metrics[metric] if best else None,
         trial=best.number if best else None,
         stopped_early=bool(best and best.stopped_early),
-        rate_held=name not in _ALWAYS and any(_HELD_RATE in trial.violations for trial in judged),
+        rate_held=name not in _ALWAYS and any(str(HELD_RATE) in trial.violations for trial in judged),
     )
 
 

@@ -18,6 +18,8 @@ _MIXED_RATIO: Final = 0.3
 """Of the changed copies, the share that mixes two good configs: each value is from one of the two, at random."""
 _NEAR_SD: Final = 0.1
 """The standard deviation of small changes to numbers, as a share of the range."""
+_MOVED_RATIO: Final = 0.4
+"""The share of its numbers that `nearby` changes in a copy of a candidate."""
 _MOST_CHANGES: Final = 2
 """The most parameters that are changed in a candidate."""
 
@@ -87,7 +89,7 @@ class Candidates:
             inside = (moved[:, index] >= 0) & (moved[:, index] <= 1)
             if not axis.words and index not in self.held:
                 steps = rng.standard_normal(len(moved)) * near_sd
-                chosen = inside & (rng.random(len(moved)) < 0.4)
+                chosen = inside & (rng.random(len(moved)) < _MOVED_RATIO)
                 near = axis.snapped(np.clip(moved[:, index] + steps, 0, 1))
                 moved[:, index] = np.where(chosen, near, moved[:, index])
         return self.allowed(moved)

@@ -13,8 +13,9 @@ from tuner.regression.solving import Array
 
 MOST_CONFIGS: Final = 80
 """The most configs to learn from; the time that a proposal takes grows with the cube of the number of configs."""
-_BEST_CONFIGS: Final = 40
+# Once there are more, this many configs are kept: the best ones, and the newest ones.
 _KEPT_CONFIGS: Final = 60
+_BEST_CONFIGS: Final = 40
 _HALF_MISSED: Final = 0.05
 """The violation of a constraint that is mapped to 0.5, halfway between just met (0) and completely missed (1)."""
 

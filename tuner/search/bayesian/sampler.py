@@ -89,8 +89,8 @@ class BayesianSampler(BaseSampler):
         self._space, self._startup = space, startup_trials
         self._noise_sd, self._value_sd = noise_sd, value_sd
         self._stages, self._home, self._reference, self._expected = stages or {}, home, reference, expected
-        self._entropy = _entropy() if seed is None else seed
-        self._chance = RandomSampler(seed=seed)
+        self._seed = _random_seed() if seed is None else seed
+        self._random = RandomSampler(seed=seed)
         self._common = IntersectionSearchSpace()
         self._made = 0
         self._observed: _StudyObservations | None = None
@@ -106,7 +106,7 @@ class BayesianSampler(BaseSampler):
         with self._lock:
             observed = self._updated(study, {axis.name: axis.distribution for axis in self._space.axes})
             taken = observed.observations.measured | {key_of(row) for row in observed.pending(study, None)}
-            return observed.every is not None and observed.every <= taken
+            return observed.all_keys is not None and observed.all_keys <= taken
 
     def go_on_after(self, made: int) -> None:
         """Continue as if the given number of proposals had been made already, possibly by another process."""
@@ -114,8 +114,8 @@ class BayesianSampler(BaseSampler):
 
     def reseed_rng(self) -> None:
         """Replace the seed by a new random seed."""
-        self._entropy = _entropy()
-        self._chance.reseed_rng()
+        self._seed = _random_seed()
+        self._random.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the distributions of the sampler's parameters.
@@ -146,7 +146,7 @@ class BayesianSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Draw the value of a parameter at random, because `sample_relative` has proposed no value for it."""
-        return self._chance.sample_independent(study, trial, param_name, param_distribution)
+        return self._random.sample_independent(study, trial, param_name, param_distribution)
 
     def _updated(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> "_StudyObservations":
         """Add a study's newest trials to its observations, and return all of them."""
@@ -168,7 +168,7 @@ class BayesianSampler(BaseSampler):
         taken = observations.measured | {key_of(row) for row in pending}
         choices = [*self._candidates(observed, made)]
         if len(observations) >= self._startup:
-            rng = np.random.default_rng([self._entropy, made])
+            rng = np.random.default_rng([self._seed, made])
             acquisition = self._model(observed, pending).acquisition(rng)
             parents, weights = _parents(observations)
             for candidates in choices:
@@ -179,7 +179,7 @@ class BayesianSampler(BaseSampler):
                     return found[int(best)][0]
         # There are too few observations, or no candidate is new. So draw coarse values at random, and propose the first
         # config that was not measured yet. If there is no such config, a measured config is proposed again.
-        rng = np.random.default_rng([self._entropy, made])
+        rng = np.random.default_rng([self._seed, made])
         for candidates in choices:
             rows = candidates.anywhere(_MOST_ROUNDED, rng)
             for params, _ in _rounded(observed, rows, taken, 1):
@@ -239,7 +239,7 @@ class _StudyObservations:
         self._trials: set[int] = set()
 
     @functools.cached_property
-    def every(self) -> frozenset[bytes] | None:
+    def all_keys(self) -> frozenset[bytes] | None:
         """The keys of all configs of the space; None if they are too many, or some parameter has no listed values."""
         counts = [axis.listed_values for axis in self.space.axes]
         if None in counts or math.prod(count or 1 for count in counts) > _MOST_LISTED:
@@ -353,7 +353,7 @@ def _values_at(space: Space, row: Array) -> dict[str, Any]:
     return {axis.name: axis.value(float(position)) for axis, position in zip(space.axes, row, strict=True)}
 
 
-def _entropy() -> int:
+def _random_seed() -> int:
     """Return a random seed."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 

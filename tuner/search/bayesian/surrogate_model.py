@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
@@ -29,6 +29,7 @@ It replaces `AMPLITUDE` if gains are expected. With the value of `AMPLITUDE`, se
 model rates as bad.
 """
 _RESIDUAL_SPREAD: Final = 1.0
+"""How uncertain `_RESIDUAL` is, as a standard deviation of its logarithm."""
 _NEGLIGIBLE: Final = 0.02
 """The weight below which a prediction is left out, to save time."""
 _DRAWS: Final = 8
@@ -78,7 +79,7 @@ class SurrogateModel:
     reference: Array
     factors: Array
     noise_sd: float
-    gains: Callable[[Array], Array] | None = None
+    gains: Callable[[Array], Array] | None
 
     def acquisition(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs: the higher the number, the more a measurement is expected to bring.
@@ -140,13 +141,25 @@ class SurrogateModel:
         values = self.observations.means()[known, index] * factor
         softened = reference + _softened(values - reference)
         noise_sd = self._noise_sd(index) / np.sqrt(counts[known])
-        lengths = np.full(len(self.space.axes), _LENGTH)
+        prior = Prior(
+            mean=reference,
+            mean_sd=0.5,
+            amplitude=AMPLITUDE,
+            amplitude_spread=_AMPLITUDE_SPREAD,
+            lengths=np.full(len(self.space.axes), _LENGTH),
+            length_spread=_LENGTH_SPREAD,
+            noise_spread=0.3,
+        )
         if expects_gains:
             trend, *errors = range(len(self._groups) + index, measured.shape[1], len(self.reference))
-            residual = (_RESIDUAL, _RESIDUAL_SPREAD)
-            prior = Prior(reference, 0.5, *residual, lengths, _LENGTH_SPREAD, 0.3, trend, _TREND_SPREAD, errors)
-        else:
-            prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3)
+            prior = replace(
+                prior,
+                amplitude=_RESIDUAL,
+                amplitude_spread=_RESIDUAL_SPREAD,
+                trend=trend,
+                trend_spread=_TREND_SPREAD,
+                errors=errors,
+            )
         return GaussianProcess.fitted(measured[known], self._groups, softened, noise_sd, prior)
 
     def _constraint(self, name: str, measured: Array) -> GaussianProcess:
@@ -158,7 +171,15 @@ class SurrogateModel:
         """
         judged = np.array([name in each.misses for each in self.observations])
         values = np.array([np.mean(each.misses[name]) for each in self.observations if name in each.misses])
-        prior = Prior(-0.5, 0.5, 1.0, 0.3, np.full(len(self.space.axes), _LENGTH), 0.8, 0.3)
+        prior = Prior(
+            mean=-0.5,
+            mean_sd=0.5,
+            amplitude=1.0,
+            amplitude_spread=0.3,
+            lengths=np.full(len(self.space.axes), _LENGTH),
+            length_spread=0.8,
+            noise_spread=0.3,
+        )
         return GaussianProcess.fitted(measured[judged], self._groups, values, np.full(len(values), _MISS_NOISE), prior)
 
     @property

@@ -13,7 +13,7 @@ from tuner.model.errors import NoFeasibleConfig, ProblemKind, RequestRefused
 from tuner.model.facts import VERIFICATION
 from tuner.model.goals import Goal
 from tuner.prediction.changed_settings import ChangedSettings
-from tuner.prediction.retention import TYPED, Retention
+from tuner.prediction.retention import FORM_FIELDS, Retention
 from tuner.present.console import text_of
 from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.present.studies.status import status_of
@@ -214,7 +214,7 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
 
     form, swept, settings = parameters.get("form"), parameters.get("sweep"), dict(parameters.get("changes", ()))
     limits = (parameters.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
-    typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
+    typed = {name: settings.pop(name, "") for name in FORM_FIELDS} if form == "page" else {}
     retention = Retention.from_request(*limits, swept=swept is not None) or Retention.from_form(typed)
     try:
         changes = ChangedSettings.of(settings)

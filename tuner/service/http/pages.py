@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
 
-from objectives.ratios import Ratio, short
+from objectives.ratios import Ratio, ratio_text
 from runners.reporting import duration, in_bytes
 from tuner.model.goals import Goal
 from tuner.present.number_text import metric_name, number, title
@@ -143,5 +143,5 @@ def _minute(time: str) -> str:
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
 _PAGES.globals.update(AT_WORK=AT_WORK, best_gain=_best_gain, in_bytes=in_bytes, left=_left, total_trials=_total_trials)
 _PAGES.filters.update(
-    recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, short=short
+    recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, ratio_text=ratio_text
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from objectives.ratios import Ratio, short
+from objectives.ratios import Ratio, ratio_text
 from tests.helpers.stored_studies import failed, study
 from tests.helpers.watched_run import watched_run
 from tuner.model.goals import Goal
@@ -189,7 +189,7 @@ def test_recommendations_are_shown_once_a_size_is_confirmed(tmp_path: Path) -> N
     gain = throughput.gains["mb_per_s"]
     assert str(throughput).startswith("throughput: trial 7, gain (")
     assert (
-        f"interval): throughput {gain}; at least {short(gain.low)} times better throughput, latency p99 improves"
+        f"interval): throughput {gain}; at least {ratio_text(gain.low)} times better throughput, latency p99 improves"
         in str(throughput)
     )
     (kept,) = json.loads(json.dumps(found.as_json()))["sizes"]
