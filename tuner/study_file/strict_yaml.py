@@ -225,9 +225,9 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, key_path:
 def drop_used_secrets(text: str, targets: Iterable[Target], environ: MutableMapping[str, str]) -> None:
     """Remove the environment variables from which a study took secrets of its targets, such as passwords.
 
-    The study already holds the values of these variables. All processes of a user can read
-    each other's environment, and Ray and MLflow start many processes, which inherit our environment. The environment
-    that the shell gave to this process stays readable.
+    The study already holds the values of these variables. All processes of a user can read each other's environment,
+    and Ray and MLflow start many processes, which inherit our environment. The environment that the shell gave to this
+    process stays readable.
 
     Args:
         text: The text of the study file that was read.

@@ -113,18 +113,17 @@ class SavedView:
 
 def views_of(study: StudyResults) -> Iterator[SavedView]:
     """Yield the prepared views of a study, the front of each record size first."""
-    study_id, measured = str(study.facts[STUDY_ID]), [size for size in study.sizes if size.trials]
-    for size in measured:
-        yield _front(
-            study, size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'"
-        )
-    for size in measured:
-        yield _charts(
-            study, size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'"
-        )
+    study_id = str(study.facts[STUDY_ID])
+    conditions = [
+        (size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'")
+        for size in study.sizes
+        if size.trials
+    ]
+    yield from (_front(study, size, condition) for size, condition in conditions)
+    yield from (_charts(study, size, condition) for size, condition in conditions)
     objectives = [objective.metric for objective in study.objectives]
     numbers = [metric_column(name) for name in objectives]
-    size_column, kind, verdict = tag_column(tags.RECORD_BYTES), tag_column(tags.KIND), _verdict()
+    size_column, kind, verdict = map(tag_column, (tags.RECORD_BYTES, tags.KIND, tags.VERDICT))
     times = [metric_column(f"{name}{TIMES}") for name in objectives]
     yield SavedView(
         f"tuner-{study_id}-trials",
@@ -200,7 +199,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
             RUN_NAME,
             *map(metric_column, names),
             *(metric_column(f"{name}{TIMES}") for name in names),
-            _verdict(),
+            tag_column(tags.VERDICT),
             tag_column(tags.CHANGED),
             tag_column(tags.RECOMMENDED),
             *(f"params.`{name}`" for name in _changed(size)),
@@ -273,10 +272,6 @@ def metric_column(name: str) -> str:
 def tag_column(name: str) -> str:
     """Return MLflow's name of the column with a tag."""
     return f"tags.`{name}`"
-
-
-def _verdict() -> str:
-    return tag_column(tags.VERDICT)
 
 
 def tag_condition(name: str) -> str:
