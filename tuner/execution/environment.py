@@ -67,7 +67,7 @@ def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) ->
         BROKER_VERSION: ours.get(opened.cluster.kind) or "unknown",
         # The host's name is left out, because it says nothing about the host's speed.
         HOST: {
-            "processor": _processor(),
+            "processor": processor(),
             "cores": str(psutil.cpu_count() or 1),
             "memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
             "system": f"{platform.system()} {platform.release()}",
@@ -172,7 +172,7 @@ def _machine_id() -> str | None:
     return hashlib.sha256(f"kafka-tuner {own}".encode()).hexdigest()[:16] if own else None
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the name of this host's processor, or only its architecture if the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -173,7 +173,15 @@ def _topic_facts(spec: ExperimentSpec, target: OpenTarget | None) -> dict[str, A
 
 @dataclass(slots=True)
 class RowLoop:
-    """Makes the measurements of an experiment that are still missing."""
+    """Makes the measurements of an experiment that are still missing.
+
+    Attributes:
+        spec: The specification of the experiment.
+        store: The results store.
+        keeper: Stores the measurements in the results store.
+        bench: Measures the rows that have producers.
+        reporter: Shows the user the progress of the experiment.
+    """
 
     spec: ExperimentSpec
     store: ResultsStore
