@@ -37,10 +37,6 @@ class Search:
     ask_s: list[float]
     trials: list[Trial]
 
-    def trials_to(self, share: float) -> float:
-        """Return after how many trials the search had covered this share of the best area; infinity if it never did."""
-        return trials_to(self.covered, share)
-
 
 @dataclass(frozen=True, slots=True)
 class StoredSearch:

@@ -12,11 +12,11 @@ from runners.reporting import counted
 from search_spaces.configs.producer_config import ProducerConfig, check_record
 from search_spaces.errors import ConfigError
 from search_spaces.properties.catalogue import Role
-from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of, selection_problem
+from tuner.experiment_file.findings import finding_of, is_complete, selection_problem
 from tuner.experiment_file.searches import Searches, best_of, is_searched
 from tuner.experiment_file.sections import LOAD_KEYS, ExperimentFile, LoadSection, Settings
 from tuner.model.experiment import ExperimentSpec, Search
-from tuner.model.paper import FEWEST_FOR_TREND, Finding
+from tuner.model.paper import FEWEST_FOR_TREND, Finding, PaperValue
 from tuner.model.row import Row, RowValue, setting_text
 from tuner.model.spec import RaySpec
 from tuner.model.target import Target
@@ -131,7 +131,7 @@ class ExperimentBuilder:
             metrics=tuple(file.metrics),
             target=target,
             findings=findings,
-            paper_values=tuple(paper_value_of(each) for each in file.paper_values),
+            paper_values=tuple(PaperValue(each.row, each.values, each.source) for each in file.paper_values),
             differences=tuple(file.differences),
             tracking=file.tracking.spec(),
             safety=replace(file.safety.spec(), max_bytes_per_trial=self._most_bytes),
