@@ -190,12 +190,12 @@ class LoadSection(RecordsSection):
     def setup(self) -> Setup:
         """Return the conditions of a measurement besides its load."""
         return Setup(
-            self.producers,
-            self.zone == "same",
-            self.stored_bytes,
-            self.min_insync_replicas,
-            self.broker_killed_after,
-            Placement(tuple(self.placement), self.consumer_zone),
+            producers=self.producers,
+            same_zone=self.zone == "same",
+            stored_bytes=self.stored_bytes,
+            min_insync_replicas=self.min_insync_replicas,
+            broker_killed_s=self.broker_killed_after,
+            placement=Placement(tuple(self.placement), self.consumer_zone),
         )
 
 

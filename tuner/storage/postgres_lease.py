@@ -87,9 +87,8 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
 
     def attempt(db: Db, _: bool) -> tuple[Any, ...]:
         db.execute(_TAKE, wanted)
-        (lease,) = db.execute(
-            _LOOK, [study]
-        ).fetchall()  # there is always one row, ours or another driver's, because leases are never deleted
+        # There is always one row, ours or another driver's, because leases are never deleted.
+        (lease,) = db.execute(_LOOK, [study]).fetchall()
         return lease
 
     first_look = None

@@ -129,17 +129,17 @@ def views_of(study: StudyResults) -> Iterator[SavedView]:
         f"tuner-{study_id}-trials",
         f"{study.name}: all trials",
         f"{of_study(study_id)} and {tag_condition(tags.KIND)} != '{tags.STUDY_KIND}'",
-        TRIAL_NUMBER,
-        True,
-        (RUN_NAME, size_column, kind, *numbers, *times, verdict, tag_column(tags.CHANGED)),
+        order_by=TRIAL_NUMBER,
+        ascending=True,
+        columns=(RUN_NAME, size_column, kind, *numbers, *times, verdict, tag_column(tags.CHANGED)),
     )
     yield SavedView(
         f"tuner-{study_id}-confirmations",
         f"{study.name}: confirmations",
         f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{TrialKind.CONFIRM}'",
-        TRIAL_NUMBER,
-        True,
-        (RUN_NAME, size_column, tag_column(tags.ROUND), tag_column(tags.CONFIG), *numbers, verdict),
+        order_by=TRIAL_NUMBER,
+        ascending=True,
+        columns=(RUN_NAME, size_column, tag_column(tags.ROUND), tag_column(tags.CONFIG), *numbers, verdict),
     )
     best = [metric_column(f"best_{name}") for name in objectives]
     goals = goals_of(study.objectives)
@@ -151,9 +151,9 @@ def views_of(study: StudyResults) -> Iterator[SavedView]:
         f"tuner-studies-{'-'.join(objectives)}",
         f"Studies side by side ({', '.join(objectives)})",
         f"{tag_condition(tags.KIND)} = '{tags.STUDY_KIND}'",
-        VOLUME,
-        False,
-        (RUN_NAME, size_column, metric_column(VOLUME), *best, *proven),
+        order_by=VOLUME,
+        ascending=False,
+        columns=(RUN_NAME, size_column, metric_column(VOLUME), *best, *proven),
     )
 
 
@@ -193,9 +193,9 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
         f"tuner-{study.facts[STUDY_ID]}-front-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: front",
         f"{condition} and {tag_condition(tags.PARETO)} = 'true'",
-        first.metric,
-        first.direction is Direction.MINIMIZE,
-        (
+        order_by=first.metric,
+        ascending=first.direction is Direction.MINIMIZE,
+        columns=(
             RUN_NAME,
             *map(metric_column, names),
             *(metric_column(f"{name}{TIMES}") for name in names),
@@ -220,10 +220,10 @@ def _charts(study: StudyResults, size: SizeResults, condition: str) -> SavedView
         f"tuner-{study.facts[STUDY_ID]}-charts-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: charts",
         " and ".join([condition, *(f"{tag_condition(tags.KIND)} != '{kind}'" for kind in left_out)]),
-        study.objectives[0].metric,
-        study.objectives[0].direction is Direction.MINIMIZE,
-        (RUN_NAME, *map(metric_column, names), tag_column(tags.CHANGED)),
-        tuple(charts),
+        order_by=study.objectives[0].metric,
+        ascending=study.objectives[0].direction is Direction.MINIMIZE,
+        columns=(RUN_NAME, *map(metric_column, names), tag_column(tags.CHANGED)),
+        charts=tuple(charts),
     )
 
 

@@ -139,13 +139,12 @@ def _warnings(
 def _doubts(measured: Measurement) -> tuple[str, ...]:
     """Return what makes a measurement less certain: its warnings, and numbers that contradict each other."""
     check = measured.latency_check
-    disagree = check is not None and check.agrees is False
     return (
         *measured.warnings,
         *measured.counts.differences(),
         *(
             (f"the measured latency and the client's own statistics differ by {check.difference_ratio:+.1%}",)
-            if check and disagree
+            if check is not None and check.agrees is False
             else ()
         ),
     )
