@@ -24,6 +24,7 @@ from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 KEPT: Final = ("warmed up", 1)
 TRIALS: Final = {
@@ -50,7 +51,7 @@ def main() -> None:
     config = ProducerConfig.parse({}, client=java())
     print("| record | Java process | records/s | ratio to (1) (95 %) | p99 | ratio to (1) (95 %) |")
     print("| ---: | --- | ---: | --- | ---: | --- |")
-    with open_target(Target(), lambda said: print(said, file=sys.stderr), config.client) as opened:
+    with open_target(Target(), say, config.client) as opened:
         for size in (int(text) for text in asked.sizes.split(",")):
             _print_size(size, _rounds(_trial(opened, config, RecordSizes.fixed(size)), asked.rounds, order))
     end_kept_jvms()

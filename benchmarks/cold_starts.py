@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from benchmarks.evidence import add_keep, benchmark_parser, run_benchmark, whole_number
+from benchmarks.evidence import TUNER, add_keep, benchmark_parser, run_benchmark, whole_number
 from tuner.model.errors import ExitCode, NoFeasibleConfig
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.present.recommendations.recommendation_words import in_short
@@ -34,12 +34,12 @@ HEAD: Final = (
     "| ---: | ---: | ---: | ---: | ---: | --- | ---: |"
 )
 _DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
-_NEAR: Final = 0.10
-_NEAR_SHARE: Final = 0.9
-_PROVEN_SHARES: Final[Mapping[str, float]] = {"1000": 1.0, "100": 0.8}
+_NEAR_RATIO: Final = 0.10
+_GOAL_NEAR_SHARE: Final = 0.9
+_GOAL_PROVEN_SHARES: Final[Mapping[str, float]] = {"1000": 1.0, "100": 0.8}
 """The share of the starts in which a recommendation must be proven, by record size."""
-_FIRST_S: Final = 240.0
-_ALL_S: Final = 420.0
+_GOAL_FIRST_S: Final = 240.0
+_GOAL_ALL_S: Final = 420.0
 _USERS: Final = ("KAFKA_TUNER_STUDIES", "KAFKA_TUNER_STORAGE", "MLFLOW_TRACKING_URI")
 """Environment variables that would make the studies be stored among the user's studies."""
 
@@ -72,7 +72,7 @@ class Found:
     @property
     def near(self) -> bool:
         """Whether the first baseline is within 10 % of the baseline in the rounds."""
-        return abs(self.ratio - 1) <= _NEAR
+        return abs(self.ratio - 1) <= _NEAR_RATIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,24 +151,24 @@ def goals(starts: Sequence[Sequence[Found]]) -> list[Goal]:
         starts: The results of each start by record size; empty for a start whose study failed.
     """
     all_starts, reached = len(starts), []
-    for record_bytes, share in _PROVEN_SHARES.items():
+    for record_bytes, share in _GOAL_PROVEN_SHARES.items():
         of_size = [each for found in starts for each in found if each.record_bytes == record_bytes]
         near, proven = sum(each.near for each in of_size), sum(each.proven for each in of_size)
         reached += [
             Goal(
-                f"{record_bytes} B: first baseline within {100 * _NEAR:.0f} % of the baseline in the rounds",
+                f"{record_bytes} B: first baseline within {100 * _NEAR_RATIO:.0f} % of the baseline in the rounds",
                 near,
                 all_starts,
-                _NEAR_SHARE,
+                _GOAL_NEAR_SHARE,
             ),
             Goal(f"{record_bytes} B: recommends a config that is proven better", proven, all_starts, share),
         ]
     times = [sorted(each.known_s for each in found) for found in starts if found]
-    soon, done = sum(each[0] <= _FIRST_S for each in times), sum(each[-1] <= _ALL_S for each in times)
+    soon, done = sum(each[0] <= _GOAL_FIRST_S for each in times), sum(each[-1] <= _GOAL_ALL_S for each in times)
     return [
         *reached,
-        Goal(f"first recommendation within {_FIRST_S / 60:.0f} minutes", soon, all_starts),
-        Goal(f"all recommendations within {_ALL_S / 60:.0f} minutes", done, all_starts),
+        Goal(f"first recommendation within {_GOAL_FIRST_S / 60:.0f} minutes", soon, all_starts),
+        Goal(f"all recommendations within {_GOAL_ALL_S / 60:.0f} minutes", done, all_starts),
     ]
 
 
@@ -202,7 +202,7 @@ def _start(folder: Path) -> list[Found]:
     """Run the study in a new process and a new folder, and return what it found; nothing if it failed."""
     began = datetime.now(UTC)
     run = subprocess.run(
-        [str(Path(sys.executable).with_name("tuner")), "run", str(STUDY)],
+        [TUNER, "run", str(STUDY)],
         cwd=folder,
         env={name: value for name, value in os.environ.items() if name not in _USERS},
         capture_output=True,

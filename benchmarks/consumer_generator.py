@@ -31,6 +31,7 @@ from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 PRODUCER: Final = {"linger.ms": "10", "batch.size": "1000000"}
 # A queue so large that a client never pauses fetching. With the defaults, each pause takes a second.
@@ -86,7 +87,7 @@ def main() -> None:
     asked = parser.parse_args()
     c_tool = rdkafka_performance.program() if "c" in asked.peers else Path()
     turns = Turns(asked.rounds, random.Random(asked.seed))
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+    with open_target(Target(), say) as opened:
         for size in asked.sizes:
             records = max(1, int(asked.megabytes * 1e6 / size))
             topic = opened.topics.create(PARTITIONS, 1, KEPT)

@@ -34,6 +34,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 TOOL: Final = "org.apache.kafka.tools.EndToEndLatency"
 RECORD_BYTES: Final = 100
@@ -66,7 +67,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=whole_number, default=5)
     parser.add_argument("--records", type=whole_number, default=10_000)
     asked = parser.parse_args()
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+    with open_target(Target(), say) as opened:
         kinds: dict[str, Callable[[Topic], Latencies]] = {
             "ours": partial(ours, opened, asked.records / RATE),
             "EndToEndLatency": partial(the_tool, opened, asked.records),

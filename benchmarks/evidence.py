@@ -27,8 +27,12 @@ from typing import Final, TextIO
 import psutil
 from typing_extensions import override
 
+from tuner.execution.environment import processor
+
 PAGES: Final = Path(__file__).parents[1] / "docs" / "evidence"
 END: Final = "<!-- end of result -->"
+TUNER: Final = str(Path(sys.executable).with_name("tuner"))
+"""The program `tuner` of this Python environment."""
 WRITE: Final = "--write"
 KEEP: Final = "--keep"
 """The option that names a new folder for the results. Like `--write`, it is not part of the command on a page."""
@@ -169,19 +173,12 @@ def machine() -> str:
     """Describe this machine and the versions of Python and the client, without the host's name."""
     memory_gb = psutil.virtual_memory().total / 1e9
     parts = [
-        f"{os.cpu_count()} cores ({_processor()})",
+        f"{os.cpu_count()} cores ({processor()})",
         f"{memory_gb:.0f} GB",
         f"Linux {platform.release().split('-')[0]}",
     ]
     parts += [f"Python {platform.python_version()}", f"confluent-kafka {version('confluent-kafka')}"]
     return ", ".join(parts)
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def _start(command: str) -> str:

@@ -24,6 +24,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 _LIMITS: Final = (16_384, 32_768, 65_536, 131_072, 262_144, 524_288)
 _RECORD_BYTES: Final = 1_000
@@ -44,7 +45,7 @@ def main() -> None:
     print("| partitions | size of a fetch | fixed time | time per MB | R2 | error of the throughput |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     order = random.Random(0)
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+    with open_target(Target(), say) as opened:
         for partitions in asked.partitions:
             topic = opened.topics.create(partitions, 1, KEPT)
             load, records = Workload(RecordSizes.fixed(_RECORD_BYTES)), int(asked.megabytes * 1e6 / _RECORD_BYTES)

@@ -26,6 +26,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 CONFIG = {
     "acks": "1",
@@ -79,7 +80,7 @@ def main() -> None:
     c_tool = rdkafka_performance.program() if "c" in asked.peers else Path()
     config = ProducerConfig.parse(CONFIG)
     turns = Turns(asked.rounds, random.Random(asked.seed))
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+    with open_target(Target(), say) as opened:
         for size in asked.sizes:
             workload = Workload(RecordSizes.fixed(size), warmup_s=asked.warmup, measured_s=asked.seconds)
             measure = contenders(opened, config, asked.peers, c_tool, workload)

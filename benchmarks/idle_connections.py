@@ -14,7 +14,9 @@ from contextlib import suppress
 from itertools import count
 
 _AGAIN_S = 1.0
+"""How long after its end a connection is opened again."""
 _OWN_FILES = 50
+"""How many files the process needs besides its connections."""
 
 
 def main() -> None:

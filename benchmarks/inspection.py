@@ -25,8 +25,8 @@ from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
 
-SECONDS: Final = 60.0
-MEGABYTES: Final = 20.0
+GOAL_S: Final = 60.0
+GOAL_MB: Final = 20.0
 KINDS: Final = tuple(itertools.product((1, 3, 20, 100), (100, 1_000), ("none", "lz4")))
 """Records in a batch, their size in bytes, and the codec."""
 _ROUNDS: Final = 40
@@ -102,9 +102,9 @@ def _print_runs(
         read_mb, topics = found["received_bytes"] / 1e6, found["topics"]
         batches = sum(each["traffic"]["batches"] for each in topics)
         print(f"| {number} | {len(topics)} | {took_s:.1f} | {read_mb:.1f} | {loopback_mb:.1f} | {batches:,} |")
-        kept = kept and took_s < SECONDS and read_mb <= MEGABYTES and len(topics) == len(kinds)
+        kept = kept and took_s < GOAL_S and read_mb <= GOAL_MB and len(topics) == len(kinds)
     print(
-        f"\nGoals: all {len(kinds)} topics in less than {SECONDS:.0f} s with at most {MEGABYTES:.0f} MB read: "
+        f"\nGoals: all {len(kinds)} topics in less than {GOAL_S:.0f} s with at most {GOAL_MB:.0f} MB read: "
         f"{'met' if kept else 'missed'}. Median {median(took_s for _, took_s, _ in runs):.1f} s.\n"
     )
     return kept

@@ -25,6 +25,7 @@ from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 # Both load generators would be idempotent by default.
 CONFIG: Final = {"acks": "1", "linger.ms": "10", "batch.size": "1000000", "buffer.memory": "67108864"}
@@ -56,7 +57,7 @@ def main() -> None:
     asked = parser.parse_args()
     config = ProducerConfig.parse(CONFIG, client=java(KAFKA_VERSION))
     turns = Turns(asked.rounds, random.Random(asked.seed))
-    with open_target(Target(), lambda said: print(said, file=sys.stderr), config.client) as opened:
+    with open_target(Target(), say, config.client) as opened:
         for size in asked.sizes:
             workload = Workload(RecordSizes.fixed(size), warmup_s=asked.warmup, measured_s=asked.seconds)
             turns.take(size, contenders(opened, config, workload), f"{workload.record_sizes} B")

@@ -14,6 +14,7 @@ from search_spaces.client import ClientKind, client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 # Rates that the broker can keep up with. If the client's queue filled and emptied, our mean and the client's mean would
 # cover different records.
@@ -37,7 +38,7 @@ def main() -> None:
     client = client_of(asked.client)
     config = ProducerConfig.parse(CONFIGS[client.kind], client=client)
     missed = False
-    with open_target(Target(), lambda said: print(said, file=sys.stderr), client) as opened:
+    with open_target(Target(), say, client) as opened:
         runner = opened.runner()
         print("| record | load | seen | client's own | queue | batch | socket | round trip | difference | drain |")
         print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

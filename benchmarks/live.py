@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
+from benchmarks.evidence import TUNER, benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import Ratio
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import Goal, goal_metrics
@@ -26,7 +26,7 @@ from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.locations import find_study
 
 GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
-INSIDE = 0.9
+GOAL_INSIDE_RATIO = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def main() -> None:
             f"{inside} of {len(gains)} | {better} of {len(gains)} |",
             flush=True,
         )
-        kept.append(inside >= INSIDE * len(gains) and better == len(gains))
+        kept.append(inside >= GOAL_INSIDE_RATIO * len(gains) and better == len(gains))
     sys.exit(0 if kept and all(kept) else 1)
 
 
@@ -105,7 +105,7 @@ def _again(study: str, case: Case) -> float:
         words = ["verify", str(file), "--study", study, "--record-bytes", case.record_bytes]
         words += ["--rounds", "2", "--max-rounds", "2", "--json"]
         run = subprocess.run(
-            [str(Path(sys.executable).with_name("tuner")), *words],
+            [TUNER, *words],
             cwd=folder,
             capture_output=True,
             text=True,

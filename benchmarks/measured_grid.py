@@ -30,6 +30,7 @@ from benchmarks.evidence import whole_number
 from objectives.metrics import metrics_of
 from runners.clusters.cluster import LocalBroker
 from runners.errors import WorkloadRefused
+from runners.java_runtime.pinned_jars import KAFKA_VERSION
 from runners.load.isolated import Isolated, end_reused_processes
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
@@ -215,7 +216,7 @@ def facts(title: str, program: str, how: str, client: Client, load: Workload) ->
         "title": title,
         "source": f"measured with this project: {program}",
         "client": f"{client.kind} {client.version}",
-        "broker": f"Kafka 4.3.1, {_brokers_in_words(load)} on the same machine",
+        "broker": f"Kafka {KAFKA_VERSION}, {_brokers_in_words(load)} on the same machine",
         "machine": f"{os.cpu_count()} cores, {memory:.0f} GB, shared by broker and load, {time.strftime('%Y-%m')}",
         "how": how,
         "partitions": f"{load.partitions}",

@@ -15,6 +15,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 MAX_GROWTH_BYTES = 5_000_000
 
@@ -41,7 +42,7 @@ def main() -> None:
             print(f"- minute {window.at_s / 60:.0f}: {resident[-1][1] / 1e6:.2f} MB resident", flush=True)
         return WatchDecision.GO_ON
 
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+    with open_target(Target(), say) as opened:
         seen = opened.runner().run(ProducerConfig.parse({}), workload, watch)
     first = next(size for at_s, size in resident if at_s >= min(60.0, asked.minutes * 30))
     growth = resident[-1][1] - first

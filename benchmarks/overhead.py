@@ -23,7 +23,7 @@ from statistics import median
 
 from typing_extensions import override
 
-from benchmarks.evidence import benchmark_parser, print_goal, run_benchmark, whole_number
+from benchmarks.evidence import TUNER, benchmark_parser, print_goal, run_benchmark, whole_number
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import Client, client_of
@@ -35,13 +35,13 @@ from tuner.model.trial import Trial, TrialKind
 from tuner.results.study_results import StudyResults
 from tuner.tracking import MlflowMirror
 
-OVERHEAD_S = 0.7
+GOAL_OVERHEAD_S = 0.7
 WARMUP_S = 1.0  # from 1 s on, the previous trial's topic is deleted during the warm-up (`owned_topic`)
-GROWTH_S = 0.2
-ANSWER_S = 2.0
+GOAL_GROWTH_S = 0.2
+GOAL_ANSWER_S = 2.0
 
 
-class _EveryTrial250(SilentReporter):
+class _Every250thTrial(SilentReporter):
     """A `Reporter` that prints the number and the duration of every 250th trial, and nothing else."""
 
     @override
@@ -84,38 +84,40 @@ def _searched(results: StudyResults) -> list[Trial]:
 def _real(client: Client, root: Path, trials: int) -> bool:
     spec = _spec("real", trials, baseline=ProducerConfig.parse({}, client=client))
     mirror = MlflowMirror(root / spec.name, spec.tracking, print)
-    results = measure_study(spec, "", root / spec.name, _EveryTrial250(), mirror)
+    results = measure_study(spec, "", root / spec.name, _Every250thTrial(), mirror)
     # `load_s` covers the phases that the study asks for, and the delivery of the records still queued at their end.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
     print(f"- real broker, {client.label}, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
-    return print_goal(f"median overhead of the last {len(late)} trials", median(late), OVERHEAD_S, "s")
+    return print_goal(f"median overhead of the last {len(late)} trials", median(late), GOAL_OVERHEAD_S, "s")
 
 
 def _long(root: Path, trials: int) -> bool:
     spec = _spec("long", trials)
     mirror = MlflowMirror(root / spec.name, spec.tracking, print)
-    results = measure_study(spec, "", root / spec.name, _EveryTrial250(), mirror, SimulatedRunner(0.03))
+    results = measure_study(spec, "", root / spec.name, _Every250thTrial(), mirror, SimulatedRunner(0.03))
     took = [trial.duration_s for trial in _searched(results)]
     early, late = median(took[5:15]), median(took[-20:])
     print(f"- simulated load, {len(took)} trials: overhead {early:.3f} s around trial 10, {late:.3f} s at the end")
-    return print_goal("growth of the overhead", late - early, GROWTH_S, "s")
+    return print_goal("growth of the overhead", late - early, GOAL_GROWTH_S, "s")
 
 
 def _large(root: Path, trials: int) -> bool:
     search = SearchSpec(method=Method.RANDOM, trials=trials, burn_in_max=1)
     spec = _spec("large", trials, search=search, executor=Executor.SIMULATED)
-    measure_study(spec, "", root / spec.name, _EveryTrial250())
+    measure_study(spec, "", root / spec.name, _Every250thTrial())
     kept = []
     for words in (["recommend", "large", "--record-bytes", "1000"], ["front", "large"]):
         started = time.perf_counter()
         subprocess.run(
-            [str(Path(sys.executable).with_name("tuner")), *words],
+            [TUNER, *words],
             env={**os.environ, "KAFKA_TUNER_STUDIES": str(root)},
             stdout=subprocess.DEVNULL,
             check=True,
         )
-        kept.append(print_goal(f"tuner {words[0]} at {trials} trials", time.perf_counter() - started, ANSWER_S, "s"))
+        kept.append(
+            print_goal(f"tuner {words[0]} at {trials} trials", time.perf_counter() - started, GOAL_ANSWER_S, "s")
+        )
     return all(kept)
 
 

@@ -14,6 +14,7 @@ from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 MAX_DELAY_P99_MS = 2.0
 MAX_RATE_ERROR_RATIO = 0.005
@@ -32,7 +33,7 @@ def main() -> None:
         RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate
     )
     config = ProducerConfig.parse({}, client=client_of(asked.client))
-    with open_target(Target(), lambda said: print(said, file=sys.stderr), config.client) as opened:
+    with open_target(Target(), say, config.client) as opened:
         runner = opened.runner()
         runner.run(config, workload)  # a burn-in run, because a broker that has just started is slow
         runs = [runner.run(config, workload) for _ in range(asked.runs)]

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks.evidence import PAGES, add_keep, benchmark_parser, run_benchmark
+from benchmarks.evidence import PAGES, TUNER, add_keep, benchmark_parser, run_benchmark
 from tuner.experiment_file import paper_experiments
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.results.experiments.experiment_results import load_experiment
@@ -29,7 +29,6 @@ MOST_MINUTES: Final = 40.0
 METRICS_DRAWN: Final = 2
 PICTURES: Final = PAGES.parent / "pictures"
 _DIFFERENCE: Final = "- Differs from the paper: "
-_TUNER: Final = str(Path(sys.executable).with_name("tuner"))
 
 
 def main() -> None:
@@ -86,7 +85,7 @@ def with_pictures(report: str) -> str:
 
 def _tuner(environ: Mapping[str, str], *words: str) -> str:
     """Run a command of `tuner experiment`, and return what it printed; its progress goes to standard error."""
-    command = [_TUNER, "experiment", *words]
+    command = [TUNER, "experiment", *words]
     return subprocess.run(command, env=dict(environ), stdout=subprocess.PIPE, text=True, check=True).stdout
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from benchmarks.evidence import benchmark_parser, positive_number, print_goal, run_benchmark, whole_number
+from benchmarks.evidence import TUNER, benchmark_parser, positive_number, print_goal, run_benchmark, whole_number
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.client import Client
@@ -40,8 +40,8 @@ from tuner.model.goals import Goal
 from tuner.model.trial import State, Trial, TrialKind
 from tuner.storage.sqlite import SqliteStore
 
-P99_MS = 100.0
-GROWTH_MB = 20.0
+GOAL_P99_MS = 100.0
+GOAL_GROWTH_MB = 20.0
 _CODECS = ("none", "lz4", "zstd", "gzip")
 _ROUNDS = 3
 _START_S = 90.0
@@ -158,7 +158,7 @@ def _build(folder: Path, trials: int, seed: int) -> None:
 
 
 def _run(*words: str, root: Path) -> str:
-    command = [str(Path(sys.executable).with_name("tuner")), *words]
+    command = [TUNER, *words]
     environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root)}
     return subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -166,7 +166,7 @@ def _run(*words: str, root: Path) -> str:
 @contextmanager
 def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
     """Start the service on the studies in a folder, and yield the service's process and port."""
-    command = [str(Path(sys.executable).with_name("tuner")), "serve", "--port", "0", "--no-access-log"]
+    command = [TUNER, "serve", "--port", "0", "--no-access-log"]
     environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root)}
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -297,8 +297,8 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
     )
     print(f"- CPU time of the server's process: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
     goals = [
-        print_goal("p99 of the response time", p99, P99_MS, "ms"),
-        print_goal("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
+        print_goal("p99 of the response time", p99, GOAL_P99_MS, "ms"),
+        print_goal("growth of the server's memory", most_mb - first_mb, GOAL_GROWTH_MB, "MB"),
     ]
     print(f"- errors: {wrong} (goal: 0: {'met' if not wrong else 'missed'}) {failures[:3] or ''}")
     return all(goals) and not wrong

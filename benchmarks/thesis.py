@@ -32,6 +32,7 @@ from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import open_target
 from tuner.model.target import Target
+from tuner.present.console import say
 
 DEFAULTS: Final[Mapping[str, str]] = {
     "acks": "1",
@@ -127,7 +128,7 @@ def main() -> None:
         parser.error(f"--rounds must be at least 2, because an interval needs two rounds, but got {asked.rounds}")
     client, order = client_of(asked.client), random.Random(asked.seed)
     seen = {point: Seen([], []) for point in points()}
-    with open_target(Target(), lambda said: print(said, file=sys.stderr), client) as opened:
+    with open_target(Target(), say, client) as opened:
         runner = opened.runner(limits=Limits(max_bytes=MAX_BYTES))
         for size in SIZES:
             here = [point for point in seen if point.record_bytes == size]

@@ -39,7 +39,7 @@ from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import Goal, goal_metrics
-from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.spec import RATE_RATIO, ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Recommendation
@@ -162,18 +162,17 @@ def _study(name: str, trials: int, seed: int) -> Found:
     )
     if case.planted is None:
         return _of_cluster(case, spec)
-    machine = Machine(case.planted, case.disturbances, seed)
-    planted = case.planted
+    machine, true_gain = Machine(case.planted, case.disturbances, seed), case.planted.true_gain
     if case.complete:
         results = _completely(spec, MachineRunner(machine))
-        return _outcome(case, results, planted.true_gain, partial(_once_more, machine))
+        return _outcome(case, results, true_gain, partial(_once_more, machine))
     study = LightStudy(spec, machine)
     results, repeated = study.run(), []
     for number in range(case.confirmations):
         results = study.confirm_again() if number else results
-        advice = _advice(case, results, planted.true_gain, {})
+        advice = _advice(case, results, true_gain, {})
         repeated.append(any(each.is_false for each in advice))
-    return _outcome(case, results, planted.true_gain, partial(_once_more, machine), tuple(repeated))
+    return _outcome(case, results, true_gain, partial(_once_more, machine), tuple(repeated))
 
 
 def _of_cluster(case: Case, spec: StudySpec) -> Found:
@@ -225,19 +224,19 @@ def _outcome(
         config = size.trial_of(each.fingerprint).config()
         again[each.fingerprint] = once_more(config)
         intervals += _intervals(each.gains, config, true_gain, again[each.fingerprint])
-    rate, fingerprint = size.rate_records_per_s or 0.0, BASELINE.fingerprint
+    rate = size.rate_records_per_s or 0.0
     in_rounds = [
         trial.metrics["records_per_s"]
         for trial in size.trials
-        if trial.kind is TrialKind.CONFIRM and trial.fingerprint == fingerprint
+        if trial.kind is TrialKind.CONFIRM and trial.fingerprint == BASELINE.fingerprint
     ]
     return Found(
-        _advice(case, results, true_gain, again),
-        tuple(intervals),
-        sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
-        rate / (0.3 * MB_PER_S * 1e6 / RECORD_BYTES) - 1.0,
-        rate / (0.3 * geometric_mean(in_rounds)) - 1.0 if in_rounds else math.nan,
-        repeated,
+        advice=_advice(case, results, true_gain, again),
+        intervals=tuple(intervals),
+        confirming=sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
+        rate_error=rate / (RATE_RATIO * MB_PER_S * 1e6 / RECORD_BYTES) - 1.0,
+        rate_error_in_rounds=rate / (RATE_RATIO * geometric_mean(in_rounds)) - 1.0 if in_rounds else math.nan,
+        repeated=repeated,
     )
 
 
@@ -296,13 +295,13 @@ def _intervals(
     return [
         Interval(
             metric,
-            true_gain(config, metric),
-            gain.low,
-            gain.value,
-            gain.high,
-            gain.repeat_low,
-            gain.repeat_high,
-            again.get(metric, 1.0),
+            true=true_gain(config, metric),
+            low=gain.low,
+            value=gain.value,
+            high=gain.high,
+            repeat_low=gain.repeat_low,
+            repeat_high=gain.repeat_high,
+            once_more=again.get(metric, 1.0),
         )
         for metric in _METRICS
         if (gain := gains.get(metric)) is not None

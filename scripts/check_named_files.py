@@ -48,9 +48,8 @@ def main() -> int:
 
 def _sources() -> Iterator[Path]:
     """Yield the files, in addition to the documents, whose text may name other files: code, YAML, TOML, Makefile."""
-    for place in (*_FOLDERS, "."):
-        paths = (ROOT / place).iterdir() if place == "." else (ROOT / place).rglob("*")
-        yield from (path for path in paths if path.name.endswith(_WRITTEN_IN) and path.is_file())
+    paths = [*ROOT.iterdir(), *(path for folder in _FOLDERS for path in (ROOT / folder).rglob("*"))]
+    yield from (path for path in paths if path.name.endswith(_WRITTEN_IN) and path.is_file())
 
 
 def _unknown_members(page: Path) -> list[str]:

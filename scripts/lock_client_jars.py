@@ -17,9 +17,9 @@ from jgo.maven import MavenContext
 from runners.java_client.compiled import resolve
 from runners.java_runtime.pinned_jars import PINNED_JARS
 from scripts.lock_kafka_jars import entry
+from scripts.make_java_catalogue import COMPILER
 
 TARGET = Path(__file__).parent.parent / "runners" / "java_client" / "pinned_jars.py"
-COMPILER = "org.eclipse.jdt:ecj:3.42.0"
 # The broker has the same jars, so that they are pinned only once.
 HARNESS = ("HdrHistogram", "jackson-annotations", "jackson-core", "jackson-databind", "jose4j")
 

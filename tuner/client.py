@@ -22,6 +22,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 _SILENCE_S: Final = 45.0
+"""How long a stream of events may send nothing. The service sends a heartbeat several times in this time."""
 _LARGEST_BYTES: Final = 200_000_000
 
 

@@ -28,6 +28,7 @@ _BLOCK_BYTES: Final = 1 << 18
 _SETTLING_NS: Final = NS_PER_S // 2
 """A rate is measured after this time, because the first bytes fill buffers."""
 _ECHO, _SINK, _FLOOD = b"e", b"s", b"f"
+"""What the first byte of a connection asks of the peer: to send each message back, to count bytes, or to send them."""
 _PATIENCE_S: Final = 30.0
 _STARTING_S: Final = 2.0
 _SENT_AT_ONCE_S: Final = 0.001
@@ -81,7 +82,7 @@ def echoed(port: int, seconds: float) -> NDArray[np.float64]:
         sent, received, due_ns = 0, b"", time.monotonic_ns()
         while (now_ns := time.monotonic_ns()) < ends_ns or len(times) < sent:
             if now_ns < ends_ns and now_ns >= due_ns:
-                connection.sendall(_stamped(b"", MESSAGE_BYTES))
+                connection.sendall(_stamped(b""))
                 sent += 1
                 due_ns = now_ns + round(random.uniform(_SHORTEST_GAP_S, _LONGEST_GAP_S) * NS_PER_S)
                 continue
@@ -136,9 +137,9 @@ def _connected(port: int, mode: bytes) -> Iterator[socket.socket]:
         yield connection
 
 
-def _stamped(before: bytes, length: int) -> bytes:
-    stamped = before + time.monotonic_ns().to_bytes(_STAMP_BYTES, "little")
-    return stamped + bytes(length - len(stamped))
+def _stamped(before: bytes) -> bytes:
+    """Return a message that begins with the time stamps in `before` and the time now, in nanoseconds."""
+    return (before + time.monotonic_ns().to_bytes(_STAMP_BYTES, "little")).ljust(MESSAGE_BYTES, b"\0")
 
 
 def _stamp(message: bytes, place: int) -> int:
@@ -196,5 +197,5 @@ def _answer(connection: socket.socket) -> None:
         while data := connection.recv(_BLOCK_BYTES):
             received += data
             while len(received) >= MESSAGE_BYTES:
-                connection.sendall(_stamped(received[:_STAMP_BYTES], MESSAGE_BYTES))
+                connection.sendall(_stamped(received[:_STAMP_BYTES]))
                 received = received[MESSAGE_BYTES:]

@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, geometric_mean
 
 from benchmarks.problems.table import MeasuredTable, Row, producers_table
+from objectives.scoring import LEAST_HELD_RATIO
 from tuner.prediction.calibration import calibrate
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
-
-_HELD = 0.95
 
 
 def print_producers() -> None:
@@ -42,7 +41,7 @@ def _observation(table: MeasuredTable, rows: Sequence[Row]) -> Observation:
         "records_per_s": geometric_mean(row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes for row in rows)
     }
     if first.rate_records_per_s is not None:
-        rows = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
+        rows = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= LEAST_HELD_RATIO]
         values = {name: geometric_mean(row.metrics[name] for row in rows) for name in LATENCIES} if rows else {}
     return Observation(first.config, table.load_of(first), values, first.producers, len(rows))
 

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, expm
+from scipy.linalg import block_diag
 from scipy.special import gammaln
 
 Array = NDArray[np.float64]
@@ -57,11 +57,6 @@ class PhaseType:
         """Return the mean of the service time to a power."""
         inverse = np.linalg.matrix_power(np.linalg.inv(-self.generator), power)
         return float(factorial(power) * self.start @ inverse @ np.ones(len(self.start)))
-
-    def below(self, seconds: float) -> float:
-        """Return the probability of a service time below some seconds."""
-        after = np.asarray(expm(self.generator * seconds))  # type: ignore[no-untyped-call,unused-ignore]
-        return float(1.0 - self.start @ after @ np.ones(len(self.start)))
 
 
 def fitted(service_s: Array, branches: int = 3, phases: int = 10) -> PhaseType:

@@ -8,6 +8,7 @@ from statistics import geometric_mean
 from typing import Final
 
 from benchmarks.problems.table import MeasuredTable, Row, java_grid, small_records_java_grid
+from objectives.scoring import LEAST_HELD_RATIO
 from runners.performance_model.constants import ClusterConstants
 from runners.workload import Workload
 from search_spaces.client import ClientKind
@@ -16,8 +17,6 @@ from tuner.prediction.calibration import calibrate, similar_host
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 
-_HELD: Final = 0.95
-"""The share of the rate from which on a latency counts. In 1.5 s, records in flight at the end are a few per cent."""
 _JAVA_GRIDS: Final = (java_grid, small_records_java_grid)
 """The tables from which the tuner's constants for the Java client come."""
 
@@ -39,7 +38,7 @@ def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observat
     records_per_s = geometric_mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
     values = {"records_per_s": records_per_s, **_known(repeats, (FULL_SPEED_METRICS[1], *CPU, BATCHES))}
     found = [Observation(first.config, load, values, measurements=len(repeats))]
-    held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
+    held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= LEAST_HELD_RATIO]
     if held:
         values = _known(held, (*LATENCIES, "paced_batch_records", "stored_bytes_per_record"))
         if "paced_batch_records" in values:

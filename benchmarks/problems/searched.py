@@ -97,8 +97,8 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
 
     Args:
         name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
-            which only `before` uses, is ignored. The cluster `like-embedded` is the same form of model as `embedded`
-            with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
+            which only `searched_before` uses, is ignored. The cluster `like-embedded` is the same form of model as
+            `embedded` with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
             `1000/3` stands for three producers.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
 
@@ -130,7 +130,7 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate, int(producers or 1))
 
 
-def before(name: str) -> str | None:
+def searched_before(name: str) -> str | None:
     """Return the name of the problem that is searched before this problem, or None if there is none.
 
     For `embedded:1000:100` it is `embedded:100`: records of 100 B are searched before records of 1000 B.

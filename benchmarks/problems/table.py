@@ -152,34 +152,34 @@ def embedded_grid() -> MeasuredTable:
 
 
 def java_grid() -> MeasuredTable:
-    """Return the same for the Java client 4.3.1, with its own values of the properties, each in four rounds."""
+    """Return a table like `embedded_grid` for the Java client 4.3.1 with its own values, measured in four rounds."""
     return _shipped("embedded_1000_bytes_java.csv")
 
 
 def small_records_java_grid() -> MeasuredTable:
-    """Return the same for the Java client with records of 100 B."""
+    """Return a table like `java_grid` with records of 100 B."""
     return _shipped("embedded_100_bytes_java.csv")
 
 
 def small_records_grid() -> MeasuredTable:
-    """Return the same with records of 100 B."""
+    """Return a table like `embedded_grid` with records of 100 B."""
     return _shipped("embedded_100_bytes.csv")
 
 
 def large_records_grid() -> MeasuredTable:
-    """Return the same with records of 10 kB."""
+    """Return a table like `embedded_grid` with records of 10 kB."""
     return _shipped("embedded_10000_bytes.csv")
 
 
 def three_brokers_grid() -> MeasuredTable:
-    """Return the same with records of 1 kB on three embedded brokers, with three replicas."""
+    """Return a table like `embedded_grid` on three embedded brokers, with three replicas."""
     return _shipped("three_brokers_1000_bytes.csv")
 
 
 def undisturbed_grid() -> MeasuredTable:
-    """Return the same as `embedded_grid`, each config measured in four rounds, with batches and bytes on the wire.
+    """Return a table like `embedded_grid`, measured in four rounds while nothing else ran on the host.
 
-    Nothing else ran on the host.
+    It also has the sizes of batches and the bytes on the wire.
     """
     return _shipped("embedded_1000_bytes_undisturbed.csv")
 
@@ -198,7 +198,7 @@ def rates_table() -> MeasuredTable:
 
 
 def unseen_rates_table() -> MeasuredTable:
-    """Return the same of six other configs, from which no formula of the model was derived."""
+    """Return a table like `rates_table` of six other configs, from which no formula of the model was derived."""
     return _shipped("unseen_rates_with_consumer.csv")
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.problems.searched import Problem, Volume, before, problem_of
+from benchmarks.problems.searched import Problem, Volume, problem_of, searched_before
 from benchmarks.searches.entries import ENTRIES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
@@ -36,10 +36,6 @@ class Search:
     covered: list[float]
     ask_s: list[float]
     trials: list[Trial]
-
-    def trials_to(self, share: float) -> float:
-        """Return after how many trials the search had covered this share of the best area; infinity if it never did."""
-        return trials_to(self.covered, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ def stored_search(task: tuple[str, str, int, int, float]) -> StoredSearch:
         task: The names of the problem and of the sampler, the seed, the number of trials, and the noise.
     """
     name, sampler, seed, trials, noise_ratio = task
-    problem, entry, other = _problem(name, noise_ratio), ENTRIES[sampler], before(name)
+    problem, entry, other = _problem(name, noise_ratio), ENTRIES[sampler], searched_before(name)
     others: tuple[SearchState, ...] = ()
     if other is not None and entry.transfer:
         before_it = _problem(other, noise_ratio)

@@ -12,12 +12,16 @@ import numpy as np
 from benchmarks.problems.searched import TABLES
 from benchmarks.searches.search_runs import StoredSearch, trials_to
 
-WITHIN: Final = 0.95
-LOOKS: Final = (15, 25, 40, 60)
+REACHED_SHARE: Final = 0.95
+"""The share of the best area from which on a search counts as having reached it."""
+SHOWN_AFTER: Final = (15, 25, 40, 60)
+"""The numbers of trials after which the area is shown."""
 DEFAULT: Final = "bayesian"
 RIVALS: Final = ("random", "shuffled grid")
-RIVALS_SHARE: Final = 0.5
-GRID_SHARE: Final = 0.04
+GOAL_RIVALS_SHARE: Final = 0.5
+"""The default method may need at most this share of the trials that a rival needs."""
+GOAL_GRID_SHARE: Final = 0.04
+"""The default method may need at most this share of the number of configs in the grid."""
 ENOUGH_SEEDS: Final = 20
 
 
@@ -44,7 +48,7 @@ def one_table(searches: Sequence[StoredSearch]) -> str:
     """Return one Markdown table of all problems, with the samplers in the order of their first search."""
     counts = _shown_counts(searches)
     heads = [
-        f"trials to {WITHIN:.0%}: median (quartiles)",
+        f"trials to {REACHED_SHARE:.0%}: median (quartiles)",
         "reached by",
         *(f"area after {count}" for count in counts),
         "ms per proposal",
@@ -70,7 +74,7 @@ def missed(searches: Sequence[StoredSearch]) -> list[str]:
         if len(ours) < ENOUGH_SEEDS:
             continue
         median = _quantile(ours, 0.5)
-        most = GRID_SHARE * here[0].grid
+        most = GOAL_GRID_SHARE * here[0].grid
         # The measured tables are too small for this goal: 4 % of 168 are 6 trials, and the starting points alone are 4.
         if problem not in TABLES and median > most:
             found.append(
@@ -79,7 +83,7 @@ def missed(searches: Sequence[StoredSearch]) -> list[str]:
             )
         for rival in RIVALS:
             theirs = _needed(here, rival)
-            if theirs and median > RIVALS_SHARE * _quantile(theirs, 0.5):
+            if theirs and median > GOAL_RIVALS_SHARE * _quantile(theirs, 0.5):
                 found.append(
                     f"{problem}: {DEFAULT} needs {_count(median, here)} trials, which is more than half of the trials "
                     f"that {rival} needs"
@@ -90,9 +94,9 @@ def missed(searches: Sequence[StoredSearch]) -> list[str]:
 def _table(problem: str, searches: Sequence[StoredSearch]) -> str:
     counts = _shown_counts(searches)
     heads = [
-        f"trials to {WITHIN:.0%} of the best area: median (quartiles)",
+        f"trials to {REACHED_SHARE:.0%} of the best area: median (quartiles)",
         "searches that reached it",
-        f"trials to {WITHIN:.0%} of the whole grid's area",
+        f"trials to {REACHED_SHARE:.0%} of the whole grid's area",
         "trials to the whole grid's area",
         *(f"area after {count} trials" for count in counts),
     ]
@@ -112,14 +116,14 @@ def _line(sampler: str, searches: Sequence[StoredSearch], counts: Sequence[int])
     needed, reached, covered, ask_ms = _found(searches, counts)
     grids = [
         _spread([trials_to(each.covered, share * each.grid_covered) for each in searches], searches)
-        for share in (WITHIN, 1.0)
+        for share in (REACHED_SHARE, 1.0)
     ]
     return f"| {sampler} | {' | '.join((_spread(needed, searches), reached, *grids, *covered, ask_ms))} |"
 
 
 def _shown_counts(searches: Sequence[StoredSearch]) -> list[int]:
     """Return the numbers of trials after which the area is shown."""
-    return [count for count in LOOKS if count <= min(len(each.covered) for each in searches)]
+    return [count for count in SHOWN_AFTER if count <= min(len(each.covered) for each in searches)]
 
 
 def _found(searches: Sequence[StoredSearch], counts: Sequence[int]) -> tuple[list[float], str, list[str], str]:
@@ -129,14 +133,14 @@ def _found(searches: Sequence[StoredSearch], counts: Sequence[int]) -> tuple[lis
         The trials that each search needed. As texts: how many searches reached the area, the median areas after the
         numbers of trials in `counts`, and the mean time of a proposal in milliseconds.
     """
-    needed = [trials_to(each.covered, WITHIN) for each in searches]
+    needed = [trials_to(each.covered, REACHED_SHARE) for each in searches]
     covered = [f"{np.median([each.covered[count - 1] for each in searches]):.2f}" for count in counts]
     reached = f"{sum(math.isfinite(each) for each in needed)} of {len(searches)}"
     return needed, reached, covered, f"{1e3 * np.mean([each.ask_s for each in searches]):.0f}"
 
 
 def _needed(searches: Iterable[StoredSearch], sampler: str) -> list[float]:
-    return [trials_to(each.covered, WITHIN) for each in searches if each.sampler == sampler]
+    return [trials_to(each.covered, REACHED_SHARE) for each in searches if each.sampler == sampler]
 
 
 def _quantile(needed: Sequence[float], share: float) -> float:

@@ -146,12 +146,12 @@ def _share(
     true_of: Callable[[Interval], bool], pick: Callable[[Found], Iterable[Interval]], found: Sequence[Found]
 ) -> float:
     known = [true_of(each) for study in found for each in pick(study)]
-    return fmean(known) if known else float("nan")
+    return fmean(known) if known else nan
 
 
 def _width(found: Sequence[Found]) -> float:
     widths = [(each.high - each.low) / each.value for study in found for each in _claims(study)]
-    return median(widths) if widths else float("nan")
+    return median(widths) if widths else nan
 
 
 def stated_gains(study: Found) -> list[Interval]:
@@ -165,7 +165,7 @@ def _claims(study: Found) -> list[Interval]:
 
 def _jointly(found: Sequence[Found]) -> float:
     known = [all(each.covers for each in advice.gains) for study in found for advice in study.advice if advice.gains]
-    return fmean(known) if known else float("nan")
+    return fmean(known) if known else nan
 
 
 def _covers(interval: Interval) -> bool:

@@ -8,6 +8,7 @@ proposed in a fixed order instead of by a sampler, and results are kept in memor
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -148,13 +149,9 @@ class InOrder(Strategy):
         """Ignore the result."""
 
 
-_configs: dict[tuple[str, str], ProducerConfig] = {}
-
-
+@cache
 def _config(linger_ms: str, codec: str) -> ProducerConfig:
-    if (linger_ms, codec) not in _configs:
-        _configs[linger_ms, codec] = ProducerConfig.parse({"linger.ms": linger_ms, "compression.type": codec})
-    return _configs[linger_ms, codec]
+    return ProducerConfig.parse({"linger.ms": linger_ms, "compression.type": codec})
 
 
 @dataclass(slots=True)
@@ -162,12 +159,12 @@ class LightTrials(StudyTrials):
     """A `StudyTrials` whose trials are measured on a simulated machine.
 
     Attributes:
+        bench: The bench, which knows whether a trial is running.
         machine: The simulated machine on which the trials are measured.
-        place: The bench, which knows whether a trial is running.
     """
 
+    bench: OneAtATime
     machine: Machine = field(kw_only=True)
-    place: OneAtATime = field(kw_only=True)
     _started: tuple[StartedTrial, Trial] | None = None
 
     @override
@@ -196,13 +193,13 @@ class LightTrials(StudyTrials):
             window_values=window_values,
             proposal=started.proposal.index if started.kind is TrialKind.SEARCH else None,
         )
-        self._started, self.place.busy = (started, trial), True
+        self._started, self.bench.busy = (started, trial), True
 
     @override
     def finish(self) -> tuple[StartedTrial, Trial]:
         assert self._started is not None, "a trial is under way"
         started, trial = self._started
-        self._started, self.place.busy = None, False
+        self._started, self.bench.busy = None, False
         self.store.append(trial)
         self.searches[started.size].add(trial)
         self.outlook.count(trial)
@@ -258,7 +255,6 @@ class LightStudy:
         searches = {
             size: Uncorrected(str(size), self.spec.objectives, trials) for size in self.spec.workload.record_sizes
         }
-        place = OneAtATime(self.machine)
         keeper = TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row")
         budget = Budget(self.spec.search, trials, deadline, WallClock(self.machine.now, self.machine.rest))
         outlook = Outlook.after(trials, self.spec, searches, budget)
@@ -267,13 +263,12 @@ class LightStudy:
                 self.spec,
                 self.store,
                 keeper,
-                place,
+                OneAtATime(self.machine),
                 SilentReporter(),
                 searches,
                 outlook,
                 StudyProgress(keeper, outlook, len(trials)),
                 machine=self.machine,
-                place=place,
             ),
             _strategy,
             DEFAULT_MAX_MESSAGE_BYTES,

@@ -19,7 +19,7 @@ from tests.security.mutations import flipped, mutated, try_all
 from tuner.cli.options.common_options import target_of
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SilentReporter
-from tuner.model.errors import EXPECTED, RecordDamaged, StudyError
+from tuner.model.errors import EXPECTED, ResultsDamaged, StudyError
 from tuner.model.progress import Progress, StudyState
 from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import load_results
@@ -211,7 +211,7 @@ def test_a_damaged_record_is_named_by_every_reader(first: int, count: int, studi
                     store.attachment(trial, "saturated")
             if name == "first" and r.random() < 0.2:
                 run(folder, trials=4)
-        except RecordDamaged as refused:
+        except ResultsDamaged as refused:
             told = str(refused)
         except EXPECTED as refused:  # what was damaged says something else now
             told = f"{folder}: {refused}"

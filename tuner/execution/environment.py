@@ -67,7 +67,7 @@ def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) ->
         BROKER_VERSION: ours.get(opened.cluster.kind) or "unknown",
         # The host's name is left out, because it says nothing about the host's speed.
         HOST: {
-            "processor": _processor(),
+            "processor": processor(),
             "cores": str(psutil.cpu_count() or 1),
             "memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
             "system": f"{platform.system()} {platform.release()}",
@@ -95,8 +95,8 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
     Raises:
         StudyChanged: The environment has changed, and `mix` is False.
     """
-    on_record, stored = store.facts(), len(store.trials())
-    changes = environment_changes(facts, on_record, loads_here=loads_here) if stored else []
+    stored, trials = store.facts(), len(store.trials())
+    changes = environment_changes(facts, stored, loads_here=loads_here) if trials else []
     if changes and not mix:
         raise StudyChanged(
             f"all trials of {name} must be measured in the same environment, but {'; '.join(changes)}; give the "
@@ -105,12 +105,12 @@ def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], 
         )
     if not changes:
         return ""
-    message = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"
-    store.set_fact(MIXED, [*on_record.get(MIXED, []), message])
+    message = f"after {counted(trials, 'trial')}, {'; '.join(changes)}"
+    store.set_fact(MIXED, [*stored.get(MIXED, []), message])
     return message
 
 
-def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:
+def environment_changes(now: Mapping[str, Any], stored: Mapping[str, Any], *, loads_here: bool) -> list[str]:
     """Return how this environment differs from the one in which a study was measured, as parts of a sentence.
 
     Values are compared only if they are known for both environments. Older releases stored fewer values, a host may
@@ -118,7 +118,7 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
 
     Args:
         now: What `environment_facts` returns now.
-        on_record: The facts from the results store.
+        stored: The facts from the results store.
         loads_here: Whether this host runs the loads. If not, they run on a Ray cluster, which chooses its nodes.
     """
 
@@ -138,7 +138,7 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
             **{f"cluster id of target {number}": (each, each) for number, each in enumerate(ids, 1)},
         }
 
-    ours, theirs = of(now), of(on_record)
+    ours, theirs = of(now), of(stored)
     return [
         f"the {name} is {shown} but was {theirs[name][1]}"
         for name, (value, shown) in ours.items()
@@ -172,7 +172,7 @@ def _machine_id() -> str | None:
     return hashlib.sha256(f"kafka-tuner {own}".encode()).hexdigest()[:16] if own else None
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the name of this host's processor, or only its architecture if the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -140,9 +140,8 @@ def open_target(
     with ExitStack() as stack:
         for used_client in (client, *others):
             if used_client.kind is ClientKind.JAVA:
-                CompiledProgram.prepare(
-                    used_client.version, progress
-                )  # before the load, which must not wait for a download
+                # Here, because the load must not wait for a download.
+                CompiledProgram.prepare(used_client.version, progress)
                 stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves its folder behind
                 stack.callback(end_reused_processes)
         cluster = target.cluster()

@@ -11,7 +11,7 @@ from typing import Any, Final
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
 from runners.host_processes.processes import ProcessIdentity
 from tuner.execution.mirroring import Mirror
-from tuner.model.errors import RecordUnwritable, TooManyFailures
+from tuner.model.errors import ResultsUnwritable, TooManyFailures
 from tuner.model.progress import Progress, StudyState, state_after
 from tuner.model.trial import State, Trial, TrialKind
 from tuner.storage.protocols import ResultsStore
@@ -106,7 +106,7 @@ def telling_end(tell: Callable[[Progress], None]) -> Iterator[None]:
             yield
             tell(Progress(StudyState.FINISHED))
     except BaseException as error:
-        with suppress(RecordUnwritable):  # on a full disk, the first error says so already
+        with suppress(ResultsUnwritable):  # on a full disk, the first error says so already
             tell(Progress(state_after(type(error))))
         raise
 

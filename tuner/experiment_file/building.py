@@ -10,28 +10,18 @@ from pydantic import ValidationError
 from runners.errors import WorkloadRefused
 from runners.reporting import counted
 from search_spaces.configs.producer_config import ProducerConfig, check_record
-from search_spaces.errors import ConfigError, RuleBroken
+from search_spaces.errors import ConfigError
 from search_spaces.properties.catalogue import Role
-from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of, selection_problem
+from tuner.experiment_file.findings import finding_of, is_complete, selection_problem
 from tuner.experiment_file.searches import Searches, best_of, is_searched
-from tuner.experiment_file.sections import (
-    LOAD_KEYS,
-    ExperimentFile,
-    LoadSection,
-    Settings,
-)
+from tuner.experiment_file.sections import LOAD_KEYS, ExperimentFile, LoadSection, Settings
 from tuner.model.experiment import ExperimentSpec, Search
-from tuner.model.paper import FEWEST_FOR_TREND, Finding
+from tuner.model.paper import FEWEST_FOR_TREND, Finding, PaperValue
 from tuner.model.row import Row, RowValue, setting_text
 from tuner.model.spec import RaySpec
 from tuner.model.target import Target
 from tuner.study_file.checking import FileKind
-from tuner.study_file.errors import (
-    KeyPath,
-    Problems,
-    Refusal,
-    Refused,
-)
+from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused
 from tuner.study_file.properties import Files, read_properties_of
 from tuner.study_file.strict_yaml import Plain, fill_in
 from tuner.study_file.targets import check_ray_address, target_of
@@ -68,7 +58,10 @@ def build_experiment(
 
 @dataclass(frozen=True, slots=True)
 class ExperimentBuilder:
-    """Makes an experiment from the sections of its file, and notes settings that do not fit together."""
+    """Makes an experiment from the sections of its file, and notes settings that do not fit together.
+
+    The attributes are the checked sections, and then the arguments of `build_experiment`.
+    """
 
     file: ExperimentFile
     name: str
@@ -138,7 +131,7 @@ class ExperimentBuilder:
             metrics=tuple(file.metrics),
             target=target,
             findings=findings,
-            paper_values=tuple(paper_value_of(each) for each in file.paper_values),
+            paper_values=tuple(PaperValue(each.row, each.values, each.source) for each in file.paper_values),
             differences=tuple(file.differences),
             tracking=file.tracking.spec(),
             safety=replace(file.safety.spec(), max_bytes_per_trial=self._most_bytes),
@@ -210,7 +203,7 @@ class ExperimentBuilder:
             for refusal in error.refusals:
                 self.problems.refuse(key_path, refusal, {**load, **properties}.get(str(*refusal.within[-1:])))
             return None
-        except (ConfigError, RuleBroken, WorkloadRefused) as error:
+        except (ConfigError, WorkloadRefused) as error:
             self.problems.add(key_path, str(error))
             return None
         named = str(row_settings.get(_ROW, ""))

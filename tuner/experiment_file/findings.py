@@ -1,11 +1,11 @@
-"""Makes a paper's findings and figures from the sections of an experiment file."""
+"""Makes a paper's findings from the sections of an experiment file, and checks which rows they compare."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 
-from tuner.experiment_file.sections import CaseSection, FindingSection, PaperSection, Settings
+from tuner.experiment_file.sections import CaseSection, FindingSection, Settings
 from tuner.model.experiment import ExperimentSpec
-from tuner.model.paper import Comparison, Finding, PaperValue, SuspectedArtefact
+from tuner.model.paper import Comparison, Finding, SuspectedArtefact
 from tuner.model.row import Row, setting_text
 from tuner.study_file.errors import Problems
 
@@ -49,11 +49,6 @@ def _comparisons(section: FindingSection) -> Iterator[Comparison]:
                 yield Comparison({**after, **at}, {**before, **at}, None, case.paper_ratio)
         else:
             yield Comparison(of, over if section.limit is None else None, section.limit, case.paper_ratio)
-
-
-def paper_value_of(section: PaperSection) -> PaperValue:
-    """Return the values that a paper measured for a row."""
-    return PaperValue(row=section.row, values=section.values, source=section.source)
 
 
 def selection_problem(selected: Settings, rows: Sequence[Row], *, quick: bool) -> str:

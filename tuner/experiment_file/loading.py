@@ -25,7 +25,9 @@ from tuner.study_file.writing import QUICK_SUFFIX
 PAPERS: Final = "papers"
 """The name of all experiments that come with the tuner and were described by a paper."""
 _ONLY_TO_RUN: Final = frozenset({"tracking", "executor"})
+"""The sections that only a run of the experiment needs."""
 _ONLY_TO_CONNECT: Final = frozenset({"command_config", "properties"})
+"""The keys of the section `target` that are needed only to connect to the cluster."""
 _PACKAGE: Final = "tuner.experiments"
 MOST_VALUES: Final = 10_000
 """How many values an experiment file may have: more than a study file, for the figures of a paper."""
@@ -140,8 +142,8 @@ def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> E
         if isinstance(target := written.get("target"), dict):
             target = {key: value for key, value in target.items() if key not in _ONLY_TO_CONNECT}
             written["target"] = {**target, "bootstrap": bootstrap} if "bootstrap" in target else target
-    full_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
-    spec = build_experiment(written, full_name, Files(Path.cwd(), problems, os.environ), quick, bootstrap)
+    own_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
+    spec = build_experiment(written, own_name, Files(Path.cwd(), problems, os.environ), quick, bootstrap)
     if bootstrap is None or spec.target.bootstrap is not None:
         return spec
     return replace(spec, target=Target(bootstrap))

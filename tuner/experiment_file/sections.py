@@ -135,7 +135,6 @@ Varied = Annotated[Mapping[str, list[RowValue]], fields.ValueReader(_varied, _OB
 Combinations = Annotated[list[Varied], Field(max_length=_MOST_ROWS)]
 Numbers = Annotated[Mapping[str, float], fields.ValueReader(_numbers, _OBJECT)]
 MetricName = Annotated[str, fields.word(ROW_METRICS)]
-Sentence = Annotated[str, fields.text()]
 Positive = Annotated[float, fields.number(0, 1e15, above=True)]
 
 
@@ -191,12 +190,12 @@ class LoadSection(RecordsSection):
     def setup(self) -> Setup:
         """Return the conditions of a measurement besides its load."""
         return Setup(
-            self.producers,
-            self.zone == "same",
-            self.stored_bytes,
-            self.min_insync_replicas,
-            self.broker_killed_after,
-            Placement(tuple(self.placement), self.consumer_zone),
+            producers=self.producers,
+            same_zone=self.zone == "same",
+            stored_bytes=self.stored_bytes,
+            min_insync_replicas=self.min_insync_replicas,
+            broker_killed_s=self.broker_killed_after,
+            placement=Placement(tuple(self.placement), self.consumer_zone),
         )
 
 
@@ -208,7 +207,7 @@ class ArtefactSection(Section):
 
     kind: Annotated[Artefact, fields.one_of(Artefact)]
     """What the figure shows instead of Kafka's behaviour."""
-    because: Sentence
+    because: Text
     """The calculation or the fact from which this follows, in one sentence."""
     paper_value: Positive | None = None
     """The paper's figure."""
@@ -240,9 +239,9 @@ class FindingSection(Section):
 
     id: Name
     """A short name that no other finding of the file has."""
-    claim: Sentence
+    claim: Text
     """The finding, in one sentence."""
-    source: Sentence
+    source: Text
     """Page, section or table of the paper."""
     metric: MetricName
     """The metric that is compared."""
@@ -254,7 +253,7 @@ class FindingSection(Section):
     """A number that the metric is divided by, in place of a second row."""
     order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
     """Settings of several rows. Each row is compared with the one before it in this list."""
-    along: Annotated[str, fields.text()] | None = None
+    along: Text | None = None
     """A setting whose values are numbers. A line is fitted to the metric over this setting.
 
     The finding is about the line's value at the largest number, divided by its value at the smallest.
@@ -278,7 +277,7 @@ class PaperSection(Section):
     """Settings of the row."""
     values: Numbers
     """The paper's values by metric."""
-    source: Sentence
+    source: Text
     """Page, section or table of the paper."""
 
 
@@ -318,11 +317,11 @@ class ExperimentFile(Section):
     experiment: Name | None = None
     """Name of the experiment, of its folder and of its runs in MLflow. It must not end in -quick. Default: the name of
     the file."""
-    about: Sentence
+    about: Text
     """What the experiment measures, in one sentence."""
-    source: Sentence | None = None
+    source: Text | None = None
     """The paper that describes the experiment."""
-    differences: list[Sentence] = Field(default_factory=list)
+    differences: list[Text] = Field(default_factory=list)
     """How this experiment differs from the paper's."""
     target: TargetSection = TargetSection()
     client: Annotated[Client, study_client(), Field(json_schema_extra={"default": "librdkafka"})] = Field(
@@ -362,6 +361,3 @@ class ExperimentFile(Section):
     tracking: TrackingSection = TrackingSection()
     safety: SafetySection = SafetySection()
     executor: RaySection = RaySection()
-
-
-__all__ = ["LOAD_KEYS", "ExperimentFile", "FindingSection", "LoadSection", "PaperSection", "Settings", "Text"]

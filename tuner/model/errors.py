@@ -5,8 +5,8 @@ StudyError
 ├── StudyChanged        the study file no longer fits the trials measured so far (exit 2)
 ├── StudyBusy           another process is running the study                     (exit 1)
 ├── StudyTakenOver      another process has taken over the study from this one   (exit 1)
-├── RecordDamaged       the results store can't be read, or is of a newer release (exit 1)
-├── RecordUnwritable    the results can't be written, as on a full disk          (exit 1)
+├── ResultsDamaged      the results store can't be read, or is of a newer release (exit 1)
+├── ResultsUnwritable   the results can't be written, as on a full disk          (exit 1)
 ├── StorageMisnamed     the storage's address is not valid                       (exit 2)
 ├── StorageUnreachable  the storage's server does not answer, or refuses the tuner (exit 1)
 ├── NoFeasibleConfig    no measured config meets the constraints                 (exit 5)
@@ -55,11 +55,11 @@ class StorageUnreachable(StudyError):
     """The storage's server does not answer, or refuses the tuner. The study can be resumed later."""
 
 
-class RecordDamaged(StudyError):
+class ResultsDamaged(StudyError):
     """The results store can't be read: it is damaged, or a newer release wrote it."""
 
 
-class RecordUnwritable(StudyError):
+class ResultsUnwritable(StudyError):
     """A file of the results store can't be written, for example on a full disk. The study can be resumed later."""
 
 

@@ -28,8 +28,11 @@ _KEYS: Final = {
     "consumer_zone": "executor.consumer_zone",
 }
 """The key of the study file for each setting that has another name in `study_identity`."""
-# The first release with experiments had consumers.
 _LATER: Final = {name: usual for name, usual in LATER_SETTINGS.items() if name != "consumers"}
+"""The settings of a load that stored experiments of older releases lack, each with the value that it then has.
+
+The first release with experiments already stored the number of consumers.
+"""
 
 
 def study_identity(spec: StudySpec) -> dict[str, Any]:
@@ -81,7 +84,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def check_unchanged(name: str, wanted: Mapping[str, Any], on_record: Mapping[str, Any], *, forks: bool = True) -> None:
+def check_unchanged(name: str, wanted: Mapping[str, Any], stored: Mapping[str, Any], *, forks: bool = True) -> None:
     """Compare the settings of the study file with those that the study's trials were measured with.
 
     Constraints may differ, because all trials can be judged again by the new constraints.
@@ -89,14 +92,14 @@ def check_unchanged(name: str, wanted: Mapping[str, Any], on_record: Mapping[str
     Args:
         name: The study's name.
         wanted: What `study_identity` returns for the study file.
-        on_record: What `study_identity` returned when the study began, from the results store.
+        stored: What `study_identity` returned when the study began, from the results store.
         forks: Whether the user can call `tuner fork`.
 
     Raises:
         StudyChanged: The settings differ. The message has one line for each key of the study file that differs, with
             both values.
     """
-    changed = setting_changes(wanted, on_record)
+    changed = setting_changes(wanted, stored)
     if not changed:
         return
     lines = [f"{key}: {change}" for key, change in changed.items()]
@@ -108,16 +111,14 @@ def check_unchanged(name: str, wanted: Mapping[str, Any], on_record: Mapping[str
     raise StudyChanged("\n  ".join([rule, *lines]) + f"\n{advice}")
 
 
-def setting_changes(asked: Mapping[str, Any], on_record: Mapping[str, Any]) -> dict[str, str]:
+def setting_changes(asked: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, str]:
     """Return which settings differ, by key of the study file, such as `2s in the study, 3s now`.
 
     Args:
         asked: What `study_identity` returns for the study file.
-        on_record: What `study_identity` returned when the study began, from the results store.
+        stored: What `study_identity` returned when the study began, from the results store.
     """
-    return {
-        key: f"{then} in the study, {now} now" for key, (then, now) in setting_differences(on_record, asked).items()
-    }
+    return {key: f"{then} in the study, {now} now" for key, (then, now) in setting_differences(stored, asked).items()}
 
 
 def setting_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -239,7 +240,8 @@ def check_same_rows(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Se
     def comparable(identity: Mapping[str, Any]) -> dict[str, Any]:
         return {name: {**each, "config": None} if name in searched else each for name, each in identity.items()}
 
-    if changed := _changes(comparable(experiment_identity(spec)), comparable(facts[IDENTITY])):
+    now, before = comparable(experiment_identity(spec)), comparable(facts[IDENTITY])
+    if changed := sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name)):
         raise StudyChanged(
             f"the experiment {spec.name} can only be resumed with the rows that it began with, but these differ: "
             f"{', '.join(changed)}; restore them, or give the experiment another name (`experiment:` in its file)"
@@ -265,7 +267,3 @@ def _row_identity(row: Row) -> dict[str, Any]:
     if row.setup.placement.zones:
         setup["zones"] = list(row.setup.placement.zones)  # as it is stored
     return {"client": row.config.client.identity, "config": row.config.values, "load": load, **setup}
-
-
-def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
-    return sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))

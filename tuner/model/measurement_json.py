@@ -16,7 +16,7 @@ from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Measurement
 from tuner.model.document import document
 
-PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
+_PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
 def measurement_json(measurement: Measurement) -> dict[str, Any]:
@@ -94,12 +94,12 @@ def _end_to_end(end_to_end: EndToEnd) -> dict[str, Any]:
 def _histogram(histogram: Histogram) -> dict[str, Any] | None:
     if not histogram.count:
         return None
-    percentiles_us = histogram.percentiles_us(*PERCENTILES)
+    percentiles_us = histogram.percentiles_us(*_PERCENTILES)
     return {
         "unit": "us",
         "count": histogram.count,
         "mean": histogram.mean_us,
-        "percentiles": {f"{ratio:g}": found for ratio, found in zip(PERCENTILES, percentiles_us, strict=True)},
+        "percentiles": {f"{ratio:g}": found for ratio, found in zip(_PERCENTILES, percentiles_us, strict=True)},
         "hdr": histogram.encoded(),
         "sum": histogram.sum_us,
     }

@@ -19,8 +19,9 @@ _PASSWORD: Final = re.compile(
 Programs take the last @ before the path as the end of a password, so a password may contain an @. If there is no @
 before the path, the password may have a /, ? or # that should be escaped, and ends at the next @.
 """
-SECRETS: Final = ("password", "sslpassword", "pwd", "secret", "token")
-_SECRET_PAIR: Final = re.compile(rf"([?&](?:{'|'.join(SECRETS)})=)([^&#]+)", re.IGNORECASE)
+SECRET_PARAMETERS: Final = ("password", "sslpassword", "pwd", "secret", "token")
+"""The query parameters of a URL whose values are secret."""
+_SECRET_PAIR: Final = re.compile(rf"([?&](?:{'|'.join(SECRET_PARAMETERS)})=)([^&#]+)", re.IGNORECASE)
 
 
 def secrets_in(url: str) -> tuple[str, ...]:

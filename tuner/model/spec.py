@@ -433,11 +433,8 @@ class StudySpec:
 
     @property
     def burn_in_metrics(self) -> tuple[str, ...]:
-        """The latencies that must show no trend in the baseline's burn-in runs before the first trial.
+        """The latencies that must show no trend in the baseline's burn-in runs: those among the objectives.
 
-        The values of burn-in runs are not used: they only show when the measurements have become stable.
-
-        These are the latencies among the objectives; empty if the study has no such objective or `burn_in_max` is
-        below 2.
+        Empty if `burn_in_max` is below 2.
         """
         return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()

@@ -30,7 +30,7 @@ OUTCOME_FILE: Final = "service-outcome.json"
 TASK_FILE: Final = "service-task.json"
 SERVICE_FILES: Final = (LOG_FILE, OLD_LOG_FILE, SUBMITTED_FILE, PROCESS_FILE, OUTCOME_FILE, TASK_FILE)
 
-
+# Files and folders beside the folders of the studies.
 TOKENS_FILE: Final = "tokens.json"
 QUEUE_FILE: Final = "service.db"
 MLFLOW_FILE: Final = "mlflow.db"
@@ -40,7 +40,7 @@ RESERVED_NAMES: Final = frozenset(
     # Source: "Temporary Files Used By SQLite", sections 2.1 to 2.3.
     | {f"{file}{end}" for file in (QUEUE_FILE, MLFLOW_FILE) for end in ("", "-journal", "-wal", "-shm")}
 )
-"""Names of files and folders that lie beside the folders of the studies."""
+"""Names that no study may have, because files or folders beside the studies have them."""
 
 
 def verification_stem(file: str) -> str:

@@ -60,7 +60,7 @@ def read_source(folder: Path, record_bytes: str | None = None) -> PredictionSour
         NothingToFit: It has no measurements, or none that the model describes.
         WorkloadRefused: `record_bytes` is no record size.
         StudyNotFound: The folder holds no study and no experiment.
-        RecordDamaged: Its results can't be read.
+        ResultsDamaged: Its results can't be read.
     """
     try:
         study = load_results(folder)

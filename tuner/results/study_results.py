@@ -20,7 +20,7 @@ from tuner.confirmation.gains import (
 )
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.model.errors import NotAStudy, RecordDamaged
+from tuner.model.errors import NotAStudy, ResultsDamaged
 from tuner.model.facts import (
     ALLOWED_LOSS,
     CLIENT_VERSION,
@@ -286,7 +286,7 @@ def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
 
     Raises:
         StudyNotFound: The folder holds no study.
-        RecordDamaged: The results store can't be read.
+        ResultsDamaged: The results store can't be read.
         StorageUnreachable: The shared storage does not answer.
     """
     with closing((storage or storage_at()).read(folder)) as store:
@@ -307,13 +307,13 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
     """Compute the results from an open results store.
 
     Raises:
-        RecordDamaged: The store does not say what the study optimises.
+        ResultsDamaged: The store does not say what the study optimises.
         NotAStudy: The store holds an experiment.
     """
     facts = store.facts()
     refuse_experiment(facts, folder)
     if OBJECTIVES not in facts:
-        raise RecordDamaged(
+        raise ResultsDamaged(
             f"the results store in {folder} does not say what the study optimises, because its first run ended too "
             "early; run the study again"
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import ResultsDamaged
 from tuner.model.progress import Progress
 from tuner.model.trial import Trial
 
@@ -20,13 +20,13 @@ def undamaged(what: str) -> Iterator[None]:
         what: The value and where it is stored, for the error message.
 
     Raises:
-        RecordDamaged: The block could not read the value, for example because another program has changed it.
+        ResultsDamaged: The block could not read the value, for example because another program has changed it.
     """
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, RecursionError, zlib.error) as error:
         message = str(error)[:200]
-        raise RecordDamaged(
+        raise ResultsDamaged(
             f"{what} can't be read: it is not as kafka-tuner wrote it "
             f"({type(error).__name__}: {message if message.isprintable() else repr(message)}); "
             "restore it from a copy, or start a new study under another name"
@@ -46,7 +46,7 @@ def read_trials(rows: Iterable[tuple[int, str]], where: str) -> list[tuple[int, 
         where: The place of the rows, for the error message.
 
     Raises:
-        RecordDamaged: A stored trial can't be read, for example because another program has changed it.
+        ResultsDamaged: A stored trial can't be read, for example because another program has changed it.
     """
     trials = []
     for sequence, body in rows:
@@ -73,7 +73,7 @@ def read_facts(rows: Iterable[tuple[str, str]], where: str) -> dict[str, Any]:
         where: The place of the rows, for the error message.
 
     Raises:
-        RecordDamaged: A stored fact can't be read, for example because another program has changed it.
+        ResultsDamaged: A stored fact can't be read, for example because another program has changed it.
     """
     facts = {}
     for name, body in rows:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runners.host_processes import folders
-from tuner.model.errors import RecordUnwritable
+from tuner.model.errors import ResultsUnwritable
 from tuner.model.progress import Progress
 from tuner.model.study_files import BESIDE_RESULTS, PROGRESS_FILE, RESULTS_FILE, SERVICE_FILES, STUDY_FILE
 from tuner.storage import bodies
@@ -23,23 +23,23 @@ def writing(path: Path) -> Iterator[None]:
     """Run the block, which writes a file; if the system refuses, raise an error that names the file and what to do.
 
     Raises:
-        RecordUnwritable: The system refused to write the file.
+        ResultsUnwritable: The system refused to write the file.
     """
     try:
         yield
     except OSError as error:
         if isinstance(error, (NotADirectoryError, FileExistsError)):
             in_the_way = next((each for each in path.parents if each.exists() and not each.is_dir()), path)
-            raise RecordUnwritable(
+            raise ResultsUnwritable(
                 f"{path} must be in a folder, but a file is in the way: {in_the_way}; name another folder "
                 "(KAFKA_TUNER_STUDIES) or move the file away"
             ) from None
         raise unwritable(path, error.strerror or str(error)) from None
 
 
-def unwritable(path: Path, reason: str) -> RecordUnwritable:
+def unwritable(path: Path, reason: str) -> ResultsUnwritable:
     """Return the error for a file of the results store that can't be written."""
-    return RecordUnwritable(
+    return ResultsUnwritable(
         f"{path} can't be written: {reason}; make room on the disk, correct the permissions "
         "or name another folder (KAFKA_TUNER_STUDIES), and run the same command again: a study continues after its "
         "last stored trial"
@@ -80,7 +80,7 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
     A folder with results of its own is another study, which is stored on this host. Nothing in it is removed.
 
     Raises:
-        RecordUnwritable: The system refused to remove a file or a folder.
+        ResultsUnwritable: The system refused to remove a file or a folder.
     """
     if not folder.is_dir() or (folder / RESULTS_FILE).exists():
         return
@@ -104,7 +104,7 @@ def remove_without_results(folder: Path, study_file: str) -> None:
         study_file: The stored study file. A file `study.yaml` with another text is not ours.
 
     Raises:
-        RecordUnwritable: The system refused to remove a file.
+        ResultsUnwritable: The system refused to remove a file.
     """
     text = folder / STUDY_FILE
     copy = [STUDY_FILE] if text.is_file() and text.read_bytes() == study_file.encode() else []

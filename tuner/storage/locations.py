@@ -19,8 +19,8 @@ from tuner.storage.sqlite import FolderStorage
 ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
 STORAGE_VARIABLE: Final = "KAFKA_TUNER_STORAGE"
 _STUDY_FILES: Final = (".yaml", ".yml", ".json")
-"""The suffixes of study files. Any other text after a dot belongs to the name of a study, such as `v1.2`."""
-_NAMED: Final = 12
+"""The suffixes of study files. Any other text after a dot is a part of the study's name, as in `v1.2`."""
+_MOST_NAMED: Final = 12
 """How many studies an error message lists at most. There may be many, because every `tuner verify` makes one."""
 
 
@@ -29,9 +29,9 @@ def studies_root() -> Path:
     return Path(os.environ.get(ROOT_VARIABLE) or "studies").expanduser().absolute()
 
 
-def study_folder(name: str, root: Path | None = None) -> Path:
+def study_folder(name: str) -> Path:
     """Return the folder of the study with this name, whether it exists or not."""
-    return (root or studies_root()) / name
+    return studies_root() / name
 
 
 def unusable_file(error: OSError) -> str:
@@ -110,8 +110,10 @@ def find_study(
     if named is not None and storage.has(root / named):
         return (root / named).absolute()
     names = storage.names(root)
-    more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
-    hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
+    more = f" and {len(names) - _MOST_NAMED} older ones" if len(names) > _MOST_NAMED else ""
+    hint = (
+        f"there are: {', '.join(names[:_MOST_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
+    )
     by_file = named is not None and path.is_file()
     near = [] if by_file else difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""

@@ -36,8 +36,9 @@ DRIVER_PATIENCE_S: Final = 600.0
 """How long a running study retries while the server does not answer, so that its measurements are not lost."""
 _HURRY_S: Final = 3.0
 """How long a study that the user has ended retries while the server does not answer."""
-_KEEPER_PATIENCE_S: Final = 1.0
-_TENURE_POLL_S: Final = 0.1
+_LEAST_RENEWAL_S: Final = 1.0
+"""How long a renewal of the lease retries at least while the server does not answer."""
+_LEASE_POLL_S: Final = 0.1
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
 _CREATE: Final = "INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING"
 _TEXT: Final = "SELECT study_file FROM kafka_tuner.studies WHERE id = %s"
@@ -152,8 +153,8 @@ class PostgresStorage(Storage):
             study = connection.run(begin)
             token = take(connection, study, name, self._lease_s, tell)
             connection.patience_s = self._patience_s
-            keeper = Connection(self._url, max(_KEEPER_PATIENCE_S, self._lease_s / RENEWALS), durable=False)
-            lease = RenewedLease(keeper, study, token, self._lease_s)
+            renewing = Connection(self._url, max(_LEAST_RENEWAL_S, self._lease_s / RENEWALS), durable=False)
+            lease = RenewedLease(renewing, study, token, self._lease_s)
             with closing(PostgresStore(connection, study, folder.name, lease)) as store:
                 yield store
 
@@ -288,7 +289,7 @@ class PostgresStore(ResultsStore):
                     f"a study is run only while its lease in {shown} is renewed, but the server did not answer for "
                     f"{patience_s:.0f} s; run the study again to continue it"
                 )
-            time.sleep(_TENURE_POLL_S)
+            time.sleep(_LEASE_POLL_S)
 
     @override
     def hold(self, what: str) -> Connection | None:

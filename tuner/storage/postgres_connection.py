@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from runners.reporting import Say
-from tuner.model.errors import RecordDamaged, StorageMisnamed, StorageUnreachable, StudyError
+from tuner.model.errors import ResultsDamaged, StorageMisnamed, StorageUnreachable, StudyError
 from tuner.storage.postgres_url import PostgresUrl
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Connection:
         Raises:
             StorageUnreachable: The server did not answer for `patience_s`, refused the login, or does not
                 allow us to use the tables.
-            RecordDamaged: The server refuses a statement, because the tables are not as expected.
+            ResultsDamaged: The server refuses a statement, because the tables are not as expected.
         """
         with self._lock:
             began_s, pause_s, again, user_was_told = time.monotonic(), _FIRST_PAUSE_S, False, False
@@ -129,7 +129,7 @@ class Connection:
                     raise StorageUnreachable(message) from None
                 except self._psycopg.Error as error:
                     self._drop()
-                    raise RecordDamaged(self._broken("has damaged tables", error)) from None
+                    raise ResultsDamaged(self._broken("has damaged tables", error)) from None
                 except StudyError:
                     raise
                 except BaseException:

@@ -22,12 +22,14 @@ from tuner.model.progress import Progress
 from tuner.storage.postgres_connection import Connection, Db
 
 LEASE_S: Final = 30.0
+"""How long a lease lasts without being renewed."""
 RENEWALS: Final = 6
 """How often a lease is renewed in the time that it lasts."""
 _POLL_S: Final = 0.5
 _PROGRESS_S: Final = 0.5
 """The shortest time between two writes of the progress; progress in between is not written."""
-_FAREWELL_S: Final = 3.0
+_END_S: Final = 3.0
+"""How long the end of a study waits for the thread to release the lease, and again after closing its connection."""
 
 _TAKE: Final = """
     INSERT INTO kafka_tuner.leases AS held (study, token, owner, nonce, taken_at, renewed_at, expires_at)
@@ -85,9 +87,8 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
 
     def attempt(db: Db, _: bool) -> tuple[Any, ...]:
         db.execute(_TAKE, wanted)
-        (lease,) = db.execute(
-            _LOOK, [study]
-        ).fetchall()  # there is always one row, ours or another driver's, because leases are never deleted
+        # There is always one row, ours or another driver's, because leases are never deleted.
+        (lease,) = db.execute(_LOOK, [study]).fetchall()
         return lease
 
     first_look = None
@@ -151,9 +152,9 @@ class RenewedLease:
         """
         self._ending.set()
         self._news.set()
-        self._thread.join(_FAREWELL_S)
+        self._thread.join(_END_S)
         self._connection.close()
-        self._thread.join(_FAREWELL_S)
+        self._thread.join(_END_S)
 
     def _run(self) -> None:
         renewed_s, period_s = time.monotonic(), self._lease_s / RENEWALS

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import ResultsDamaged
 from tuner.model.version import version
 from tuner.storage.postgres_connection import Db
 
@@ -108,7 +108,7 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
     """Return the version of kafka-tuner's tables in the database; 0 if there are no tables.
 
     Raises:
-        RecordDamaged: A newer release or another program made the tables.
+        ResultsDamaged: A newer release or another program made the tables.
     """
     # We count the tables first. So tables that another host of ours makes after this query are not taken for those of
     # another program.
@@ -116,13 +116,13 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
     ((is_ours,),) = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchall()
     if not is_ours:
         if others:
-            raise RecordDamaged(
+            raise ResultsDamaged(
                 f"the schema {SCHEMA} at {where} must be empty or kafka-tuner's own, but has another program's tables"
             )
         return 0
     ((current,),) = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchall()
     if current > newest:
-        raise RecordDamaged(
+        raise ResultsDamaged(
             f"the storage at {where} must have version {newest} or older, but has {current}: a newer release made it; "
             "upgrade kafka-tuner"
         )
@@ -135,7 +135,7 @@ def migrate(db: Db, where: str, migrations: Sequence[tuple[str, str]] = MIGRATIO
     If several hosts do this at the same time, they wait for each other.
 
     Raises:
-        RecordDamaged: A newer release or another program made the tables.
+        ResultsDamaged: A newer release or another program made the tables.
     """
     if version_of(db, where, len(migrations)) == len(migrations):
         return

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from tuner.model.errors import StorageMisnamed
-from tuner.model.secrets_in_urls import SECRETS, URL, masked, masked_url
+from tuner.model.secrets_in_urls import SECRET_PARAMETERS, URL, masked, masked_url
 
 _FORM: Final = "postgresql://USER@HOST:PORT/DATABASE"
 _SCHEMES: Final = ("postgresql", "postgres", "postgresql+psycopg")
@@ -64,7 +64,7 @@ class PostgresUrl:
 
     def masked(self, text: str) -> str:
         """Return a text in which every secret of this address is replaced by `***`."""
-        return masked(text, (value for name, value in self.parameters.items() if name in SECRETS))
+        return masked(text, (value for name, value in self.parameters.items() if name in SECRET_PARAMETERS))
 
 
 def _hosts(text: str) -> tuple[str, str]:

@@ -129,7 +129,7 @@ class Storage(Protocol):
             root: The folder of all studies on this host.
 
         Raises:
-            RecordDamaged: A folder has taken the place of the study's results.
+            ResultsDamaged: A folder has taken the place of the study's results.
         """
 
     def names(self, root: Path) -> list[str]:
@@ -141,7 +141,7 @@ class Storage(Protocol):
         If several processes create the same study at the same time, one of them gets True.
 
         Raises:
-            RecordDamaged: The results can't be read, or a newer release wrote them.
+            ResultsDamaged: The results can't be read, or a newer release wrote them.
             StorageUnreachable: The server does not answer.
         """
 
@@ -158,7 +158,7 @@ class Storage(Protocol):
             StudyNotFound: There is no such study.
             StudyBusy: A process runs the study; nothing was removed.
             StorageUnreachable: The server does not answer.
-            RecordUnwritable: The system refused to remove the folder.
+            ResultsUnwritable: The system refused to remove the folder.
         """
 
     def read(self, folder: Path) -> ResultsStore:
@@ -166,7 +166,7 @@ class Storage(Protocol):
 
         Raises:
             StudyNotFound: There is no such study.
-            RecordDamaged: The results can't be read, or a newer release wrote them.
+            ResultsDamaged: The results can't be read, or a newer release wrote them.
             StorageUnreachable: The server does not answer.
         """
 
@@ -183,6 +183,6 @@ class Storage(Protocol):
 
         Raises:
             StudyBusy: Another process runs the study.
-            RecordDamaged: The results can't be read, or a newer release wrote them.
+            ResultsDamaged: The results can't be read, or a newer release wrote them.
             StorageUnreachable: The server does not answer.
         """

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from runners.host_processes.locks import file_lock
 from runners.reporting import Say
-from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
+from tuner.model.errors import ResultsDamaged, ResultsUnwritable, StudyBusy, StudyNotFound
 from tuner.model.progress import Progress
 from tuner.model.study_files import LOCK_FILE, RESULTS_FILE, STUDY_FILE, TRIALS_FOLDER
 from tuner.model.trial import Trial
@@ -41,6 +41,7 @@ from tuner.storage.folder_files import (
 from tuner.storage.protocols import ResultsStore, Storage
 
 _BUSY_S: Final = 30.0
+"""How long to wait while another process has locked the file."""
 _POLL_S: Final = 0.01
 _UNWRITABLE: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
@@ -72,8 +73,8 @@ class SqliteFile:
             version already.
 
     Raises:
-        RecordDamaged: The file can't be opened, or a newer release or another program made it.
-        RecordUnwritable: The file can't be written, for example because the disk is full.
+        ResultsDamaged: The file can't be opened, or a newer release or another program made it.
+        ResultsUnwritable: The file can't be written, for example because the disk is full.
     """
 
     def __init__(self, path: Path, migrations: Sequence[str], *, may_write: bool = True) -> None:
@@ -90,7 +91,7 @@ class SqliteFile:
                 opened, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=not may_write
             )
         except sqlite3.OperationalError as error:
-            raise RecordDamaged(f"the file {path} must be {needed}, but SQLite says: {error}") from None
+            raise ResultsDamaged(f"the file {path} must be {needed}, but SQLite says: {error}") from None
         try:
             if may_write:
                 _use_wal(self._db)
@@ -100,11 +101,11 @@ class SqliteFile:
             self.close()
             if _is_unwritable(error):
                 raise unwritable(path, str(error)) from None
-            raise RecordDamaged(f"the file {path} must be {needed}, but SQLite says: {error}") from None
+            raise ResultsDamaged(f"the file {path} must be {needed}, but SQLite says: {error}") from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self.close()
             raise self._damaged(error) from None
-        except RecordDamaged:
+        except ResultsDamaged:
             self.close()
             raise
 
@@ -112,8 +113,8 @@ class SqliteFile:
         """Run a statement and return its rows.
 
         Raises:
-            RecordDamaged: The file is damaged.
-            RecordUnwritable: The file can't be written, for example because the disk is full.
+            ResultsDamaged: The file is damaged.
+            ResultsUnwritable: The file can't be written, for example because the disk is full.
         """
         with self._telling(), self._lock:
             return self._db.execute(statement, values).fetchall()
@@ -123,8 +124,8 @@ class SqliteFile:
         """Run the block as one transaction, during which no other thread or process can write to the file.
 
         Raises:
-            RecordDamaged: The file is damaged.
-            RecordUnwritable: The file can't be written. Only the end of the transaction may notice this.
+            ResultsDamaged: The file is damaged.
+            ResultsUnwritable: The file can't be written. Only the end of the transaction may notice this.
         """
         with self._telling(), self._lock, transaction(self._db):
             yield
@@ -136,14 +137,14 @@ class SqliteFile:
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Turn SQLite's errors about the file or the disk in the block into `RecordDamaged` or `RecordUnwritable`."""
+        """Turn SQLite's errors about the file or the disk in the block into `ResultsDamaged` or `ResultsUnwritable`."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if _is_unwritable(error):
                 raise unwritable(self.path, str(error)) from None
             if _code(error) == sqlite3.SQLITE_BUSY:
-                raise RecordUnwritable(
+                raise ResultsUnwritable(
                     f"another process has kept {self.path} locked for {_BUSY_S:.0f} s; end that process, or try again"
                 ) from None
             # Subclasses of DatabaseError are other errors, such as a duplicate row, unless the message is about damage.
@@ -152,9 +153,9 @@ class SqliteFile:
                 raise
             raise self._damaged(error) from None
 
-    def _damaged(self, error: Exception) -> RecordDamaged:
+    def _damaged(self, error: Exception) -> ResultsDamaged:
         said = str(error)[:200]
-        return RecordDamaged(
+        return ResultsDamaged(
             f"{self.path} must be a SQLite file of kafka-tuner, but SQLite says: "
             f"{said if said.isprintable() else repr(said)}; "
             "move it away to start with a new one"
@@ -165,7 +166,7 @@ class SqliteStore(ResultsStore):
     """The results of one study in its folder: trials in a SQLite file, and attachments in files beside it.
 
     Raises:
-        RecordDamaged: The file is damaged, or a newer release or another program made it.
+        ResultsDamaged: The file is damaged, or a newer release or another program made it.
         StudyNotFound: The folder holds no results, and `create` is False.
     """
 
@@ -339,7 +340,7 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
 
     Raises:
         StudyBusy: Another process runs the study.
-        RecordUnwritable: The lock file can't be written.
+        ResultsUnwritable: The lock file can't be written.
     """
 
     def refuse(holder: str) -> None:
@@ -355,10 +356,10 @@ def _check_no_folder(path: Path) -> None:
     """Check that a path is not that of a folder.
 
     Raises:
-        RecordDamaged: It is.
+        ResultsDamaged: It is.
     """
     if path.is_dir():
-        raise RecordDamaged(f"{path.absolute()} must be a SQLite file of kafka-tuner, but is a folder; move it away")
+        raise ResultsDamaged(f"{path.absolute()} must be a SQLite file of kafka-tuner, but is a folder; move it away")
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
@@ -394,12 +395,13 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGR
     """Migrate the tables of a SQLite file to the newest version, in one transaction.
 
     Raises:
-        RecordDamaged: A newer release or another program made the file.
+        ResultsDamaged: A newer release or another program made the file.
     """
-    if _version(db, path, len(migrations)) == len(migrations):
+    newest = len(migrations)
+    if _version(db, path, newest) == newest:
         return
     with transaction(db):
-        for number in range(_version(db, path, len(migrations)), len(migrations)):
+        for number in range(_version(db, path, newest), newest):
             for statement in migrations[number].split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {number + 1}")
@@ -435,10 +437,10 @@ def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
     has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if not 0 <= version <= newest:
-        raise RecordDamaged(
+        raise ResultsDamaged(
             f"{path} must have version {newest} or older, but has {version}: a newer release wrote it; "
             "upgrade kafka-tuner"
         )
     if version == 0 and has_tables:
-        raise RecordDamaged(f"{path} must be a SQLite file of kafka-tuner, but has another program's tables")
+        raise ResultsDamaged(f"{path} must be a SQLite file of kafka-tuner, but has another program's tables")
     return version

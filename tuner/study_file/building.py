@@ -257,25 +257,21 @@ class StudyBuilder:
 
     def _baseline(self) -> tuple[ProducerConfig, tuple[str, ...]]:
         """Return the baseline, and sentences for the user about the file from which it was read."""
-        baseline = self.file.baseline
-        key_path = ("baseline",)
-        values: Mapping[str, Value] = {}
+        baseline, key_path, client = self.file.baseline, ("baseline",), self.file.client
         try:
-            if isinstance(baseline, str):
-                file = self.files.producer(baseline, key_path, self.file.baseline_client, self.file.client)
-                if self.searched:  # otherwise, the user names the configs
-                    file.check_floor(self.file.durability, DURABILITY[self.file.durability])
-                return file.config, file.notes
-            values = baseline
-            return ProducerConfig.parse(values, self.file.client), ()
+            if not isinstance(baseline, str):
+                return ProducerConfig.parse(baseline, client), ()
+            file = self.files.producer(baseline, key_path, self.file.baseline_client, client)
+            if self.searched:  # otherwise, the user names the configs
+                file.check_floor(self.file.durability, DURABILITY[self.file.durability])
+            return file.config, file.notes
         except ConfigError as error:
             if isinstance(baseline, str):
                 self.problems.add(key_path, self.files.words(baseline, key_path, error))
             else:
-                self.problems.add(
-                    _key_path_of_error(self.file.client, error, key_path, values), self.problems.words(error, key_path)
-                )
-        return ProducerConfig.parse({}, self.file.client), ()
+                place = _key_path_of_error(client, error, key_path, baseline)
+                self.problems.add(place, self.problems.words(error, key_path))
+        return ProducerConfig.parse({}, client), ()
 
 
 def _key_path_of_error(client: Client, error: ConfigError, key_path: KeyPath, values: Mapping[str, Value]) -> KeyPath:

@@ -166,6 +166,11 @@ class Problems:
         """Return whether a value must not be shown, because all or part of it came from an environment variable."""
         return any(written[: len(key_path)] == key_path[: len(written)] for written in self.written)
 
+    def error_with(self, key_path: KeyPath, what: str, line: int) -> StudyFileError:
+        """Note a problem after which nothing more can be read, and return an error with all problems."""
+        self.add(key_path, what, line=line)
+        return self.error()
+
     def error(self) -> StudyFileError:
         """Return an error with all problems that were noted so far."""
         return StudyFileError(self.origin, list(self._found.values()))

@@ -238,10 +238,6 @@ def _names(role: Role) -> list[str]:
     return list(dict.fromkeys(entry.name for each in clients for entry in each.catalogue if entry.role is role))
 
 
-def _knob_names() -> list[str]:
-    return list(dict.fromkeys(knob.name for client in (librdkafka(), java()) for knob in client.knobs))
-
-
 def _schema(role: Role) -> dict[str, Any]:
     return {
         "type": ["object", "null"],
@@ -355,9 +351,8 @@ def _read_at(key_path: tuple[str | int, ...], read: Callable[[Any], Any], value:
 
 
 def _knob_schema() -> dict[str, Any]:
-    names = list(dict.fromkeys((*_knob_names(), *_names(Role.PRODUCER))))
+    knobs = (knob.name for client in (librdkafka(), java()) for knob in client.knobs)
     number = {"type": ["number", "string"]}
-    plain = {"type": ["string", "number", "boolean"]}
     between = {
         "type": "object",
         "properties": {
@@ -371,12 +366,12 @@ def _knob_schema() -> dict[str, Any]:
     }
     among = {
         "type": "object",
-        "properties": {"choices": {"type": "array", "minItems": 1, "items": plain}},
+        "properties": {"choices": {"type": "array", "minItems": 1, "items": _SCALAR_SCHEMA}},
         "required": ["choices"],
         "additionalProperties": False,
     }
     return {
         "type": ["object", "null"],
-        "propertyNames": {"enum": names},
-        "additionalProperties": {"anyOf": [plain, between, among], "description": _KNOB_RULE},
+        "propertyNames": {"enum": list(dict.fromkeys((*knobs, *_names(Role.PRODUCER))))},
+        "additionalProperties": {"anyOf": [_SCALAR_SCHEMA, between, among], "description": _KNOB_RULE},
     }

@@ -44,8 +44,7 @@ def read_yaml(text: str, problems: Problems) -> Plain:
     """
     value: Plain = None
     if len(text) > MAX_BYTES:
-        problems.add((), f"the file must have at most {MAX_BYTES} bytes", line=0)
-        problems.stop_if_any()
+        raise problems.error_with((), f"the file must have at most {MAX_BYTES} bytes", line=0)
     try:
         value = _document(_events(text, problems), problems)
     except yaml.reader.ReaderError as error:
@@ -77,8 +76,8 @@ def _events(text: str, problems: Problems) -> Iterator[yaml.Event]:
         while loader.check_event():
             yield loader.get_event()  # type: ignore[no-untyped-call]
     except (ValueError, OverflowError):  # the library does not check the numbers of escapes such as "\\UFFFFFFFF"
-        problems.add((), "this is not YAML: an escape sequence in quotes is not valid", line=loader.line + 1)
-        raise problems.error() from None
+        what = "this is not YAML: an escape sequence in quotes is not valid"
+        raise problems.error_with((), what, line=loader.line + 1) from None
 
 
 def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
@@ -88,8 +87,7 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                problems.add((), "the file must be one YAML document", line=_line(event))
-                raise problems.error()
+                raise problems.error_with((), "the file must be one YAML document", _line(event))
             value = _value(next(events), events, (), problems)
     return value
 
@@ -97,11 +95,10 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
 def _value(event: Any, events: Iterator[yaml.Event], key_path: KeyPath, problems: Problems) -> Plain:
     problems.lines.setdefault(key_path, _line(event))
     if len(key_path) > _MAX_DEPTH:
-        problems.add(key_path[:1], f"values may be nested at most {_MAX_DEPTH} deep", line=_line(event))
-        raise problems.error()
+        raise problems.error_with(key_path[:1], f"values may be nested at most {_MAX_DEPTH} deep", _line(event))
     if len(problems.lines) > problems.most_values:
-        problems.add(key_path[:1], f"the file must have at most {problems.most_values} values", line=_line(event))
-        raise problems.error()
+        what = f"the file must have at most {problems.most_values} values"
+        raise problems.error_with(key_path[:1], what, _line(event))
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
         problems.add(
             key_path,
@@ -131,8 +128,7 @@ def _mapping(events: Iterator[yaml.Event], key_path: KeyPath, problems: Problems
         if isinstance(event, yaml.MappingEndEvent):
             break
         if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-            problems.add(key_path, "a key must be a plain word", line=_line(event))
-            raise problems.error()
+            raise problems.error_with(key_path, "a key must be a plain word", _line(event))
         inner = (*key_path, event.value)
         if event.value in entries:
             again = f"this key is given twice, here and in line {problems.lines[inner]}; leave one of them out"
@@ -225,9 +221,9 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, key_path:
 def drop_used_secrets(text: str, targets: Iterable[Target], environ: MutableMapping[str, str]) -> None:
     """Remove the environment variables from which a study took secrets of its targets, such as passwords.
 
-    The study already holds the values of these variables. All processes of a user can read
-    each other's environment, and Ray and MLflow start many processes, which inherit our environment. The environment
-    that the shell gave to this process stays readable.
+    The study already holds the values of these variables. All processes of a user can read each other's environment,
+    and Ray and MLflow start many processes, which inherit our environment. The environment that the shell gave to this
+    process stays readable.
 
     Args:
         text: The text of the study file that was read.

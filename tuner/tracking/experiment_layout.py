@@ -119,7 +119,7 @@ def experiment_table(results: ExperimentResults) -> SavedView:
         f"tuner-{study_id}-measurements",
         f"{spec.name}: measurements",
         f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{TrialKind.MEASUREMENT}'",
-        TRIAL_NUMBER,
-        True,
-        (RUN_NAME, tag_column(tags.ROW), tag_column(tags.ROUND), *map(metric_column, spec.metrics)),
+        order_by=TRIAL_NUMBER,
+        ascending=True,
+        columns=(RUN_NAME, tag_column(tags.ROW), tag_column(tags.ROUND), *map(metric_column, spec.metrics)),
     )

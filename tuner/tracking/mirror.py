@@ -123,7 +123,7 @@ def sync(
 
     Raises:
         StudyNotFound: The folder holds no study.
-        RecordDamaged: The study's results can't be read.
+        ResultsDamaged: The study's results can't be read.
         StorageUnreachable: The shared storage does not answer.
     """
     location = TrackingLocation.of(tracking, folder.parent)

@@ -7,11 +7,11 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from runners.host_processes.clean_up import temporary_folder
 from tuner.model.study_files import RECOMMENDED, STUDY_FILE
-from tuner.model.trial import Trial
+from tuner.model.trial import PACED, SATURATED, Trial
 from tuner.present.export import Format, export
 from tuner.present.trial_tables.front_table import front_csv, front_json
 from tuner.storage.protocols import ResultsStore
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 LATENCY_FILE: Final = "latency.hgrm.json"
-_PHASES: Final = ("saturated", "paced")
 _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
+"""The parts of a phase's measurement that the file with its latencies has."""
 
 
 def parent_files(runs: SizeRuns) -> dict[str, str]:
@@ -45,11 +45,8 @@ def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
 
     The mapping is empty if no histograms are stored for the trial.
     """
-    phases: dict[str, Any] = {}
-    for name in _PHASES:
-        kept = store.attachment(trial, name)
-        if kept:
-            phases[name] = {part: kept.get(part) for part in _KEPT}
+    measured = {name: store.attachment(trial, name) for name in (SATURATED, PACED)}
+    phases = {name: {part: each.get(part) for part in _KEPT} for name, each in measured.items() if each}
     return {LATENCY_FILE: json.dumps(phases)} if phases else {}
 
 

@@ -93,7 +93,7 @@ class MirrorSession:
         try:
             facts = store.facts()
             self._client = connect(self._location)
-            # Studies of older releases have no default experiment on record.
+            # Older releases did not store the name of a default experiment.
             name = tracking.experiment or facts.get(MLFLOW_EXPERIMENT) or f"kafka-tuner/{facts[TARGET]}"
             self._experiment_id = experiment_id(self._client, self._location, name)
             self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)

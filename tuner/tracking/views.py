@@ -113,34 +113,33 @@ class SavedView:
 
 def views_of(study: StudyResults) -> Iterator[SavedView]:
     """Yield the prepared views of a study, the front of each record size first."""
-    study_id, measured = str(study.facts[STUDY_ID]), [size for size in study.sizes if size.trials]
-    for size in measured:
-        yield _front(
-            study, size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'"
-        )
-    for size in measured:
-        yield _charts(
-            study, size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'"
-        )
+    study_id = str(study.facts[STUDY_ID])
+    conditions = [
+        (size, f"{of_study(study_id)} and {tag_condition(tags.RECORD_BYTES)} = '{size.record_bytes}'")
+        for size in study.sizes
+        if size.trials
+    ]
+    yield from (_front(study, size, condition) for size, condition in conditions)
+    yield from (_charts(study, size, condition) for size, condition in conditions)
     objectives = [objective.metric for objective in study.objectives]
     numbers = [metric_column(name) for name in objectives]
-    size_column, kind, verdict = tag_column(tags.RECORD_BYTES), tag_column(tags.KIND), _verdict()
+    size_column, kind, verdict = map(tag_column, (tags.RECORD_BYTES, tags.KIND, tags.VERDICT))
     times = [metric_column(f"{name}{TIMES}") for name in objectives]
     yield SavedView(
         f"tuner-{study_id}-trials",
         f"{study.name}: all trials",
         f"{of_study(study_id)} and {tag_condition(tags.KIND)} != '{tags.STUDY_KIND}'",
-        TRIAL_NUMBER,
-        True,
-        (RUN_NAME, size_column, kind, *numbers, *times, verdict, tag_column(tags.CHANGED)),
+        order_by=TRIAL_NUMBER,
+        ascending=True,
+        columns=(RUN_NAME, size_column, kind, *numbers, *times, verdict, tag_column(tags.CHANGED)),
     )
     yield SavedView(
         f"tuner-{study_id}-confirmations",
         f"{study.name}: confirmations",
         f"{of_study(study_id)} and {tag_condition(tags.KIND)} = '{TrialKind.CONFIRM}'",
-        TRIAL_NUMBER,
-        True,
-        (RUN_NAME, size_column, tag_column(tags.ROUND), tag_column(tags.CONFIG), *numbers, verdict),
+        order_by=TRIAL_NUMBER,
+        ascending=True,
+        columns=(RUN_NAME, size_column, tag_column(tags.ROUND), tag_column(tags.CONFIG), *numbers, verdict),
     )
     best = [metric_column(f"best_{name}") for name in objectives]
     goals = goals_of(study.objectives)
@@ -152,9 +151,9 @@ def views_of(study: StudyResults) -> Iterator[SavedView]:
         f"tuner-studies-{'-'.join(objectives)}",
         f"Studies side by side ({', '.join(objectives)})",
         f"{tag_condition(tags.KIND)} = '{tags.STUDY_KIND}'",
-        VOLUME,
-        False,
-        (RUN_NAME, size_column, metric_column(VOLUME), *best, *proven),
+        order_by=VOLUME,
+        ascending=False,
+        columns=(RUN_NAME, size_column, metric_column(VOLUME), *best, *proven),
     )
 
 
@@ -194,13 +193,13 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
         f"tuner-{study.facts[STUDY_ID]}-front-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: front",
         f"{condition} and {tag_condition(tags.PARETO)} = 'true'",
-        first.metric,
-        first.direction is Direction.MINIMIZE,
-        (
+        order_by=first.metric,
+        ascending=first.direction is Direction.MINIMIZE,
+        columns=(
             RUN_NAME,
             *map(metric_column, names),
             *(metric_column(f"{name}{TIMES}") for name in names),
-            _verdict(),
+            tag_column(tags.VERDICT),
             tag_column(tags.CHANGED),
             tag_column(tags.RECOMMENDED),
             *(f"params.`{name}`" for name in _changed(size)),
@@ -221,10 +220,10 @@ def _charts(study: StudyResults, size: SizeResults, condition: str) -> SavedView
         f"tuner-{study.facts[STUDY_ID]}-charts-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: charts",
         " and ".join([condition, *(f"{tag_condition(tags.KIND)} != '{kind}'" for kind in left_out)]),
-        study.objectives[0].metric,
-        study.objectives[0].direction is Direction.MINIMIZE,
-        (RUN_NAME, *map(metric_column, names), tag_column(tags.CHANGED)),
-        tuple(charts),
+        order_by=study.objectives[0].metric,
+        ascending=study.objectives[0].direction is Direction.MINIMIZE,
+        columns=(RUN_NAME, *map(metric_column, names), tag_column(tags.CHANGED)),
+        charts=tuple(charts),
     )
 
 
@@ -273,10 +272,6 @@ def metric_column(name: str) -> str:
 def tag_column(name: str) -> str:
     """Return MLflow's name of the column with a tag."""
     return f"tags.`{name}`"
-
-
-def _verdict() -> str:
-    return tag_column(tags.VERDICT)
 
 
 def tag_condition(name: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from objectives.front import hypervolume
 from objectives.scoring import Constraint, Objective
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import ResultsDamaged
 from tuner.model.study_files import STUDY_FILE
 from tuner.model.trial import Trial, TrialKind
 from tuner.results.search_state import SearchState
@@ -224,7 +224,7 @@ def test_reading_results_does_not_change_the_store(tmp_path: Path) -> None:
 
 def test_a_store_without_objectives_is_refused(tmp_path: Path) -> None:
     keep(tmp_path, [])
-    with pytest.raises(RecordDamaged, match="its first run ended too early"):
+    with pytest.raises(ResultsDamaged, match="its first run ended too early"):
         load_results(tmp_path)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.helpers.trials import failed, trial
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import ResultsDamaged
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import TrialKind
 from tuner.storage.protocols import ResultsStore
@@ -63,7 +63,7 @@ class ResultsStoreContract:
         store.append(trial(0))
         damage("trials", body)
         for each in (store, reopen()):
-            with pytest.raises(RecordDamaged, match=r"row \d+ of the trials in .* is not as kafka-tuner wrote it"):
+            with pytest.raises(ResultsDamaged, match=r"row \d+ of the trials in .* is not as kafka-tuner wrote it"):
                 each.trials()
 
     @pytest.mark.parametrize("body", _DAMAGED, ids=range(len(_DAMAGED)))
@@ -73,7 +73,7 @@ class ResultsStoreContract:
         store.append(trial(0), {"saturated": LONG})
         damage("attachments", body)
         for each in (store, reopen()):
-            with pytest.raises(RecordDamaged, match=r"saturated.* is not as kafka-tuner wrote it"):
+            with pytest.raises(ResultsDamaged, match=r"saturated.* is not as kafka-tuner wrote it"):
                 each.attachment(trial(0), "saturated")
 
     @pytest.mark.parametrize("body", ["", '{"1000": 20', "[" * 100_000])
@@ -81,7 +81,7 @@ class ResultsStoreContract:
         store.set_fact("rates", {"1000": 20_000.5})
         damage("facts", body)
         for each in (store, reopen()):
-            with pytest.raises(RecordDamaged, match=r"the fact 'rates' in .* is not as kafka-tuner wrote it"):
+            with pytest.raises(ResultsDamaged, match=r"the fact 'rates' in .* is not as kafka-tuner wrote it"):
                 each.facts()
 
     @pytest.mark.parametrize(

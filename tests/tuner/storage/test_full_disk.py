@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.execution.studies.run import measure_study
-from tuner.model.errors import RecordUnwritable
+from tuner.model.errors import ResultsUnwritable
 from tuner.results.study_results import StudyResults
 
 DISK_BYTES = 4 << 20
@@ -39,7 +39,7 @@ def test_a_full_disk_is_an_error_and_the_study_continues_later(disk: Path, left_
     filler = disk / "filler"
     filler.write_bytes(bytes(DISK_BYTES - (left_kb << 10) - 4096))
     with pytest.raises(
-        RecordUnwritable, match=rf"{disk}/night.* can't be written: .*(No space|full|I/O error)[^;]*; make room"
+        ResultsUnwritable, match=rf"{disk}/night.* can't be written: .*(No space|full|I/O error)[^;]*; make room"
     ):
         run(disk / "night")
     filler.unlink()
@@ -53,10 +53,10 @@ def test_an_error_names_the_file_that_is_in_place_of_a_folder(tmp_path: Path) ->
     (tmp_path / "studies").write_text("a file")
     said = rf"a file is in the way: {tmp_path}/studies; .*KAFKA_TUNER_STUDIES"
     for folder in (tmp_path / "studies" / "night", tmp_path / "studies" / "deep" / "night"):
-        with pytest.raises(RecordUnwritable, match=said):
+        with pytest.raises(ResultsUnwritable, match=said):
             run(folder)
 
 
 def test_an_error_about_a_folder_that_can_not_be_made_says_how_to_name_another() -> None:
-    with pytest.raises(RecordUnwritable, match=r"/proc/x/night.*No such file.*KAFKA_TUNER_STUDIES"):
+    with pytest.raises(ResultsUnwritable, match=r"/proc/x/night.*No such file.*KAFKA_TUNER_STUDIES"):
         run(Path("/proc/x/night"))

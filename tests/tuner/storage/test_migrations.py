@@ -27,7 +27,7 @@ from tuner.confirmation.plan import plans_in
 from tuner.execution.studies.beginning import is_finished
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SilentReporter
-from tuner.model.errors import RecordDamaged, StorageUnreachable
+from tuner.model.errors import ResultsDamaged, StorageUnreachable
 from tuner.model.identity import study_identity
 from tuner.model.progress import StudyState
 from tuner.model.spec import Executor
@@ -92,7 +92,7 @@ def test_a_sqlite_file_runs_every_missing_migration(tmp_path: Path) -> None:
         migrate(db, path, later)
         assert db.execute("SELECT count(*), min(token) FROM trials").fetchone() == (16, 7)
         migrate(db, path, later)
-    with pytest.raises(RecordDamaged, match="must have version 1 or older, but has 2: a newer release wrote it"):
+    with pytest.raises(ResultsDamaged, match="must have version 1 or older, but has 2: a newer release wrote it"):
         SqliteStore(folder, create=False)
 
 
@@ -235,7 +235,7 @@ def test_tables_of_a_newer_release_are_refused_with_advice(
         lambda: storage.names(tmp_path),
         lambda: storage.drive(tmp_path / "night", "night", print).__enter__(),
     ):
-        with pytest.raises(RecordDamaged, match=message):
+        with pytest.raises(ResultsDamaged, match=message):
             use()
 
 
@@ -244,7 +244,7 @@ def test_another_programs_tables_are_refused_and_not_changed(
 ) -> None:
     name = database.rpartition("/")[2].replace("%20", " ")
     postgres.execute("CREATE SCHEMA kafka_tuner CREATE TABLE orders (number integer)", name)
-    with pytest.raises(RecordDamaged, match="another program's tables"):
+    with pytest.raises(ResultsDamaged, match="another program's tables"):
         storage_of(database).drive(tmp_path / "night", "night", print).__enter__()
     assert postgres.execute("SELECT count(*) FROM kafka_tuner.orders", name) == [(0,)]
 

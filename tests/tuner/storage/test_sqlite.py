@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from tests.helpers.trials import trial
 from tests.tuner.storage.store_contract import Damage, Open, ResultsStoreContract
-from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
+from tuner.model.errors import ResultsDamaged, ResultsUnwritable, StudyBusy, StudyNotFound
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RESULTS_FILE, STUDY_FILE
 from tuner.results.study_results import load_results
@@ -83,7 +83,7 @@ def test_looking_for_a_missing_store_does_not_create_it(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / RESULTS_FILE
     path.write_bytes(b"not a database " * 100)
-    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of kafka-tuner.*move it away"):
+    with pytest.raises(ResultsDamaged, match=f"{path} must be a SQLite file of kafka-tuner.*move it away"):
         SqliteStore(tmp_path)
     assert path.read_bytes() == b"not a database " * 100
 
@@ -96,7 +96,7 @@ def test_a_truncated_file_is_reported_as_damaged(tmp_path: Path) -> None:
     store.close()
     path = tmp_path / RESULTS_FILE
     path.write_bytes(path.read_bytes()[: 3 * 4096])
-    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of kafka-tuner"):
+    with pytest.raises(ResultsDamaged, match=f"{path} must be a SQLite file of kafka-tuner"):
         load_results(tmp_path)
 
 
@@ -110,7 +110,7 @@ def test_overwritten_pages_are_reported_as_damaged_when_they_are_read(tmp_path: 
     pages[5 * 4096 : 8 * 4096] = b"\xa5" * 3 * 4096
     path.write_bytes(pages)
     store = SqliteStore(tmp_path, create=False)
-    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of kafka-tuner"):
+    with pytest.raises(ResultsDamaged, match=f"{path} must be a SQLite file of kafka-tuner"):
         store.trials()
     store.close()
 
@@ -119,7 +119,7 @@ def test_a_study_file_that_is_no_text_is_named(store: SqliteStore) -> None:
     store.set_study_file("study: größer\n")
     (store.folder / STUDY_FILE).write_bytes("study: größer\n".encode("latin-1"))
     with pytest.raises(
-        RecordDamaged, match=f"{store.folder / STUDY_FILE} can't be read: it is not as kafka-tuner wrote it"
+        ResultsDamaged, match=f"{store.folder / STUDY_FILE} can't be read: it is not as kafka-tuner wrote it"
     ):
         store.study_file()
 
@@ -129,7 +129,7 @@ def test_the_database_of_another_program_is_refused_and_not_changed(tmp_path: Pa
     with contextlib.closing(sqlite3.connect(path)) as theirs:
         theirs.execute("CREATE TABLE orders (number INTEGER)")
         theirs.commit()
-    with pytest.raises(RecordDamaged, match="another program's tables"):
+    with pytest.raises(ResultsDamaged, match="another program's tables"):
         SqliteStore(tmp_path)
     with contextlib.closing(sqlite3.connect(path)) as theirs:
         assert theirs.execute("SELECT name FROM sqlite_master").fetchall() == [("orders",)]
@@ -140,7 +140,7 @@ def test_a_store_of_a_newer_release_is_refused_with_advice(tmp_path: Path) -> No
     with sqlite3.connect(tmp_path / RESULTS_FILE) as db:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     db.close()
-    with pytest.raises(RecordDamaged, match="but has 2: a newer release wrote it; upgrade kafka-tuner"):
+    with pytest.raises(ResultsDamaged, match="but has 2: a newer release wrote it; upgrade kafka-tuner"):
         SqliteStore(tmp_path)
 
 
@@ -179,7 +179,7 @@ def test_a_folder_that_two_paths_lead_to_has_one_driver(tmp_path: Path, reached:
 
 def test_a_store_without_objectives_has_no_results(store: SqliteStore, tmp_path: Path) -> None:
     store.append(trial(0))
-    with pytest.raises(RecordDamaged, match="does not say what the study optimises"):
+    with pytest.raises(ResultsDamaged, match="does not say what the study optimises"):
         load_results(tmp_path)
 
 
@@ -291,7 +291,7 @@ def test_a_trial_that_does_not_fit_on_the_disk_is_a_tuner_error_and_is_stored_la
     while not told:
         try:
             store.append(trial(len(store.trials())))
-        except RecordUnwritable as error:
+        except ResultsUnwritable as error:
             told.append(str(error))
     assert "results.db can't be written: database or disk is full" in told[0]
     stored = store.trials()
@@ -352,7 +352,7 @@ def test_a_study_that_may_only_be_read_is_read(folder_of_another_user: Path, in_
             path.chmod(path.stat().st_mode & 0o555)
         with without_privileges(), contextlib.closing(FolderStorage().read(folder)) as reader:
             assert [each.number for _, each in reader.trials()] == [1]
-            with pytest.raises(RecordUnwritable, match=r"results\.db can't be written"):
+            with pytest.raises(ResultsUnwritable, match=r"results\.db can't be written"):
                 reader.append(trial(2))
         folder.chmod(0o755)
 

@@ -41,12 +41,12 @@ HOST_CLOCK: Final = WallClock()
 """The clock of this host."""
 
 
-class ShareOfOthers(NamedTuple):
+class KeptForOthers(NamedTuple):
     """The time and the bytes that one record size must leave for the record sizes that follow.
 
     Attributes:
         seconds: Seconds of the study's time; 0 if its time is not limited.
-        load_bytes: Bytes of load; 0 if they are not limited.
+        load_bytes: Bytes of values and keys; 0 if the study's bytes are not limited.
     """
 
     seconds: float
@@ -168,16 +168,16 @@ class Budget:
             f"{now:%Y-%m-%d %H:%M}; to continue, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
         )
 
-    def share_of_others(self, sizes_left: int) -> ShareOfOthers:
+    def kept_for_others(self, sizes_left: int) -> KeptForOthers:
         """Return what must be left for the record sizes after the current one.
 
         All record sizes that are not finished get equal shares.
 
         Args:
-            sizes_left: How many record sizes are not finished, with the current one.
+            sizes_left: How many record sizes are not finished, including the current one.
         """
         share = 1 - 1 / sizes_left
-        return ShareOfOthers(share * (self.left_s() or 0.0), share * (self.left_bytes() or 0.0))
+        return KeptForOthers(share * (self.left_s() or 0.0), share * (self.left_bytes() or 0.0))
 
     def left_bytes(self) -> float | None:
         """Return the bytes that the study may still send; None if its bytes are not limited.

@@ -77,7 +77,7 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
         trials: The number of trials of each record size's search.
     """
     each_s, rounds = trial_s(spec) + OVERHEAD_S, most_rounds(spec)
-    confirm_s = most_confirmations(spec) * each_s + starting_s(spec, rounds)
+    confirm_s = most_confirm_trials(spec) * each_s + starting_s(spec, rounds)
     round_s = (1 + len(spec.confirm.goals) + burn_ins_per_round(spec)) * each_s + starting_s(spec, 1)
     # The first round begins immediately. Each other round begins `gap_s` after the start of the round before.
     waiting_s = max(0, rounds - 1) * max(0.0, spec.confirm.gap_s - round_s)
@@ -86,7 +86,7 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
 
 def least_s(spec: StudySpec) -> float:
     """Return the fewest seconds in which a study can search and confirm all of its record sizes."""
-    confirm_s = least_confirmations(spec) * (trial_s(spec) + OVERHEAD_S) + starting_s(spec, spec.confirm.rounds)
+    confirm_s = least_confirm_trials(spec) * (trial_s(spec) + OVERHEAD_S) + starting_s(spec, spec.confirm.rounds)
     return sum(_search_s(spec, trials) + confirm_s for trials in _least_trials(spec))
 
 
@@ -97,7 +97,7 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
         spec: The study.
         mb_per_s: The throughput at full speed.
     """
-    around = burn_in_trials(spec) + least_confirmations(spec)
+    around = burn_in_trials(spec) + least_confirm_trials(spec)
     measured = sum(around + trials for trials in _least_trials(spec))
     return round(measured * _bytes_per_trial(spec, mb_per_s))
 
@@ -113,7 +113,7 @@ def most_rounds(spec: StudySpec) -> int:
     return max(spec.confirm.rounds, spec.confirm.max_rounds) if spec.confirm.rounds else 0
 
 
-def most_confirmations(spec: StudySpec) -> int:
+def most_confirm_trials(spec: StudySpec) -> int:
     """Return the largest number of measurements of a record size's confirmation, with their burn-in runs."""
     return most_steps(spec.confirm) + winner_burn_in_trials(spec) + most_rounds(spec) * burn_ins_per_round(spec)
 
@@ -187,10 +187,10 @@ def gap_s(spec: StudySpec, left_s: float | None, each_s: float) -> float:
 def _outside_gaps_s(spec: StudySpec, each_s: float) -> float:
     """Return the seconds that a confirmation takes before its first round and in its last round."""
     round_of = 1 + len(spec.confirm.goals) + burn_ins_per_round(spec)
-    return (least_confirmations(spec) - (spec.confirm.rounds - 1) * round_of) * each_s
+    return (least_confirm_trials(spec) - (spec.confirm.rounds - 1) * round_of) * each_s
 
 
-def least_confirmations(spec: StudySpec) -> int:
+def least_confirm_trials(spec: StudySpec) -> int:
     """Return the smallest number of measurements of a record size's confirmation, with their burn-in runs."""
     in_rounds = spec.confirm.rounds * burn_ins_per_round(spec)
     return least_steps(spec.confirm) + least_winner_burn_in_trials(spec) + in_rounds

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from runners.workload import RecordSizes
 from tuner.execution.budgets.budget import Budget
-from tuner.execution.budgets.estimate import least_confirmations
+from tuner.execution.budgets.estimate import least_confirm_trials
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import OVERHEAD_S, starting_s, trial_s
 from tuner.model.trial import CONFIRMING_KINDS, Trial, TrialKind
@@ -79,11 +79,11 @@ class Outlook:
         # Racing shortens trials of the search but not of a confirmation, so the seconds that it saved are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not TrialKind.BURN_IN]
         each_s = self.mean_s() + (fmean(spared_s) if spared_s else 0.0)
-        return least_confirmations(self.spec) * each_s + starting_s(self.spec, self.spec.confirm.rounds)
+        return least_confirm_trials(self.spec) * each_s + starting_s(self.spec, self.spec.confirm.rounds)
 
     def confirm_bytes(self) -> float:
         """Return the bytes to reserve for a confirmation of one record size that takes the fewest possible rounds."""
-        return least_confirmations(self.spec) * self.most_bytes()
+        return least_confirm_trials(self.spec) * self.most_bytes()
 
     def most_bytes(self) -> float:
         """Return the most bytes that any of the newest trials has sent.

@@ -173,7 +173,15 @@ def _topic_facts(spec: ExperimentSpec, target: OpenTarget | None) -> dict[str, A
 
 @dataclass(slots=True)
 class RowLoop:
-    """Makes the measurements of an experiment that are still missing."""
+    """Makes the measurements of an experiment that are still missing.
+
+    Attributes:
+        spec: The specification of the experiment.
+        store: The results store.
+        keeper: Stores the measurements in the results store.
+        bench: Measures the rows that have producers.
+        reporter: Shows the user the progress of the experiment.
+    """
 
     spec: ExperimentSpec
     store: ResultsStore
@@ -235,11 +243,11 @@ class RowLoop:
             setup=row.setup,
         )
         self.bench.submit(job)
-        done = self.bench.next_done()
-        trial, attachments = trial_of(done, (), (), None, time.monotonic())
-        if (seen := done.measurements.get(phase)) is not None and not burns_in:
+        outcome = self.bench.next_done()
+        trial, attachments = trial_of(outcome, (), (), None, time.monotonic())
+        if (seen := outcome.measurements.get(phase)) is not None and not burns_in:
             trial = replace(trial, metrics=row_metrics_of(seen))
-        self._keep(step, trial, attachments, done.error)
+        self._keep(step, trial, attachments, outcome.error)
 
     def _keep(
         self, step: ExperimentStep, trial: Trial, attachments: Mapping[str, Any], error: BaseException | None

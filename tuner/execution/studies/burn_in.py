@@ -16,10 +16,8 @@ measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 lat
 measurements.
 
 The load of one config does not warm the broker for another codec or batch size, so each config has its own burn-in
-runs. Each record size has burn-in runs of its own, because it has its own baseline, rate and batches. The memory of
-the log is warm once it was written to (docs/evidence/trust.md, "What went wrong before"). Each phase of a trial begins
-with a new client and warms it up; the process that the client runs in is reused. We have not measured these causes one
-by one.
+runs. Each record size has burn-in runs of its own, because it has its own baseline, rate and batches. We have not
+measured how much each of these differences matters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,11 +74,10 @@ class BurnIn:
         """Count the stored trials of each record size: earlier processes have measured them."""
         self._earlier_trials = {size: len(search.trials) for size, search in self.trials.searches.items()}
 
-    def of_baseline(self, size: RecordSizes) -> float | None:
-        """Measure the baseline until it shows no trend, unless this process has done that already.
+    def rate_after_burn_in(self, size: RecordSizes) -> float | None:
+        """Return the fixed rate of the paced phase, in records per second; None if the study has no paced phase.
 
-        Returns:
-            The fixed rate of the paced phase, in records per second; None if the study has no paced phase.
+        Unless this process has done so already, the baseline is first measured until it shows no trend.
 
         Raises:
             TooManyFailures: Several attempts in a row to measure the baseline gave no throughput.
@@ -92,13 +89,13 @@ class BurnIn:
             chosen = self.trials.spec.paced and self._choose_rate(size, capacity)
             first = len(self.trials.searches[size].trials)
             # Latencies take longer than the throughput to become stable, so they are measured after it.
-            self.of_config(size, self.trials.spec.baseline, until_agreed=True)
+            self.run(size, self.trials.spec.baseline, until_agreed=True)
             if chosen and self._choose_rate_again(size, self.trials.searches[size].trials[first:]):
                 self._earlier_trials[size] = len(self.trials.searches[size].trials)
-                self.of_config(size, self.trials.spec.baseline, until_agreed=True)
+                self.run(size, self.trials.spec.baseline, until_agreed=True)
         return self._rates().get(str(size))
 
-    def of_config(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
+    def run(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
         """Measure a config until its last measurements show no trend, at most `search.burn_in_max` times.
 
         Three measurements of the baseline must show no trend, and two of any other config. Earlier measurements of the
@@ -122,18 +119,16 @@ class BurnIn:
             also = _ALSO_JUDGED if of_baseline and measured else ()
             judged = [*needed, *(name for name in also if all(each.metrics.get(name, 0.0) > 0 for each in measured))]
             values_by_metric = {name: [each.metrics[name] for each in measured] for name in judged}
-            if (
-                all(
-                    has_enough_burn_ins(values, at_most, _ratio_of(name), last=last)
-                    for name, values in values_by_metric.items()
-                )
-                if until_agreed
-                else measured
-            ):
+            agreed = all(
+                has_enough_burn_ins(values, at_most, _ratio_of(name), last=last)
+                for name, values in values_by_metric.items()
+            )
+            enough = agreed if until_agreed else bool(measured)
+            if enough:
                 if of_baseline:
                     self._say_trends(size, values_by_metric)
                 return
-            rate_records_per_s = self.of_baseline(size)
+            rate_records_per_s = self.rate_after_burn_in(size)
             if not self.trials.outlook.may_start(0.0):
                 return
             if size not in self._announced_burn_in and not of_baseline:

@@ -13,7 +13,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, add_plan, leave_out, plan_of, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.execution.budgets.budget import ShareOfOthers
+from tuner.execution.budgets.budget import KeptForOthers
 from tuner.execution.budgets.estimate import gap_s
 from tuner.execution.studies.burn_in import BurnIn
 from tuner.execution.studies.study_trials import StudyTrials
@@ -130,7 +130,7 @@ def confirm(
     size: RecordSizes,
     confirmation_id: str,
     burn_in: BurnIn,
-    of_others: ShareOfOthers,
+    for_others: KeptForOthers,
 ) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
@@ -139,15 +139,15 @@ def confirm(
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
         burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
-        of_others: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
-            number, and the undo rounds, do not use them.
+        for_others: The time and the bytes that must be left for the record sizes that follow. Only the fewest rounds
+            that a confirmation needs may use them.
     """
     search, settings, outlook = trials.searches[size], trials.spec.confirm, trials.outlook
     results = search.results(None)
     if not settings.rounds or results.baseline is None:
         return
     left_s = outlook.budget.left_s()
-    plan = _plan(trials, results, confirmation_id, None if left_s is None else left_s - of_others.seconds)
+    plan = _plan(trials, results, confirmation_id, None if left_s is None else left_s - for_others.seconds)
     if not any(plan.nominees.values()):
         reason = _why_none(results, [str(each) for each in trials.spec.constraints], settings.goals)
         trials.reporter.say(f"{size} B: {reason}, so no config has to be confirmed")
@@ -164,7 +164,7 @@ def confirm(
 
     if interrupted := _of_interrupted_round(plan, following(), search.trials):
         plan = leave_out(trials.store, str(size), plan, interrupted)
-    sessions = Sessions(trials, size, plan, of_others.seconds)
+    sessions = Sessions(trials, size, plan, for_others.seconds)
     measured = len(plan.counted(search.trials))
     while step := following():
         if step.kind not in announced:
@@ -172,18 +172,18 @@ def confirm(
             new_broker = step.kind is TrialKind.CONFIRM and plan.new_broker
             if not new_broker and not announced & {TrialKind.CONFIRM, TrialKind.UNDO}:
                 for config in _to_burn_in(step.kind, measured_plan(), configs):
-                    burn_in.of_config(size, config, until_agreed=step.kind is not TrialKind.REPEAT)
+                    burn_in.run(size, config, until_agreed=step.kind is not TrialKind.REPEAT)
             trials.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
-        beyond_plan = step.kind is TrialKind.UNDO or measured >= least_steps(settings)
+        beyond_least = step.kind is TrialKind.UNDO or measured >= least_steps(settings)
         if not outlook.may_start(None):
             over = "too little of the byte budget is left for a trial"
-        elif beyond_plan and not outlook.may_start(of_others.seconds, of_others.load_bytes):
+        elif beyond_least and not outlook.may_start(for_others.seconds, for_others.load_bytes):
             over = "too little time or too little of the byte budget is left for more rounds"
-        elif not sessions.begin(step, rate_records_per_s := burn_in.of_baseline(size)):
+        elif not sessions.begin(step, rate_records_per_s := burn_in.rate_after_burn_in(size)):
             over = "the next round would begin after the end of the study's time"
         else:
-            trials.run_one(size, step.kind, step.config, rate_records_per_s, step.round)
+            trials.run_confirm_trial(size, step.kind, step.config, rate_records_per_s, step.round)
             burn_in.check_rate(size)
             measured += 1
             continue

@@ -244,10 +244,10 @@ def measure_sizes(
             in_grid = {str(size): is_in_grid(spec.baseline, space_at(size), steps) for size in sizes}
             store.set_fact(BASELINE_IN_GRID, in_grid)
     for index, size in enumerate(sizes):
-        of_others = outlook.budget.share_of_others(len(sizes) - index)
+        for_others = outlook.budget.kept_for_others(len(sizes) - index)
         if searching and not has_begun(store, str(size), confirmation_id):
-            search_size(trials, burn_in, make_strategy, size, space_at(size), of_others)
-        confirm(trials, size, confirmation_id, burn_in, of_others)
+            search_size(trials, burn_in, make_strategy, size, space_at(size), for_others)
+        confirm(trials, size, confirmation_id, burn_in, for_others)
         # After the last size, the caller shows the recommendations of all sizes.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             trials.reporter.confirmed(results(), str(size))

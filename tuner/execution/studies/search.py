@@ -8,7 +8,7 @@ from collections.abc import Callable
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
-from tuner.execution.budgets.budget import ShareOfOthers
+from tuner.execution.budgets.budget import KeptForOthers
 from tuner.execution.budgets.estimate import spread_s
 from tuner.execution.studies.burn_in import BurnIn
 from tuner.execution.studies.study_trials import StudyTrials
@@ -34,7 +34,7 @@ def search_size(
     make_strategy: MakeStrategy,
     size: RecordSizes,
     space: SearchSpace,
-    of_others: ShareOfOthers,
+    for_others: KeptForOthers,
 ) -> None:
     """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
 
@@ -44,7 +44,7 @@ def search_size(
         make_strategy: Creates the strategy that proposes configs.
         size: The record size.
         space: The search space of the record size.
-        of_others: The time and the load that must be left for the record sizes that follow.
+        for_others: The time and the bytes that must be left for the record sizes that follow.
 
     Raises:
         RunnerError: The cluster can't be used, or we stopped to protect it.
@@ -53,13 +53,13 @@ def search_size(
     spec, search, outlook = trials.spec, trials.searches[size], trials.outlook
     if next_kind(search.counted, spec.search) is None:
         return
-    kept_s = of_others.seconds + max(outlook.confirm_s(), _kept_for_rounds_s(trials, size, of_others.seconds))
-    if not outlook.may_start(kept_s, of_others.load_bytes + outlook.confirm_bytes(), others=burn_in_trials(spec)):
+    kept_s = for_others.seconds + max(outlook.confirm_s(), _kept_for_rounds_s(trials, size, for_others.seconds))
+    if not outlook.may_start(kept_s, for_others.load_bytes + outlook.confirm_bytes(), others=burn_in_trials(spec)):
         trials.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
         )
         return
-    rate = burn_in.of_baseline(size)
+    rate = burn_in.rate_after_burn_in(size)
     seed = zlib.crc32(str(size).encode()) ^ spec.search.seed
     strategy = make_strategy(
         space, seed, expectation_of(spec, size, space, rate, trials.store.facts().get(TOPIC_SHAPE, {}))
@@ -70,7 +70,7 @@ def search_size(
     under_way: list[StartedTrial] = []
     while True:
         while trials.bench.free and outlook.may_start(
-            kept_s, of_others.load_bytes + outlook.confirm_bytes(), len(under_way)
+            kept_s, for_others.load_bytes + outlook.confirm_bytes(), len(under_way)
         ):
             started = _next(trials, size, strategy, starting_points, under_way)
             if started is None:

@@ -19,7 +19,7 @@ from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import IfHopeless, Raced, ToTheEnd, WhenSteady
 from tuner.execution.trials.stopping import race_of
 from tuner.execution.trials.trial_from_measurements import trial_of
-from tuner.execution.trials.trial_job import EarlyEnd, StartedTrial, TrialDone, TrialJob
+from tuner.execution.trials.trial_job import EarlyEnd, StartedTrial, TrialJob, TrialOutcome
 from tuner.model.errors import StudyError
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.measurement_setup import Setup
@@ -123,11 +123,11 @@ class StudyTrials:
             WorkloadRefused: The baseline, or another config that the user chose, can't be measured.
             TooManyFailures: Too many trials in a row gave no measurement.
         """
-        done = self.bench.next_done()
-        started = done.job.started
+        outcome = self.bench.next_done()
+        started = outcome.job.started
         search = self.searches[started.size]
         trial, attachments = trial_of(
-            done, self.spec.objectives, self.spec.constraints, search.baseline_metrics or None, time.monotonic()
+            outcome, self.spec.objectives, self.spec.constraints, search.baseline_metrics or None, time.monotonic()
         )
         try:
             self.keeper.keep(trial, attachments)
@@ -144,14 +144,14 @@ class StudyTrials:
         self.outlook.count(trial)
         self.reporter.trial(self.progress.of_size(started), trial)
         # A trial that has sent much more than expected has failed. The study continues if its limits allow more bytes.
-        goes_on = isinstance(done.error, ByteBudgetExceeded) and self.outlook.budget.was_cut(trial.key)
-        self.keeper.check(trial, None if goes_on else done.error)
+        goes_on = isinstance(outcome.error, ByteBudgetExceeded) and self.outlook.budget.was_cut(trial.key)
+        self.keeper.check(trial, None if goes_on else outcome.error)
         return started, trial
 
-    def count_interrupted(self, interrupted: Sequence[TrialDone]) -> None:
+    def count_interrupted(self, interrupted: Sequence[TrialOutcome]) -> None:
         """Count the bytes that trials had sent when the study was interrupted. Their loads must have ended."""
-        for done in interrupted:
-            self.outlook.budget.interrupt(done.job.started.key, done.sent_bytes)
+        for outcome in interrupted:
+            self.outlook.budget.interrupt(outcome.job.started.key, outcome.sent_bytes)
         self.store.hurry()
         try:
             self.store.set_fact(RESERVED_BYTES, self.outlook.budget.reserved())
@@ -161,7 +161,7 @@ class StudyTrials:
                 f"for what was running count against search.max_bytes: {error}"
             )
 
-    def run_one(
+    def run_confirm_trial(
         self,
         size: RecordSizes,
         kind: TrialKind,
@@ -180,7 +180,7 @@ class StudyTrials:
     def run_burn_in(
         self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_steady: bool = False
     ) -> Trial:
-        """Make a burn-in run and return its trial. No other trial may be running. The errors are those of `run_one`."""
+        """Make a burn-in run and return its trial. Conditions and errors are those of `run_confirm_trial`."""
         started = self.started_trial(size, TrialKind.BURN_IN, Proposal(config))
         return self._run(started, rate_records_per_s, until_steady=until_steady)
 

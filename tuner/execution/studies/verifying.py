@@ -25,7 +25,7 @@ def measuring_like(
         study: The name of the existing study, for messages.
         facts: The facts of the existing study, from its results store.
         record_bytes: The record sizes of the existing study that are measured again; None for all of them.
-        setting: What the user calls this setting, such as `--record-bytes`.
+        setting: What the user calls `record_bytes`, such as `--record-bytes`.
 
     Returns:
         The text of the study file, and the fixed rate of each record size in records per second.

@@ -22,7 +22,7 @@ from runners.pools.pool import FinishedJob, Job, Pool
 from runners.runner import Limits, Runner, Watch, WatchDecision
 from runners.workload import Workload
 from tuner.execution.trials.stopping import PhaseProgress, Stopping, StopRule
-from tuner.execution.trials.trial_job import TrialDone, TrialJob
+from tuner.execution.trials.trial_job import TrialJob, TrialOutcome
 from tuner.execution.trials.trial_target import TrialTarget, TrialTopic
 from tuner.model.trial import PACED
 
@@ -35,7 +35,7 @@ class _RunningTrial:
     """A trial that is being measured.
 
     Attributes:
-        done: The outcome of the trial so far.
+        outcome: The outcome of the trial so far.
         stack: Releases the topic when it is closed.
         topic: The topic of the trial, and the runners that measure on it.
         sent_elsewhere: Bytes that the trial had sent to earlier topics before it got this topic.
@@ -44,7 +44,7 @@ class _RunningTrial:
         sending: Whether a phase is running. Its bytes are not counted yet.
     """
 
-    done: TrialDone
+    outcome: TrialOutcome
     stack: ExitStack
     topic: TrialTopic
     sent_elsewhere: int
@@ -54,8 +54,8 @@ class _RunningTrial:
 
     def runners(self, rule: StopRule) -> tuple[Runner, ...]:
         """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
-        job = self.done.job
-        runners = self.topic.runners(job.max_bytes - self.done.sent_bytes, job.started.proposal.config.client)
+        job = self.outcome.job
+        runners = self.topic.runners(job.max_bytes - self.outcome.sent_bytes, job.started.proposal.config.client)
         return (Stopping(runners[0], rule),) if len(runners) == 1 else runners
 
     def count_sent(self, sent_bytes: int | None, workload: Workload) -> None:
@@ -67,14 +67,14 @@ class _RunningTrial:
                 may send is counted.
             workload: The load of the phase.
         """
-        done, most = self.done, self.done.job.max_bytes
+        outcome, most = self.outcome, self.outcome.job.max_bytes
         if sent_bytes is not None:
-            done.sent_bytes += sent_bytes
+            outcome.sent_bytes += sent_bytes
             return
         stored = self.topic.final_stored() if self.topic.owned else None
         each_bytes = workload.record_sizes.mean_bytes + workload.key_bytes
         on_topic = most if stored is None else self.sent_elsewhere + ceil(stored * each_bytes)
-        done.sent_bytes = min(most, max(done.sent_bytes, on_topic))
+        outcome.sent_bytes = min(most, max(outcome.sent_bytes, on_topic))
 
 
 class Bench:
@@ -104,10 +104,10 @@ class Bench:
         await_lease: Callable[[], None] = lambda: None,
     ) -> None:
         self.targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
-        self.on_interrupted: Callable[[Sequence[TrialDone]], None] | None = None
+        self.on_interrupted: Callable[[Sequence[TrialOutcome]], None] | None = None
         self.on_recovered: Callable[[], None] | None = None
         self._stopped: list[int] = []
-        self._beginning: dict[int, TrialDone] = {}
+        self._beginning: dict[int, TrialOutcome] = {}
         self._under_way: dict[int, _RunningTrial] = {}
         self._ended: dict[int, ExitStack] = {}
 
@@ -119,9 +119,9 @@ class Bench:
     def submit(self, job: TrialJob) -> None:
         """Start a trial on a target (cluster) on which no trial is running."""
         index = next(number for number in range(len(self.targets)) if number not in self._under_way)
-        self._begin(index, TrialDone(job))
+        self._begin(index, TrialOutcome(job))
 
-    def next_done(self) -> TrialDone:
+    def next_done(self) -> TrialOutcome:
         """Wait for the next trial to end, and return its outcome.
 
         Raises:
@@ -148,10 +148,10 @@ class Bench:
         """
         interrupted = list(self._beginning.values())
         for index, trial in list(self._under_way.items()):
-            if self.on_interrupted is not None and (phase := trial.done.next_phase()) is not None:
+            if self.on_interrupted is not None and (phase := trial.outcome.next_phase()) is not None:
                 if trial.sending:
                     trial.count_sent(None, phase[1])
-                interrupted.append(trial.done)
+                interrupted.append(trial.outcome)
             self._end_trial(index)
         for index in list(self._ended):
             self._release_topic(index)
@@ -163,15 +163,15 @@ class Bench:
             self._await_lease()
         while self._stopped:
             index = self._stopped.pop()
-            stopped = self._under_way[index].done
+            stopped = self._under_way[index].outcome
             self._end_trial(index)
             self._begin(index, stopped.without_measurements(stopped.attempts))
 
-    def _begin(self, index: int, done: TrialDone, tries: int = 1) -> None:
-        stack, job = ExitStack(), done.job
-        self._beginning[index] = done
-        if not done.measurements:
-            done.lost_leases = self._lost_leases()
+    def _begin(self, index: int, outcome: TrialOutcome, tries: int = 1) -> None:
+        stack, job = ExitStack(), outcome.job
+        self._beginning[index] = outcome
+        if not outcome.measurements:
+            outcome.lost_leases = self._lost_leases()
         try:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
             topic = stack.enter_context(
@@ -182,14 +182,14 @@ class Bench:
             if tries >= _MOST_TRIES:
                 raise
             self._recover(index)
-            self._begin(index, done.without_measurements(done.attempts), tries + 1)
+            self._begin(index, outcome.without_measurements(outcome.attempts), tries + 1)
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.
         self._release_topic(index)
-        self._under_way[index] = _RunningTrial(done, stack, topic, done.sent_bytes)
+        self._under_way[index] = _RunningTrial(outcome, stack, topic, outcome.sent_bytes)
         del self._beginning[index]
-        done.sent_bytes += topic.filled_bytes
+        outcome.sent_bytes += topic.filled_bytes
         self._run_phase(index)
 
     def _recover(self, index: int) -> None:
@@ -199,67 +199,67 @@ class Bench:
 
     def _run_phase(self, index: int) -> None:
         trial = self._under_way[index]
-        phase = trial.done.next_phase()
+        phase = trial.outcome.next_phase()
         assert phase is not None
         name, workload = phase
-        rule = trial.done.job.ends.rule_for(trial.done, name, workload)
-        config = trial.done.job.started.proposal.config
+        rule = trial.outcome.job.ends.rule_for(trial.outcome, name, workload)
+        config = trial.outcome.job.started.proposal.config
         on_attempt = partial(_begin_attempt, trial, rule, workload)
-        setup = trial.done.job.setup
+        setup = trial.outcome.job.setup
         job = Job(str(index), trial.runners(rule), config, workload, on_attempt, trial.topic.consumers, setup.placement)
-        watch = _killing_a_broker(trial, workload, _watch(trial.done, name, rule))
+        watch = _killing_a_broker(trial, workload, _watch(trial.outcome, name, rule))
         trial.sending = True
-        self._pool.submit(job, self._stopping_when_lost(trial.done, watch))
+        self._pool.submit(job, self._stopping_if_taken_over(trial.outcome, watch))
 
-    def _stopping_when_lost(self, done: TrialDone, watch: Watch) -> Watch:
-        """Return `watch` as a function that also stops the phase if another process may have taken over the study."""
+    def _stopping_if_taken_over(self, outcome: TrialOutcome, watch: Watch) -> Watch:
+        """Return a watch that also stops the phase as soon as another process may have taken over the study."""
 
         def stopping(window: Window) -> WatchDecision:
             decision = watch(window)
-            return decision if self._runs_study_alone(done) else WatchDecision.STOP
+            return decision if self._runs_study_alone(outcome) else WatchDecision.STOP
 
         return stopping
 
-    def _runs_study_alone(self, done: TrialDone) -> bool:
+    def _runs_study_alone(self, outcome: TrialOutcome) -> bool:
         """Return whether it is certain that only this process has run the study since a trial began."""
         lost_leases = self._lost_leases()
-        return lost_leases is not None and lost_leases == done.lost_leases
+        return lost_leases is not None and lost_leases == outcome.lost_leases
 
-    def _advance(self, index: int, ended: FinishedJob) -> TrialDone | None:
+    def _advance(self, index: int, ended: FinishedJob) -> TrialOutcome | None:
         trial = self._under_way[index]
-        done = trial.done
-        phase = done.next_phase()
+        outcome = trial.outcome
+        phase = outcome.next_phase()
         assert phase is not None
-        done.attempts, done.worker = max(done.attempts, ended.attempts), ended.worker
+        outcome.attempts, outcome.worker = max(outcome.attempts, ended.attempts), ended.worker
         trial.count_sent(ended.sent_bytes, phase[1])
         trial.sending = False
-        if not self._runs_study_alone(done):
+        if not self._runs_study_alone(outcome):
             self._stopped.append(index)
             return None
         match ended.outcome:
             case Measurement() as seen:
-                done.measurements[phase[0]] = _with_stored(seen, trial)
-                if not done.job.ends.ends_trial(done, phase[0]) and done.next_phase() is not None:
+                outcome.measurements[phase[0]] = _with_stored(seen, trial)
+                if not outcome.job.ends.ends_trial(outcome, phase[0]) and outcome.next_phase() is not None:
                     self._run_phase(index)
                     return None
-                if done.job.ends.repeats_paced(done):
+                if outcome.job.ends.repeats_paced(outcome):
                     # The repeat gets a new topic, as every paced phase does: after a saturating phase the broker stays
                     # busy with the old topic for a while.
-                    done.replaced.append(done.measurements.pop(PACED))
-                    del done.stops[PACED]
+                    outcome.replaced.append(outcome.measurements.pop(PACED))
+                    del outcome.stops[PACED]
                     self._end_trial(index)
-                    self._begin(index, done)
+                    self._begin(index, outcome)
                     return None
-            case BrokerLost() | TargetUnreachable() if done.attempts < 2:
+            case BrokerLost() | TargetUnreachable() if outcome.attempts < 2:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
                 self._recover(index)
                 self._end_trial(index)
-                self._begin(index, done.without_measurements(attempts=2))
+                self._begin(index, outcome.without_measurements(attempts=2))
                 return None
             case other:
-                done.error = other
+                outcome.error = other
         self._end_trial(index)
-        return done
+        return outcome
 
     def _end_trial(self, index: int) -> None:
         left = self._under_way.pop(index)
@@ -277,8 +277,8 @@ class Bench:
 
 
 def _killing_a_broker(trial: _RunningTrial, workload: Workload, watch: Watch) -> Watch:
-    """Return `watch` as a function that also kills a broker at the time that the trial's setup names, if any."""
-    setup = trial.done.job.setup
+    """Return a watch that also kills a broker at the time that the trial's setup names, if it names a time."""
+    setup = trial.outcome.job.setup
     if setup.broker_killed_s is None:
         return watch
 
@@ -321,19 +321,19 @@ def _with_stored(measurement: Measurement, trial: _RunningTrial) -> Measurement:
     return replace(measurement, counts=counts)
 
 
-def _watch(done: TrialDone, phase: str, rule: StopRule) -> Watch:
+def _watch(outcome: TrialOutcome, phase: str, rule: StopRule) -> Watch:
     """Return a function that reports each window of a phase, and stops the phase when the rule says so."""
 
     def watch(window: Window) -> WatchDecision:
         if window.number == 0:  # a new phase, or a phase that is repeated after its worker was lost
-            done.progress[phase] = PhaseProgress(rule.metrics)
-            done.stops.pop(phase, None)
-        done.job.on_window(phase, window)
-        done.progress[phase].add(window)
-        stop = rule.judge(done.progress[phase])
+            outcome.progress[phase] = PhaseProgress(rule.metrics)
+            outcome.stops.pop(phase, None)
+        outcome.job.on_window(phase, window)
+        outcome.progress[phase].add(window)
+        stop = rule.judge(outcome.progress[phase])
         if stop is None:
             return WatchDecision.GO_ON
-        done.stops[phase] = stop
+        outcome.stops[phase] = stop
         return WatchDecision.STOP
 
     return watch

@@ -11,7 +11,7 @@ from objectives.racing import PredictedRange, Race
 from runners.workload import Workload
 from tuner.execution.trials.steadiness import UntilSteady
 from tuner.execution.trials.stopping import HOPELESS_RATIO, PhaseRule, StopRule, WholePhase, ranges_of
-from tuner.execution.trials.trial_job import EarlyEnd, TrialDone
+from tuner.execution.trials.trial_job import EarlyEnd, TrialOutcome
 from tuner.model.trial import PACED, SATURATED
 
 
@@ -28,7 +28,7 @@ class ToTheEnd(EarlyEnd):
 
     metrics: tuple[str, ...] = ()
 
-    def rule_for(self, done: TrialDone, phase: str, workload: Workload) -> StopRule:
+    def rule_for(self, outcome: TrialOutcome, phase: str, workload: Workload) -> StopRule:
         """Return a rule that never stops the phase."""
         return WholePhase(_in_phase(self.metrics, phase))
 
@@ -37,16 +37,16 @@ class ToTheEnd(EarlyEnd):
 class IfHopeless(EarlyEnd):
     """Ends a trial of the search if its config can't hold the fixed rate, because it can't be recommended then."""
 
-    def rule_for(self, done: TrialDone, phase: str, workload: Workload) -> StopRule:
+    def rule_for(self, outcome: TrialOutcome, phase: str, workload: Workload) -> StopRule:
         """Return a rule that stops the phase if the config can't hold the fixed rate."""
         return PhaseRule(workload)
 
-    def ends_trial(self, done: TrialDone, phase: str) -> bool:
+    def ends_trial(self, outcome: TrialOutcome, phase: str) -> bool:
         """Return whether the config could not hold the rate, or the rule that stopped the phase ends the whole trial.
 
         If a paced phase was stopped early, but not by the rule, the config could not hold the rate.
         """
-        stop, seen = done.stops.get(phase), done.measurements[phase]
+        stop, seen = outcome.stops.get(phase), outcome.measurements[phase]
         offered = seen.workload.rate_records_per_s
         behind = offered is not None and seen.records_per_s < HOPELESS_RATIO * offered
         return behind or (stop.ends_trial if stop else phase == PACED and seen.stopped_early)
@@ -64,26 +64,28 @@ class Raced(IfHopeless):
     race: Race
     metrics: tuple[str, ...]
 
-    def rule_for(self, done: TrialDone, phase: str, workload: Workload) -> StopRule:
+    def rule_for(self, outcome: TrialOutcome, phase: str, workload: Workload) -> StopRule:
         """Return a rule that stops the phase if the trial can't win the race; a repeated phase runs to its end."""
         metrics = _in_phase(self.metrics, phase)
-        if done.replaced:
+        if outcome.replaced:
             return PhaseRule(workload, metrics)
         before = dict[str, PredictedRange]()
-        for name, seen in done.measurements.items():
-            cut_short = done.progress[name] if name in done.stops else None
+        for name, seen in outcome.measurements.items():
+            cut_short = outcome.progress[name] if name in outcome.stops else None
             before |= ranges_of(self.race, seen, cut_short, paced=name == PACED)
-        return PhaseRule(workload, metrics, self.race, before, last=phase == done.job.phases[-1][0])
+        return PhaseRule(workload, metrics, self.race, before, last=phase == outcome.job.phases[-1][0])
 
-    def repeats_paced(self, done: TrialDone) -> bool:
+    def repeats_paced(self, outcome: TrialOutcome) -> bool:
         """Return whether the paced phase was stopped early, and the trial may be on the Pareto front after all.
 
         The paced phase is stopped if the config is not expected to be on the front. If the saturating phase then shows
         that the config may be on the front, the paced phase is repeated at full length to measure the latency.
         """
-        if done.replaced or PACED not in done.stops or SATURATED in done.stops:
+        if outcome.replaced or PACED not in outcome.stops or SATURATED in outcome.stops:
             return False
-        return self.race.would_join_front(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
+        return self.race.would_join_front(
+            metrics_of(outcome.measurements.get(SATURATED), outcome.measurements.get(PACED))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class WhenSteady(EarlyEnd):
     most_bytes: float
     counts_only_the_end: ClassVar[bool] = True
 
-    def rule_for(self, done: TrialDone, phase: str, workload: Workload) -> StopRule:
+    def rule_for(self, outcome: TrialOutcome, phase: str, workload: Workload) -> StopRule:
         """Return a rule that stops the phase when its throughput shows no trend."""
         return UntilSteady(workload, self.most_bytes)
 

@@ -22,7 +22,9 @@ from tuner.results.search_state import SearchState
 HOPELESS_RATIO: Final = 0.8
 """A phase is stopped if the config delivers less than this share of the fixed rate, as it will not catch up."""
 _LEAST_WINDOWS: Final = 2
+"""The number of measured windows after which a phase may be stopped because its config can't hold the fixed rate."""
 _MOST_OTHERS: Final = 200
+"""The number of the newest trials of the search from which a race estimates how rare good values are."""
 
 
 @dataclass(slots=True)

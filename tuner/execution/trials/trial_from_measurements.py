@@ -11,13 +11,13 @@ from objectives.scoring import ALWAYS, Constraint, Objective, Score, score
 from runners.errors import DeliveryFailed
 from runners.measurements.measurement import Measurement
 from tuner.execution.trials.steadiness import capacity_of
-from tuner.execution.trials.trial_job import TrialDone
+from tuner.execution.trials.trial_job import TrialOutcome
 from tuner.model.measurement_json import measurement_json
 from tuner.model.trial import PACED, SATURATED, State, Trial, TrialKind
 
 
 def trial_of(
-    done: TrialDone,
+    outcome: TrialOutcome,
     objectives: Sequence[Objective],
     constraints: Sequence[Constraint],
     baseline: Mapping[str, float] | None,
@@ -29,20 +29,20 @@ def trial_of(
     because the sampler learns nothing from a failed trial and would propose similar configs again.
 
     Args:
-        done: The outcome of the trial.
+        outcome: The outcome of the trial.
         objectives: What the study optimises; empty for a measurement that is not judged.
         constraints: The limits that the study sets.
         baseline: The baseline's metrics so far; None before there are any.
         ended_s: When the trial ended, on the clock `time.monotonic` of this process.
     """
-    saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
-    started = done.job.started
-    only_the_end = done.job.ends.counts_only_the_end
-    overloaded = isinstance(done.error, DeliveryFailed)
-    metrics, window_values = metrics_of(saturated, paced), _window_values(done)
+    saturated, paced = outcome.measurements.get(SATURATED), outcome.measurements.get(PACED)
+    started = outcome.job.started
+    only_the_end = outcome.job.ends.counts_only_the_end
+    overloaded = isinstance(outcome.error, DeliveryFailed)
+    metrics, window_values = metrics_of(saturated, paced), _window_values(outcome)
     if only_the_end and saturated is not None:
         # The first seconds only brought the target to its normal speed, so they do not count.
-        per_s = done.progress[SATURATED].records_per_s
+        per_s = outcome.progress[SATURATED].records_per_s
         window_values = {"records_per_s": tuple(per_s)}
         metrics["records_per_s"] = capacity_of(per_s)
         metrics["mb_per_s"] = metrics["records_per_s"] * saturated.workload.record_sizes.mean_bytes / 1e6
@@ -50,34 +50,34 @@ def trial_of(
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, objectives, constraints, baseline)
     burns_in = started.kind is TrialKind.BURN_IN
-    early_stops = {name: stop for name, stop in done.stops.items() if not stop.falling_behind and not only_the_end}
-    lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
+    early_stops = {name: stop for name, stop in outcome.stops.items() if not stop.falling_behind and not only_the_end}
+    lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if outcome.error is None else None
     main, timed = saturated or paced, paced or saturated
     verdict = judge(Evidence.of(main)) if main is not None else None
     measurements = [measured for measured in (paced, saturated) if measured is not None]
-    state = State.COMPLETE if done.error is None or overloaded else State.FAILED
+    state = State.COMPLETE if outcome.error is None or overloaded else State.FAILED
     trial = replace(
         started.ended(state, verdict, ended_s),
         metrics=metrics,
         objectives=() if burns_in else judged.values,
         violations={} if burns_in else _violations(judged, metrics, constraints) if lost else dict(judged.violations),
-        error=str(done.error) if done.error is not None else "",
+        error=str(outcome.error) if outcome.error is not None else "",
         warnings=_warnings(measurements, timed, {} if lost else early_stops),
-        worker=done.worker,
-        attempts=done.attempts,
-        load_s=sum(_load_s(measured) for measured in (*measurements, *done.replaced)),
+        worker=outcome.worker,
+        attempts=outcome.attempts,
+        load_s=sum(_load_s(measured) for measured in (*measurements, *outcome.replaced)),
         value_bytes=sum(
             measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes
-            for measured in (*measurements, *done.replaced)
+            for measured in (*measurements, *outcome.replaced)
         ),
-        sent_bytes=done.sent_bytes,
+        sent_bytes=outcome.sent_bytes,
         proposal=started.proposal.index if started.kind is TrialKind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
-        saved_s=_saved_s(done, early_stops, skipping=lost is not None) if done.error is None else 0.0,
+        saved_s=_saved_s(outcome, early_stops, skipping=lost is not None) if outcome.error is None else 0.0,
         window_values=window_values,
     )
-    return trial, {name: measurement_json(measured) for name, measured in done.measurements.items()}
+    return trial, {name: measurement_json(measured) for name, measured in outcome.measurements.items()}
 
 
 def _violations(judged: Score, metrics: Mapping[str, float], constraints: Sequence[Constraint]) -> dict[str, float]:
@@ -89,32 +89,32 @@ def _violations(judged: Score, metrics: Mapping[str, float], constraints: Sequen
     return {name: violation for name, violation in judged.violations.items() if name in measured}
 
 
-def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool) -> float:
+def _saved_s(outcome: TrialOutcome, early_stops: Mapping[str, Stop], *, skipping: bool) -> float:
     """Return how many seconds of load were saved because phases were stopped early.
 
     Saved seconds are seconds that were planned but not run. The seconds of repeated phases are subtracted.
 
     Args:
-        done: The outcome of the trial.
+        outcome: The outcome of the trial.
         early_stops: Why phases were stopped early, by phase.
         skipping: Whether phases that never began count as saved.
     """
     saved_s = 0.0
-    for name, workload in done.job.phases:
-        planned_s, measured = workload.warmup_s + workload.measured_s, done.measurements.get(name)
+    for name, workload in outcome.job.phases:
+        planned_s, measured = workload.warmup_s + workload.measured_s, outcome.measurements.get(name)
         if measured is None:
             saved_s += planned_s if skipping else 0.0
         elif name in early_stops and measured.series:
             saved_s += max(0.0, planned_s - measured.series[-1].at_s)
-    return saved_s - sum(_load_s(measured) for measured in done.replaced)
+    return saved_s - sum(_load_s(measured) for measured in outcome.replaced)
 
 
-def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
+def _window_values(outcome: TrialOutcome) -> dict[str, tuple[float, ...]]:
     """Return, by metric, the values in all measured windows of the phases that ran to their end."""
     return {
         name: tuple(values)
-        for phase, seen in done.progress.items()
-        if phase in done.measurements and phase not in done.stops
+        for phase, seen in outcome.progress.items()
+        if phase in outcome.measurements and phase not in outcome.stops
         for name, values in seen.values.items()
         if len(values) == seen.windows
     }
@@ -139,13 +139,12 @@ def _warnings(
 def _doubts(measured: Measurement) -> tuple[str, ...]:
     """Return what makes a measurement less certain: its warnings, and numbers that contradict each other."""
     check = measured.latency_check
-    disagree = check is not None and check.agrees is False
     return (
         *measured.warnings,
         *measured.counts.differences(),
         *(
             (f"the measured latency and the client's own statistics differ by {check.difference_ratio:+.1%}",)
-            if check and disagree
+            if check is not None and check.agrees is False
             else ()
         ),
     )

@@ -1,4 +1,4 @@
-"""The types for a running trial: what it will measure (`TrialJob`), and what it has measured (`TrialDone`)."""
+"""The types for a running trial: what it will measure (`TrialJob`), and what it has measured (`TrialOutcome`)."""
 
 import datetime
 from collections.abc import Callable
@@ -85,20 +85,20 @@ class EarlyEnd(Protocol):
 
     counts_only_the_end: ClassVar[bool] = False
 
-    def rule_for(self, done: "TrialDone", phase: str, workload: Workload) -> StopRule:
+    def rule_for(self, outcome: "TrialOutcome", phase: str, workload: Workload) -> StopRule:
         """Return the rule that decides after each window whether a phase ends early.
 
         Args:
-            done: What the trial has measured before the phase.
+            outcome: What the trial has measured before the phase.
             phase: The name of the phase.
             workload: The load of the phase, of all producers together.
         """
 
-    def ends_trial(self, done: "TrialDone", phase: str) -> bool:
+    def ends_trial(self, outcome: "TrialOutcome", phase: str) -> bool:
         """Return whether a trial ends after the given phase, because its next phase is not worth running."""
         return False
 
-    def repeats_paced(self, done: "TrialDone") -> bool:
+    def repeats_paced(self, outcome: "TrialOutcome") -> bool:
         """Return whether the paced phase of a trial, which was stopped early, must be run again at its full length."""
         return False
 
@@ -127,7 +127,7 @@ class TrialJob:
 
 
 @dataclass(slots=True)
-class TrialDone:
+class TrialOutcome:
     """The outcome of a trial, which is filled in while the trial is measured.
 
     Attributes:
@@ -156,9 +156,9 @@ class TrialDone:
     lost_leases: int | None = None
     sent_bytes: int = 0
 
-    def without_measurements(self, attempts: int) -> "TrialDone":
+    def without_measurements(self, attempts: int) -> "TrialOutcome":
         """Return the same trial without measurements, to begin it again. The bytes sent so far still count."""
-        return TrialDone(self.job, attempts=attempts, sent_bytes=self.sent_bytes)
+        return TrialOutcome(self.job, attempts=attempts, sent_bytes=self.sent_bytes)
 
     def next_phase(self) -> tuple[str, Workload] | None:
         """Return the name and the load of the next phase to measure; None if all phases were measured."""

@@ -143,12 +143,12 @@ class ClusterTarget:
 
             yield TrialTopic(
                 runners,
-                lambda: self._stored(topic),
-                topic.owned,
-                lambda: self._final_stored(topic),
-                filled_bytes,
-                kill_broker,
-                TailConsumers(opened.cluster, ours, limits.outage_s),
+                stored=lambda: self._stored(topic),
+                owned=topic.owned,
+                final_stored=lambda: self._final_stored(topic),
+                filled_bytes=filled_bytes,
+                kill_broker=kill_broker,
+                consumers=TailConsumers(opened.cluster, ours, limits.outage_s),
             )
 
     def restart_brokers(self) -> None:
@@ -263,7 +263,7 @@ class SimulatedTarget:
     def topic_for(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialTopic]:
         """Provide the runners; there is no topic."""
         seeded = (_SeededByTrial(self.runner, trial),) * setup.producers
-        yield TrialTopic(lambda *_: seeded, lambda: None, owned=True)
+        yield TrialTopic(lambda *_: seeded, stored=lambda: None, owned=True)
 
     def restart_brokers(self) -> None:
         """Do nothing, as there is no broker."""

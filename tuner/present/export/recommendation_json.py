@@ -14,7 +14,7 @@ from search_spaces.errors import ConfigError
 from search_spaces.translation.to_java import for_java
 from tuner.confirmation.effects import Effect
 from tuner.model.document import document
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import ResultsDamaged
 from tuner.model.goals import Goal
 from tuner.model.trial import State, Trial, TrialKind
 from tuner.present.changed_properties import changes
@@ -97,10 +97,10 @@ def recommendation_of(stored: Mapping[str, Any]) -> Recommendation:
     """Read a recommendation from the JSON that `recommendation_json` made.
 
     Raises:
-        RecordDamaged: The JSON does not hold a recommendation, or a newer release wrote it.
+        ResultsDamaged: The JSON does not hold a recommendation, or a newer release wrote it.
     """
     if stored.get("kind") != RECORD_KIND or stored.get("schema_version") != SCHEMA_VERSION:
-        raise RecordDamaged(
+        raise ResultsDamaged(
             f"a recommendation must have kind {RECORD_KIND} and schema_version {SCHEMA_VERSION}, but has "
             f"{stored.get('kind')!r} and {stored.get('schema_version')!r}; upgrade kafka-tuner "
             "if a newer release wrote it, and run tuner sync if an older one did"
@@ -134,7 +134,7 @@ def recommendation_of(stored: Mapping[str, Any]) -> Recommendation:
         )
         recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
-        raise RecordDamaged(
+        raise ResultsDamaged(
             f"a field of the stored recommendation is missing or has a wrong value ({error!r}); run tuner sync to "
             "write the recommendation again"
         ) from None

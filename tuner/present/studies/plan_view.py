@@ -141,7 +141,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
     yield from (f"          {note}" for note in spec.baseline_notes)
     if spec.constraints:
         yield f"limits    {' and '.join(map(str, spec.constraints))}, for a recommended config"
-    most = estimate.most_confirmations(spec)
+    most = estimate.most_confirm_trials(spec)
     for size in record["sizes"]:
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         confirmed = f", after them up to {most} measurements to confirm the winners" if spec.confirm.rounds else ""

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.errors import ProblemKind, RecordDamaged, StudyNotFound
+from tuner.model.errors import ProblemKind, ResultsDamaged, StudyNotFound
 from tuner.service.answers import pages, results
 from tuner.service.answers.query import EVERY_RECOMMENDATION, TEXT, Answer, Answers, ResultQuery
 from tuner.service.answers.results_cache import ResultsCache, no_study
@@ -62,7 +62,7 @@ def _problem(query: ResultQuery, error: Exception) -> Answer:
         case PermissionError():  # the folder of another user, which may be no study
             _LOG.error("the results of %s can't be read: %s", query.study, error)
             problem = no_study(query.study)
-        case RecordDamaged():  # its text names the operator's files
+        case ResultsDamaged():  # its text names the operator's files
             _LOG.error("the results of %s can't be read: %s", query.study, error)
             problem = Problem(
                 ProblemKind.NOT_FOUND,

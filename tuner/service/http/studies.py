@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tuner.execution.budgets.least_limits import check_limits
 from tuner.model.document import document
-from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.model.errors import ResultsDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.progress import StudyState
@@ -90,7 +90,7 @@ class Studies:
                         check_settings(submission, before, identity, self.config)
             except StudyNotFound:
                 check_limits(spec_of(submission.text, self.config)[0])
-            except RecordDamaged:
+            except ResultsDamaged:
                 pass  # the process that runs the study will report this
         # Another client may have submitted a study of this name meanwhile, so the queue checks it again.
         return self.queue.submit(submission, may_change=may_change)

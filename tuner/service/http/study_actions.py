@@ -159,7 +159,7 @@ class StudyActions:
             StudyNotFound: There is no such study.
             WrongMove: The study is waiting or running.
             StudyBusy: A process that the service did not start is running the study.
-            RecordUnwritable: The system refused to remove the folder. The study stays in the queue.
+            ResultsUnwritable: The system refused to remove the folder. The study stays in the queue.
         """
 
         def take() -> None:

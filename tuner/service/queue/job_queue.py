@@ -69,7 +69,7 @@ def open_queue(root: Path) -> "JobQueue":
 
     Raises:
         StorageUnreachable: The database does not answer.
-        RecordDamaged: The queue can't be read, or a newer release wrote it.
+        ResultsDamaged: The queue can't be read, or a newer release wrote it.
     """
     shared = shared_url()
     return JobQueue(SqliteTable(root) if shared is None else PostgresTable(shared))

@@ -86,7 +86,7 @@ class SqliteTable:
     Leases depend on the host's clock. If the clock jumps, the leases become shorter or longer, but no study is lost.
 
     Raises:
-        RecordDamaged: The file is not a queue, or a newer release wrote it.
+        ResultsDamaged: The file is not a queue, or a newer release wrote it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -119,7 +119,7 @@ class PostgresTable:
 
     Raises:
         StorageUnreachable: The database server does not answer or refuses the connection.
-        RecordDamaged: A newer release or another program made the tables.
+        ResultsDamaged: A newer release or another program made the tables.
     """
 
     def __init__(self, url: PostgresUrl, *, patience_s: float = 10.0, silence_s: float = 5.0) -> None:

@@ -25,7 +25,7 @@ _BUSY_DELAY_S: Final = 2.0
 _TARGET_DELAY_S: Final = 15.0
 _HOST_DELAY_S: Final = 5.0
 _FOR_GOOD: Final = frozenset({ExitCode.USAGE, ExitCode.SAFETY})
-_FOR_GOOD_KINDS: Final = frozenset({"TooManyFailures", "RecordDamaged"})
+_FOR_GOOD_KINDS: Final = frozenset({"TooManyFailures", "ResultsDamaged"})
 
 
 class Supervisor:

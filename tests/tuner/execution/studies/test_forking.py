@@ -17,7 +17,7 @@ from search_spaces.space.parameters import KnobChange
 from tests.helpers.studies import BASELINE, Told, of_kind, on_record, simulated_study
 from tuner.execution.studies.forking import ForkedTrials, begin_fork, fork, trials_for
 from tuner.execution.studies.run import measure_study
-from tuner.model.errors import RecordDamaged, RequestRefused, StudyChanged
+from tuner.model.errors import RequestRefused, ResultsDamaged, StudyChanged
 from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Trial, TrialKind
@@ -200,7 +200,7 @@ def test_a_fork_of_a_damaged_study_leaves_nothing(old: Path, tmp_path: Path) -> 
     last.write_bytes(b"no gzip")
     spec, root = changed(), tmp_path / "studies"
     trials = [trial for trial in on_record(damaged) if trial.number <= int(last.name[:4])]
-    with closing(SqliteStore(damaged, create=False)) as source, pytest.raises(RecordDamaged):
+    with closing(SqliteStore(damaged, create=False)) as source, pytest.raises(ResultsDamaged):
         begin_fork(FolderStorage(), root / "new", spec, "study: new\n", source, trials, Told().say)
     assert list(root.iterdir()) == []
 

@@ -17,7 +17,7 @@ from tests.helpers.studies import BASELINE
 from tuner.execution.trial_keeper import utc_now
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import ToTheEnd
-from tuner.execution.trials.trial_job import StartedTrial, TrialDone, TrialJob
+from tuner.execution.trials.trial_job import StartedTrial, TrialJob, TrialOutcome
 from tuner.execution.trials.trial_target import SimulatedTarget, TrialTopic
 from tuner.model.measurement_setup import ONE_PRODUCER, Setup
 from tuner.model.trial import PACED, Proposal, TrialKind
@@ -102,9 +102,9 @@ def test_a_trial_begins_while_brokers_are_restarted_in_turn(lost: int, measured:
         bench.on_recovered = lambda: target.events.append("recovered")
         if measured:
             bench.submit(job)
-            done = bench.next_done()
-            assert done.error is None
-            assert done.attempts == 1, "no measurement broke off"
+            outcome = bench.next_done()
+            assert outcome.error is None
+            assert outcome.attempts == 1, "no measurement broke off"
         else:
             with pytest.raises(BrokerLost):
                 bench.submit(job)
@@ -142,7 +142,7 @@ class LostLater(NeverBack):
         yield TrialTopic(lambda *_: (LosesIts(self.sent_bytes),), lambda: None, owned=True)
 
 
-def measured(bench: Bench, job: TrialJob) -> TrialDone:
+def measured(bench: Bench, job: TrialJob) -> TrialOutcome:
     """Measure one trial."""
     bench.submit(job)
     return bench.next_done()
@@ -153,9 +153,9 @@ def test_ctrl_c_while_a_broker_is_away_counts_what_was_sent(target: NeverBack, s
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
     started = StartedTrial(RecordSizes.fixed(1000), 0, TrialKind.SEARCH, Proposal(BASELINE), utc_now(), 0.0)
     job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, ToTheEnd())
-    interrupted: list[TrialDone] = []
+    interrupted: list[TrialOutcome] = []
     with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
         bench.on_interrupted = interrupted.extend
         with pytest.raises(KeyboardInterrupt):
             measured(bench, job)
-    assert [(done.job, done.sent_bytes) for done in interrupted] == [(job, sent_bytes)]
+    assert [(outcome.job, outcome.sent_bytes) for outcome in interrupted] == [(job, sent_bytes)]

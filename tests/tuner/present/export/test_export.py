@@ -23,7 +23,7 @@ from tests.conftest import TopicMaker
 from tests.helpers.choosers import Random
 from tests.helpers.real_librdkafka import values_in_force
 from tests.helpers.stored_studies import WINNER, study
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import ResultsDamaged
 from tuner.model.goals import Goal
 from tuner.model.trial import Trial
 from tuner.present.changed_properties import Change, changed_values
@@ -237,7 +237,7 @@ def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
 def test_json_that_is_no_recommendation_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
     record = {**recommendation_json(confirmed), **broken} if broken else {}
     with pytest.raises(
-        RecordDamaged,
+        ResultsDamaged,
         match=r"a recommendation must have kind|a field of the stored recommendation is missing or has a wrong value",
     ):
         recommendation_of(record)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tuner.service.queue.queue_contract import LONG_S, JobQueueContract, Open, claimed, submission
-from tuner.model.errors import RecordDamaged, RecordUnwritable
+from tuner.model.errors import ResultsDamaged, ResultsUnwritable
 from tuner.model.study_files import QUEUE_FILE
 from tuner.service.queue.job import JobState, Task
 from tuner.service.queue.job_queue import JobQueue
@@ -59,13 +59,13 @@ def test_a_newer_queue_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / QUEUE_FILE) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
-    with pytest.raises(RecordDamaged, match="newer release"):
+    with pytest.raises(ResultsDamaged, match="newer release"):
         JobQueue(SqliteTable(tmp_path))
 
 
 def test_a_file_that_is_no_queue_is_refused(tmp_path: Path) -> None:
     (tmp_path / QUEUE_FILE).write_text("these are not rows" * 100)
-    with pytest.raises(RecordDamaged, match=QUEUE_FILE):
+    with pytest.raises(ResultsDamaged, match=QUEUE_FILE):
         JobQueue(SqliteTable(tmp_path))
 
 
@@ -90,7 +90,7 @@ def test_a_change_that_the_disk_refuses_at_its_end_is_a_tuner_error(tmp_path: Pa
         # Only the end of a transaction writes to the file of the log.
         resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / f"{QUEUE_FILE}-wal").stat().st_size, hard))
         try:
-            with pytest.raises(RecordUnwritable, match=f"{QUEUE_FILE} can't be written: "):
+            with pytest.raises(ResultsUnwritable, match=f"{QUEUE_FILE} can't be written: "):
                 queue.submit(submission("second"))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
@@ -103,6 +103,6 @@ def test_a_queue_that_another_process_keeps_locked_is_a_tuner_error(tmp_path: Pa
         queue._table.rows("PRAGMA busy_timeout = 0")
         with contextlib.closing(sqlite3.connect(tmp_path / QUEUE_FILE, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(RecordUnwritable, match=f"another process has kept .*{QUEUE_FILE} locked for"):
+            with pytest.raises(ResultsUnwritable, match=f"another process has kept .*{QUEUE_FILE} locked for"):
                 queue.submit(submission("first"))
         assert queue.submit(submission("first"))[1]
