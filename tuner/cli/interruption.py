@@ -19,7 +19,10 @@ _TERMINALS: Final[list[int]] = []
 
 
 _INTERRUPTIONS: Final[list[Interrupted]] = []
-"""The exceptions that `_on_signal` has raised. With `ExitStack.close`, an error of the clean-up may have no context."""
+"""The exception that `_on_signal` has raised, or none.
+
+`interruption_of` needs it: an error that `ExitStack.close` raises while it cleans up may not have it as its context.
+"""
 
 
 def catch_signals() -> None:

@@ -24,6 +24,13 @@ def setting_text(value: RowValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def settings_text(settings: Mapping[str, RowValue]) -> str:
+    """Return settings as text, such as `linger.ms=5 producers=3`; of the setting `row`, only the row's name."""
+    return " ".join(
+        setting_text(value) if name == "row" else f"{name}={setting_text(value)}" for name, value in settings.items()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class BestOf:
     """The search whose recommendation is the config of a row, for the record size of the row.

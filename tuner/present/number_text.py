@@ -5,14 +5,13 @@ from typing import Final
 
 from objectives.metrics import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import LEVEL, Ratio, ratio_text
-from search_spaces.properties.catalogue import shown_value as shown_value
 
 Cell = str | tuple[str, float | None]
 """A table cell: a text, or a number as a pair of its text and the value to sort by."""
 
 _UNITS: Final = (", ms", ", MB/s", ", records/s")
-_COLUMN_GAP: Final = "   "
-_READ_FIRST: Final = shown_in(ShownIn.TABLES)
+COLUMN_GAP: Final = "   "
+_USUAL: Final = shown_in(ShownIn.TABLES)
 
 
 def title(metric: str) -> str:
@@ -93,10 +92,10 @@ def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also
         first: Metrics to show first.
         also: Metrics to show in addition to the usual ones; a latency among them is sorted in with the other latencies.
     """
-    speeds = [name for name in _READ_FIRST if OUTCOME_METRICS[name].direction is Direction.MAXIMIZE]
-    latencies = {name for name in (*_READ_FIRST, *also) if name.startswith("latency")}
+    speeds = [name for name in _USUAL if OUTCOME_METRICS[name].direction is Direction.MAXIMIZE]
+    latencies = {name for name in (*_USUAL, *also) if name.startswith("latency")}
     in_line = sorted(latencies, key=lambda name: name.removesuffix("_ms"))
-    wanted = (*first, *speeds, *in_line, *_READ_FIRST, *also)
+    wanted = (*first, *speeds, *in_line, *_USUAL, *also)
     return [name for name in dict.fromkeys(wanted) if any(name in known for known in numbers)]
 
 
@@ -109,7 +108,7 @@ def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> list[str]:
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        _COLUMN_GAP.join(
+        COLUMN_GAP.join(
             text.rjust(width) if right and column else text.ljust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()

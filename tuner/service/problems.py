@@ -26,7 +26,7 @@ from tuner.model.errors import (
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.study_file import StudyFileError
 
-MEDIA_TYPE: Final = "application/problem+json"
+PROBLEM_JSON: Final = "application/problem+json"
 _LOG: Final = logging.getLogger("tuner.service")
 _KINDS: Final = "https://kafka-tuner.invalid/problems/"
 _KINDS_OF_ERRORS: Final[dict[type[Exception], ProblemKind]] = {

@@ -78,7 +78,7 @@ def test_a_process_that_ends_at_once_makes_no_progress(tmp_path: Path) -> None:
     eventually(lambda: not process.running)
     assert process.outcome is None
     assert "unknown" in (folder / LOG_FILE).read_text()
-    assert process.after == last_sequence(folder)
+    assert process.last_sequence_before == last_sequence(folder)
 
 
 def test_a_host_that_cannot_start_a_process_is_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_damaged_notes_of_a_process_count_as_missing(tmp_path: Path, text: str) 
     for name in ("service-process.json", "service-outcome.json"):
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert process.outcome is None
-    assert process.after == 0
+    assert process.last_sequence_before == 0
     assert StudyProcess.adopt(tmp_path) is None
 
 
@@ -151,7 +151,7 @@ def test_a_process_that_another_service_started_is_recognised(tmp_path: Path, fo
     (tmp_path / "service-process.json").write_text(json.dumps(told), encoding="utf-8")
     adopted = StudyProcess.adopt(tmp_path)
     assert adopted is not None
-    assert (adopted.running, adopted.after) == (True, 3)
+    assert (adopted.running, adopted.last_sequence_before) == (True, 3)
     (tmp_path / "service-process.json").write_text(json.dumps({**told, "started": f"{own.started}0"}), encoding="utf-8")
     adopted = StudyProcess.adopt(tmp_path)
     assert adopted is not None

@@ -92,9 +92,9 @@ def _draw(
     # Imported here, because they import matplotlib and plotly.
     from tuner.present.report.page import fronts_html
     from tuner.present.report.study_pictures import draw_fronts
-    from tuner.present.report.study_points import pictures_to_compare
+    from tuner.present.report.study_points import front_charts
 
-    views = pictures_to_compare(studies, study_comparison)
+    views = front_charts(studies, study_comparison)
     if html is not None:
         write_output(html, fronts_html(study_comparison, views), force=force)
         say(f"page written to {html}")

@@ -104,20 +104,20 @@ def compare_clients(
     silent = quiet or as_json
     with common_options.as_usage_error(UnknownClient, option="--client-version"):
         named_java = None if client_version is None else java(client_version)
-    sides = [
-        _side(source, client, size, silent=silent)
-        for source, client in ((for_librdkafka, librdkafka()), (for_java, named_java or java()))
+    wanted_java = named_java or java()
+    sides = {
+        client.kind: _side(source, client, size, silent=silent)
+        for source, client in ((for_librdkafka, librdkafka()), (for_java, wanted_java))
         if source is not None
-    ]
-    side_of = {side.kind: side for side in sides}
-    measured = side_of[ClientKind.JAVA].config.client if ClientKind.JAVA in side_of else named_java or java()
+    }
+    measured = sides[ClientKind.JAVA].config.client if ClientKind.JAVA in sides else wanted_java
     if named_java is not None and measured != named_java:
         raise typer.BadParameter(
             f"--client-version must be that of {for_java}, which measured {measured.identity}, but got "
             f"{client_version}; leave it out"
         )
-    clients = ClientsToCompare(measured, side_of, rounds)
-    for side in side_of.values():
+    clients = ClientsToCompare(measured, sides, rounds)
+    for side in sides.values():
         if same_effect(side.config.effective_values, clients.defaults[side.kind].config.effective_values):
             raise typer.BadParameter(
                 f"{side.source} must differ from the defaults of {side.kind} to be compared, but both configure the "

@@ -25,7 +25,7 @@ def confirm(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="Name of a study, its folder, or its file. Give the file if it refers to other files.",
+            help="Name of a study, its folder, or its study file. Give the study file if that refers to other files.",
         ),
     ],
     options: ConfirmOptions,

@@ -80,10 +80,9 @@ def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json:
     source = request.source
     calibration = source.calibrated()
     predictions = request.predictions(calibration)
-    *others, last = predictions.values()
-    needed = [last] if request.setting is None else [*others, last]
-    if all(isinstance(each, str) for each in needed):
-        raise NotPredictable.outside(source.name, str(last))
+    outcomes = list(predictions.values())
+    if all(isinstance(each, str) for each in (outcomes[-1:] if request.setting is None else outcomes)):
+        raise NotPredictable.outside(source.name, str(outcomes[-1]))
     print_result(
         prediction_json(source, calibration, predictions, request.retention, setting=request.setting),
         lambda: OUT.show(

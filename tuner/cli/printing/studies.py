@@ -8,7 +8,6 @@ from tuner.cli.output import print_result
 from tuner.model.document import document
 from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT
-from tuner.model.trial import TrialKind
 from tuner.present.console import OUT, say, warn
 from tuner.present.studies.status import status_of
 from tuner.present.studies.study_list import (
@@ -51,8 +50,7 @@ def _studies_on_this_host() -> Iterator[ListedStudy]:
             with closing(storage.read(root / name)) as store:
                 facts, progress = store.facts(), store.progress()
                 if EXPERIMENT in facts:
-                    measured = sum(trial.kind is TrialKind.MEASUREMENT for _, trial in store.trials())
-                    yield listed_experiment(name, facts, progress, measured)
+                    yield listed_experiment(name, facts, progress, (trial for _, trial in store.trials()))
                     continue
                 results = results_of(store, root / name)
         except StudyNotFound:

@@ -23,7 +23,7 @@ from tuner.cli.service_commands.at_service import (
     Target,
     check_ended,
     follow,
-    left_at,
+    left_running,
     media_type,
     service,
     show_recommendations,
@@ -71,7 +71,7 @@ def confirm(
         if detach:
             print_result(view, lambda: typer.echo(study), as_json=as_json)
             return
-        with left_at(client, study):
+        with left_running(client, study):
             ended = follow(client, study, silent=quiet or as_json, after=seen)
         check_ended(client, study, ended, *_states_after(before))
         show_recommendations(client, study, options.goals, as_json=as_json)
@@ -131,7 +131,7 @@ def verify(
         warn_of_limits(view)
         if not silent:
             say(f"study {name} is {view['state']} at {at.url}; Ctrl-C stops this command, not the study")
-        with left_at(at, name):
+        with left_running(at, name):
             check_ended(at, name, follow(at, name, silent=silent))
         record, text = at.verification(name), at.text(name, "verification").rstrip("\n")
     unmeasured, simulated = record.pop("unmeasured"), record.pop("simulated")
@@ -209,7 +209,7 @@ def sync(study: Study, as_json: common_options.Json = False, quiet: common_optio
     with service() as client:
         before = client.study(study)["state"]
         client.sync(study)
-        with left_at(client, study):
+        with left_running(client, study):
             ended = follow(client, study, silent=True, after=_NO_TRIAL)
         check_ended(client, study, ended, *_states_after(before))
     if as_json:

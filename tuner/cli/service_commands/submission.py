@@ -22,7 +22,7 @@ from tuner.cli.service_commands.at_service import (
     Target,
     check_ended,
     follow,
-    left_at,
+    left_running,
     media_type,
     service,
     show_recommendations,
@@ -68,7 +68,7 @@ def run(
         except Interrupted:
             raise Interrupted(left) from None
         name = view["name"]
-        with left_at(client, name):
+        with left_running(client, name):
             warn_of_limits(view)
             if not silent:
                 hint = "" if detach else "; Ctrl-C stops this command, not the study"

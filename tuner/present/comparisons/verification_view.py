@@ -37,7 +37,10 @@ def verification_warnings(record: Mapping[str, Any]) -> list[str]:
 
 def shortcomings(record: Mapping[str, Any]) -> list[str]:
     """Return why a config did not pass, in sentences, from the JSON of its judgement; empty if it passed."""
-    found = [*record["misses"]]
-    for why in ("misses", "undecided"):
-        found += [f"{size['record_bytes']} B: {each}" for size in record["sizes"] for each in size[why]]
-    return found
+    of_sizes = [
+        f"{size['record_bytes']} B: {each}"
+        for why in ("misses", "undecided")
+        for size in record["sizes"]
+        for each in size[why]
+    ]
+    return [*record["misses"], *of_sizes]

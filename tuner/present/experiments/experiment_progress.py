@@ -1,4 +1,4 @@
-"""What `tuner experiment run` prints: a line for each measurement and, on a terminal, a live line about this one."""
+"""What `tuner experiment run` prints: a line per measurement and, on a terminal, a live line about the running one."""
 
 from typing_extensions import override
 
@@ -17,10 +17,9 @@ class ExperimentProgress(LiveLine, ExperimentReporter):
     @override
     def window(self, step: ExperimentStep, window: Window) -> None:
         if self._live.is_started:
-            line = (
+            self._show(
                 f"{_where(step)} {step.row.name} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s"
             )
-            self._show(line)
 
     @override
     def measured(self, step: ExperimentStep, trial: Trial) -> None:

@@ -1,7 +1,7 @@
-"""An experiment as text, Markdown, CSV and JSON: what it will measure, its rows, and the paper's findings."""
+"""The report of an experiment as text, Markdown, CSV and JSON: its rows beside a paper's values, and its findings."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any, Final
@@ -12,7 +12,7 @@ from runners.reporting import counted
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.model.facts import MIXED
-from tuner.model.row import RowValue, setting_text
+from tuner.model.row import settings_text
 from tuner.present.number_text import aligned, number
 from tuner.present.tables import csv_of, markdown_table
 from tuner.results.experiments.checked_findings import CheckedComparison, CheckedFinding, FindingOutcome
@@ -60,7 +60,7 @@ def _cells(row: RowResults, metrics: Sequence[str], with_paper: set[str]) -> lis
         cells.append(_value_text(row.mean(name)))
         if name in with_paper:
             cells.append(number(row.in_paper(name)))
-    return [*cells, ", ".join(row.bounds) or ("failed" if row.warnings and not row.bounds else "-")]
+    return [*cells, ", ".join(row.bounds) or ("failed" if row.warnings else "-")]
 
 
 def part_cells(results: ExperimentResults) -> list[list[str]]:
@@ -103,18 +103,12 @@ def _compared_words(comparison: CheckedComparison, *, verdict: bool) -> str:
     if comparison.limited:
         ratio += f", but {OTHER_LIMITS_TEXT} limited {' and '.join(comparison.limited)}"
     if compared.along:
-        rows = f" of {_settings(compared.of)}" if compared.of else ""
+        rows = f" of {settings_text(compared.of)}" if compared.of else ""
         what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
     else:
-        over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
-        what = f"{_settings(compared.of)} / {over}"
+        over = settings_text(compared.over) if compared.over is not None else f"{compared.limit:g}"
+        what = f"{settings_text(compared.of)} / {over}"
     return f"{what} = {ratio}{paper}{f', {comparison.outcome}' if verdict else ''}"
-
-
-def _settings(selected: Mapping[str, RowValue]) -> str:
-    return " ".join(
-        setting_text(value) if name == "row" else f"{name}={setting_text(value)}" for name, value in selected.items()
-    )
 
 
 def notes_of(results: ExperimentResults) -> list[str]:
@@ -204,7 +198,7 @@ def experiment_markdown(results: ExperimentResults) -> str:
 
 
 def _section(results: ExperimentResults, notes: Iterable[str]) -> str:
-    parts = [f"{results.spec.about}", "", *markdown_table(row_cells(results)), ""]
+    parts = [results.spec.about, "", *markdown_table(row_cells(results)), ""]
     if of_latency := part_cells(results):
         parts += [*markdown_table(of_latency), ""]
     if results.spec.findings:
@@ -281,8 +275,8 @@ def _outcome_cells(experiments: Sequence[ExperimentResults]) -> list[list[str]]:
 
 def _counted_outcomes(experiments: Sequence[ExperimentResults]) -> str:
     """Return how many findings of several experiments had each outcome, as a sentence."""
-    outcomes = Counter(str(each.outcome) for results in experiments for each in results.findings)
-    parts = [f"{outcome}: {outcomes[str(outcome)]}" for outcome in FindingOutcome if outcomes[str(outcome)]]
+    outcomes = Counter(each.outcome for results in experiments for each in results.findings)
+    parts = [f"{outcome}: {outcomes[outcome]}" for outcome in FindingOutcome if outcomes[outcome]]
     return f"{outcomes.total()} findings in {len(experiments)} experiments. {', '.join(parts)}."
 
 

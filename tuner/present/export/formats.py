@@ -18,12 +18,12 @@ from search_spaces.client import FORMATS, Client, ClientKind
 from search_spaces.client_facts.formats import FileLayout, PropertiesFormat
 from search_spaces.errors import FormatNotOffered
 from search_spaces.files.properties_file import format_properties
+from search_spaces.properties.catalogue import shown_value
 from search_spaces.translation.to_java import for_java
 from tuner.model.document import document
 from tuner.present.export.pasted import pasted_values
 from tuner.present.export.recommendation_json import recommendation_json
 from tuner.present.export.table import recommendation_table
-from tuner.present.number_text import shown_value
 from tuner.present.recommendations.recommendation_words import gain_sentences, not_advice, proven_for_other_goals
 from tuner.results.recommendations.recommendation import Recommendation
 

@@ -7,9 +7,9 @@ from search_spaces.client import Client, ClientKind, java
 from search_spaces.client_facts.rules import RuleOutcome
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import ConfigError
+from search_spaces.properties.catalogue import shown_value
 from search_spaces.translation.from_java import translate_from_java
 from search_spaces.translation.to_java import for_java
-from tuner.present.number_text import shown_value
 from tuner.results.recommendations.recommendation import Recommendation
 
 

@@ -1,11 +1,13 @@
 """A recommendation as plain text, for a terminal."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from runners.reporting import in_bytes
 from search_spaces.files.properties_file import format_properties
+from search_spaces.properties.catalogue import shown_value
 from tuner.present.changed_properties import changes
-from tuner.present.number_text import aligned, shown_value
+from tuner.present.number_text import aligned
 from tuner.present.recommendations.recommendation_words import (
     NO_GAIN,
     advice_to_keep,
@@ -18,6 +20,10 @@ from tuner.present.recommendations.recommendation_words import (
     within_scatter,
 )
 from tuner.results.recommendations.recommendation import Recommendation
+
+_ONE_MORE_ROUND: Final = (
+    "one more round: if you measure both configs once more, the ratio lies in this column's range in 95 of 100 cases"
+)
 
 
 def recommendation_table(recommendation: Recommendation, values: Mapping[str, str]) -> str:
@@ -66,28 +72,12 @@ def _facts(recommendation: Recommendation) -> list[str]:
     rows.append(("guarantee:", f"{promised} (the same as the baseline's)" if promised == before else promised))
     if promised != before:
         rows.append(("", f"the baseline's is different: {before}"))
-    rows += [
-        ("measured:", recommendation.how),
-        *(
-            [
-                (
-                    "",
-                    "one more round: if you measure both configs once more, the ratio lies in this column's range in "
-                    "95 of 100 cases",
-                )
-            ]
-            if recommendation.confirmed
-            else []
-        ),
-    ]
-    if recommendation.confirmed and (unsure := within_scatter(recommendation)):
-        rows.append(
-            (
-                "note:",
-                scatter_note(recommendation),
-            )
-        )
-        if any("p99" in name for name in unsure):
+    rows.append(("measured:", recommendation.how))
+    if recommendation.confirmed:
+        rows.append(("", _ONE_MORE_ROUND))
+    if note := scatter_note(recommendation):
+        rows.append(("note:", note))
+        if any("p99" in name for name in within_scatter(recommendation)):
             rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
     if open_question := inconclusive_gains(recommendation):
         rows.append(("inconclusive:", open_question))

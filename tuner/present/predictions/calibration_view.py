@@ -24,10 +24,10 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
     for constant, value, low, high in _constants(calibration):
         if constant not in calibration.undetermined:
             rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
-    off = [f"{ROW_METRICS[metric].label} {percent(sd)}" for metric, sd in calibration.scatter.items()]
+    scatter = [f"{ROW_METRICS[metric].label} {percent(sd)}" for metric, sd in calibration.scatter.items()]
     return [
         f"{fitted_to(calibration.observations, name)}; standard deviation of the measurements from the model: "
-        f"{', '.join(off)}",
+        f"{', '.join(scatter)}",
         *(["", *aligned(rows)] if len(rows) > 1 else []),
         "",
         determined(calibration),

@@ -128,11 +128,11 @@ def _kept(ratio: Ratio) -> str:
 def _loss(metric: str, ratio: Ratio, kind: SideEffectKind) -> str:
     """Return how much worse a metric is or may be, by the worse end of its interval."""
     most = "at most" if kind is SideEffectKind.WORSE else "may be up to"
-    interval = f"(gain {ratio_text(ratio.low)} to {ratio_text(ratio.high)})"
+    gained = f"(gain {ratio_text(ratio.low)} to {ratio_text(ratio.high)})"
     if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE:
-        return f"{most} {_lost_percent(ratio)} % lower {interval}"
+        return f"{most} {_lost_percent(ratio)} % lower {gained}"
     # If less is better, the ratio is inverted: 0.5 is twice the latency.
-    return f"{most} {ratio_text(1 / ratio.low)} times as high {interval}"
+    return f"{most} {ratio_text(1 / ratio.low)} times as high {gained}"
 
 
 def _lost_percent(ratio: Ratio) -> int:

@@ -21,7 +21,7 @@ _WIDE: Final = 300.0
 
 
 def canvas(height: float) -> Figure:
-    """Return an empty figure of 8 inches in width and this height, without pyplot's global list."""
+    """Return an empty figure, 8 inches wide and `height` inches high, without pyplot's global list."""
     figure = Figure(figsize=(8, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

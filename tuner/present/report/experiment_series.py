@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tuner.model.row import setting_text
+from tuner.model.row import settings_text
 from tuner.present.report.chart_style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.results.experiments.row_results import Mean, OutageWindow, RowResults
 
@@ -87,10 +87,4 @@ def series_of(rows: tuple[RowResults, ...], metric: str, along: str) -> list[Ser
 
 def _rest(row: RowResults, along: str) -> str:
     """Return the settings of a row besides the one that the line is drawn over; empty if there are none."""
-    if not along:
-        return ""
-    return " ".join(
-        setting_text(value) if name == "row" else f"{name}={setting_text(value)}"
-        for name, value in row.row.varied.items()
-        if name != along
-    )
+    return settings_text({name: value for name, value in row.row.varied.items() if name != along}) if along else ""

@@ -9,13 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-_FAR: Final = 64
 _PAD_PIXELS: Final = 3.0
 _POINT_PIXELS: Final = 9.0
 # Offsets from a point at which its label may stand, in typographic points, the nearest first.
 _OFFSETS: Final = tuple(
     (dx * distance, dy * distance)
-    for distance in (14, 26, 40, _FAR)
+    for distance in (14, 26, 40, 64)
     for dx, dy in ((1, 1), (1, -1), (-1, 1), (-1, -1), (1, 0.2), (-1, 0.2), (0.2, 1.2), (0.2, -1.2))
 )
 

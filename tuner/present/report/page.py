@@ -12,6 +12,7 @@ from objectives.bottlenecks import limited_by
 from objectives.ratios import ratio_text
 from runners.reporting import counted, duration, in_bytes
 from search_spaces.files.properties_file import format_properties
+from search_spaces.properties.catalogue import shown_value
 from tuner.model.goals import goals_of
 from tuner.model.identity import settings_shown
 from tuner.present import number_text
@@ -24,7 +25,7 @@ from tuner.present.report import study_figures, study_words
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
 from tuner.present.report.interactive import figure_html, inlined_plotly
-from tuner.present.report.study_points import ReportView
+from tuner.present.report.study_points import FrontChart
 from tuner.present.trial_tables import front_table, grid_view
 from tuner.results.comparisons.comparison import StudyComparison
 from tuner.results.experiments.experiment_results import ExperimentResults
@@ -60,18 +61,16 @@ def experiment_page(results: ExperimentResults) -> str:
     )
 
 
-def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: bool = True) -> str:
+def front_html(study: StudyResults, sizes: Sequence[SizeResults]) -> str:
     """Return a page with a picture of the front of each record size.
 
     Args:
         study: The study's results.
         sizes: The record sizes to show.
-        inline_js: Whether the page contains plotly.js (5 MB). If not, the file `plotly.min.js` must lie beside the
-            page.
     """
     return _PAGES.get_template("fronts.html").render(
         title=f"{study.name}: front",
-        plotly=inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>',
+        plotly=inlined_plotly(),
         figures=[
             figure_html(
                 study_figures.front_figure(size, goals_by_trial(recommendations_by_goal(study, size))), f"front-{index}"
@@ -81,12 +80,12 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
     )
 
 
-def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, ReportView]]) -> str:
+def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, FrontChart]]) -> str:
     """Return a page with the recommended configs of two studies, and with their fronts on the same axes.
 
     Args:
         comparison: The comparison of the two studies.
-        views: The content of the pictures, by record size and study's name, as `pictures_to_compare` returns it.
+        views: The content of the pictures, by record size and study's name, as `front_charts` returns it.
     """
     heading = " and ".join(comparison.names)
     return _PAGES.get_template("fronts.html").render(
@@ -154,6 +153,7 @@ _CALLED_FUNCTIONS: Final = (
     pasted_values,
     settings_shown,
     ratio_text,
+    shown_value,
 )
 """The functions that the templates call by their own names."""
 

@@ -21,12 +21,12 @@ from tuner.present.report.study_points import (
     SHARE_TITLE,
     TRIAL_AXIS,
     VOLUME_TITLE,
+    FrontChart,
     Point,
-    ReportView,
     coordinates,
+    front_chart,
     hypervolume_steps,
     importance_name,
-    view_of,
 )
 from tuner.results.recommendations.explanation import Explanation
 from tuner.results.study_results import SizeResults
@@ -43,7 +43,7 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
         size: The results of one record size.
         recommended: By trial number, the goals that the trial is recommended for.
     """
-    view = view_of(size)
+    view = front_chart(size)
     figure = figure_of(f"{in_bytes(size.record_bytes)} records", height=480)
     members = {point.trial.number for point in view.front}
     others = [point for point in view.feasible if point.trial.number not in members]
@@ -69,7 +69,7 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     return figure
 
 
-def _right_half(view: ReportView) -> Callable[[Point], bool]:
+def _right_half(view: FrontChart) -> Callable[[Point], bool]:
     """Return whether a point is in the right half of the chart, where its label must stand on the left."""
     ends = [point.x for point in (*view.feasible, *view.infeasible)] or [0.0]
     middle = sqrt(min(ends) * max(ends)) if view.x_log else (min(ends) + max(ends)) / 2
@@ -89,7 +89,7 @@ def _label_positions(points: Sequence[Point], right: Callable[[Point], bool]) ->
     return [f"{('top', 'bottom')[ranks[id(each)] % 2]} {'left' if right(each) else 'right'}" for each in points]
 
 
-def fronts_figure(views: Mapping[str, ReportView], heading: str) -> go.Figure:
+def fronts_figure(views: Mapping[str, FrontChart], heading: str) -> go.Figure:
     """Return a picture of the fronts of several studies on the same axes.
 
     Args:
@@ -180,7 +180,7 @@ def effects_figure(why: Explanation) -> go.Figure:
     return figure
 
 
-def _axes(figure: go.Figure, view: ReportView) -> None:
+def _axes(figure: go.Figure, view: FrontChart) -> None:
     for update, log, text in (
         (figure.update_xaxes, view.x_log, view.x_title),
         (figure.update_yaxes, view.y_log, view.y_title),
@@ -188,7 +188,7 @@ def _axes(figure: go.Figure, view: ReportView) -> None:
         update(title=text, **(LOG_AXIS if log else {}))
 
 
-def _line(view: ReportView, colour: str) -> go.Scatter:
+def _line(view: FrontChart, colour: str) -> go.Scatter:
     at = {"x": [x for x, _ in view.line], "y": [y for _, y in view.line]}
     return go.Scatter(**at, mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False)
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from runners.reporting import counted
-from tuner.present.number_text import shown_value
+from search_spaces.properties.catalogue import shown_value
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.chart_style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.present.report.label_placement import place_labels
@@ -20,11 +20,11 @@ from tuner.present.report.study_points import (
     SHARE_TITLE,
     TRIAL_AXIS,
     VOLUME_TITLE,
-    ReportView,
+    FrontChart,
     coordinates,
+    front_chart,
     hypervolume_steps,
     importance_name,
-    view_of,
 )
 from tuner.present.trial_tables.grid_view import cell_text, grid_heading
 from tuner.results.grid_tables import GridTable
@@ -42,7 +42,7 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
         path: The file to write; its suffix decides the format.
         heading: The title of the picture; by default, the record size and the number of measurements.
     """
-    view = view_of(size)
+    view = front_chart(size)
     figure, axes = _figure(heading or f"{size.record_bytes} B records: {counted(len(size.trials), 'measurement')}")
     _axes_of(view, axes)
     _scatter(view, axes)
@@ -102,7 +102,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
     save(figure, path)
 
 
-def draw_fronts(views: Mapping[str, Mapping[str, ReportView]], path: Path) -> None:
+def draw_fronts(views: Mapping[str, Mapping[str, FrontChart]], path: Path) -> None:
     """Draw several studies on the same axes, one picture per record size.
 
     Args:
@@ -158,7 +158,7 @@ def _figure(heading: str, height: float = 5.2) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _axes_of(view: ReportView, axes: Axes) -> None:
+def _axes_of(view: FrontChart, axes: Axes) -> None:
     axes.set_xlabel(view.x_title)
     axes.set_ylabel(view.y_title)
     if view.x_log:
@@ -171,7 +171,7 @@ def _axes_of(view: ReportView, axes: Axes) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _scatter(view: ReportView, axes: Axes) -> None:
+def _scatter(view: FrontChart, axes: Axes) -> None:
     if view.feasible:
         axes.scatter(*coordinates(view.feasible), s=22, color=GREY, alpha=0.55, lw=0, label="trial")
     if view.infeasible:
@@ -181,7 +181,7 @@ def _scatter(view: ReportView, axes: Axes) -> None:
         axes.scatter([view.baseline.x], [view.baseline.y], s=90, marker="D", color=BLACK, zorder=7, label="baseline")
 
 
-def _step(view: ReportView, axes: Axes, colour: str, label: str) -> None:
+def _step(view: FrontChart, axes: Axes, colour: str, label: str) -> None:
     if not view.front:
         return
     at = coordinates(view.front)

@@ -16,7 +16,7 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 TRIAL_AXIS: Final = "trial"
 BASELINE_ALONE: Final = "the baseline alone"
-VOLUME_TITLE: Final = "hypervolume, gains over the baseline"
+VOLUME_TITLE: Final = "hypervolume, as a multiple of the baseline's"
 SHARE_TITLE: Final = "share of the importance"
 RECOMMENDED_FOR: Final = "recommended for"
 MISSED: Final = "missed a constraint"
@@ -42,8 +42,8 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportView:
-    """The content of a picture of one record size.
+class FrontChart:
+    """The content of a chart of the trials and the front of one record size.
 
     Attributes:
         x_metric: The metric on the horizontal axis, or `TRIAL_AXIS` if the study has only one objective.
@@ -137,8 +137,8 @@ def importance_name(name: str) -> str:
     return REACHING_FRONT if name == FRONT else title(name)
 
 
-def view_of(size: SizeResults) -> ReportView:
-    """Return the content of a picture of a record size: its axes, points, front and baseline.
+def front_chart(size: SizeResults) -> FrontChart:
+    """Return the content of the chart of a record size: its axes, points, front and baseline.
 
     The points are the trials of the search. Burn-in runs and confirmation trials are not shown.
     """
@@ -147,7 +147,7 @@ def view_of(size: SizeResults) -> ReportView:
     points = [point for trial in shown if (point := _point(size, trial, size.metrics_of(trial), x_metric, y_metric))]
     baseline = _point(size, size.baseline, size.baseline_means, x_metric, y_metric) if size.baseline else None
     feasible = tuple(point for point in points if point.trial.feasible)
-    return ReportView(
+    return FrontChart(
         x_metric=x_metric,
         y_metric=y_metric,
         feasible=feasible,
@@ -158,19 +158,19 @@ def view_of(size: SizeResults) -> ReportView:
     )
 
 
-def pictures_to_compare(
+def front_charts(
     studies: tuple[StudyResults, StudyResults], comparison: StudyComparison
-) -> Mapping[str, Mapping[str, ReportView]]:
-    """Return the content of the pictures of two studies, by record size and then by the study's name.
+) -> Mapping[str, Mapping[str, FrontChart]]:
+    """Return the charts of two studies, by record size and then by the study's name.
 
     Only record sizes that both studies searched are included.
     """
-    views: dict[str, dict[str, ReportView]] = {}
+    views: dict[str, dict[str, FrontChart]] = {}
     for size in comparison.sizes:
         for name, study in zip(comparison.names, studies, strict=True):
             results = study.size(size.record_bytes)
             if results is not None:
-                views.setdefault(size.record_bytes, {})[name] = view_of(results)
+                views.setdefault(size.record_bytes, {})[name] = front_chart(results)
     return views
 
 

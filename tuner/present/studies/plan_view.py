@@ -10,6 +10,7 @@ from rich.table import Table
 from runners.reporting import counted, duration, in_bytes
 from runners.workload import RecordSizes
 from search_spaces.client import Client, ClientKind
+from search_spaces.properties.catalogue import shown_value
 from search_spaces.space.search_space import SearchSpace
 from tuner.execution.budgets import estimate
 from tuner.model.document import document
@@ -17,7 +18,6 @@ from tuner.model.spec import Executor, Method, StudySpec
 from tuner.model.study_time import OVERHEAD_S, burn_in_trials, rounds_on_new_brokers, spreads_rounds, trial_s
 from tuner.present.changed_properties import changed_values
 from tuner.present.console import Unwrapped
-from tuner.present.number_text import shown_value
 from tuner.present.tables import csv_of
 from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, trials_in_all

@@ -1,6 +1,6 @@
 """The list of studies: one line for each, with its state, its trials and its best proven gain."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -9,6 +9,7 @@ from objectives.ratios import Ratio
 from runners.reporting import in_bytes
 from tuner.model.facts import CLIENT_VERSION, FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
 from tuner.model.progress import Progress, StudyState, is_alive
+from tuner.model.trial import Trial, TrialKind
 from tuner.present.number_text import aligned, gain, metric_name
 from tuner.present.tables import csv_of
 
@@ -95,14 +96,16 @@ def listed_study(
     )
 
 
-def listed_experiment(name: str, facts: Mapping[str, Any], progress: Progress | None, measured: int) -> ListedStudy:
+def listed_experiment(
+    name: str, facts: Mapping[str, Any], progress: Progress | None, trials: Iterable[Trial]
+) -> ListedStudy:
     """Return an experiment as the list shows it.
 
     Args:
         name: The experiment's name.
         facts: What is stored about the experiment as a whole.
         progress: The last progress report; None if the experiment has not started to measure.
-        measured: Number of the experiment's measurements, without the burn-in.
+        trials: The experiment's measurements, and its burn-in runs, which are not counted.
     """
     state = None if progress is None else progress.state
     if progress is not None and progress.running and not is_alive(progress):
@@ -112,7 +115,7 @@ def listed_experiment(name: str, facts: Mapping[str, Any], progress: Progress | 
         state=str(state or ""),
         target=_target(facts),
         record_sizes=tuple(facts.get(RECORD_SIZES) or ()),
-        trials_done=measured,
+        trials_done=sum(trial.kind is TrialKind.MEASUREMENT for trial in trials),
         trials_planned=facts.get(LIMITS, {}).get("measurements"),
         updated_at=facts.get(FINISHED_AT) or (progress and progress.updated_at) or facts.get(STARTED_AT) or "",
         kind="experiment",

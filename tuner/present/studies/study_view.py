@@ -63,11 +63,10 @@ class StudyView(LiveLine, Reporter):
         if not self._live.is_started:
             return
         p99_ms = window.latency.percentile_us(0.99) / 1e3
-        line = (
+        self._show(
             f"{_where(progress)} {phase} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s, "
             f"p99 {p99_ms:.1f} ms | {_best(progress)} | {_left(progress)}"
         )
-        self._show(line)
 
     @override
     def trial(self, progress: SizeProgress, trial: Trial) -> None:
@@ -97,8 +96,8 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
 
 def _where(progress: SizeProgress) -> str:
     of_total = f"/{progress.total}" if progress.total is not None else ""
-    counted = progress.kind in SEARCHING_KINDS
-    count = f"{min(progress.search.counted + 1, progress.total or sys.maxsize)}{of_total}" if counted else ""
+    number = min(progress.search.counted + 1, progress.total or sys.maxsize)
+    count = f"{number}{of_total}" if progress.kind in SEARCHING_KINDS else ""
     return f"{progress.search.record_bytes} B {progress.kind} {count}".rstrip()
 
 
@@ -126,9 +125,13 @@ def _line(progress: SizeProgress, trial: Trial) -> str:
         count = f"round {trial.round - search.first_round + 1}"
     head = f"{search.record_bytes:>6} B  {trial.kind:<11} {count:<8}"
     if trial.kind is TrialKind.CONFIRM:
-        head = f"{head}  {_compared(search, trial):<20}"
-    elif trial.kind in (TrialKind.REPEAT, TrialKind.UNDO):
-        head = f"{head}  {_measured_again(search, trial):<20}"
+        name = _config_name(search, trial)
+        compared = f"winner ({name})" if name.startswith("trial ") else name
+        head = f"{head}  {compared:<20}"
+    elif trial.kind is TrialKind.REPEAT:
+        head = f"{head}  {_config_name(search, trial):<20}"
+    elif trial.kind is TrialKind.UNDO:
+        head = f"{head}  {_undone_name(search, trial):<20}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
@@ -159,24 +162,22 @@ def _remark(progress: SizeProgress, trial: Trial) -> str:
     return f"on the front as trial {trial.number}{config}"
 
 
-def _compared(search: SearchState, trial: Trial) -> str:
-    """Return which config a round measured: `baseline`, or `winner (trial 12)` with the trial that found the config.
+def _config_name(search: SearchState, trial: Trial) -> str:
+    """Return which config a trial after the search measured: `baseline`, or the trial that found it, `trial 12`.
 
     A config that the user gave is called `config`, with the name of its client if the baseline has another client.
     """
     if trial.fingerprint == search.baselines[0].fingerprint:
         return "baseline"
-    winner = next((each.number for each in search.searched if each.fingerprint == trial.fingerprint), None)
-    if winner is not None:
-        return f"winner (trial {winner})"
+    found_by = next((each.number for each in search.searched if each.fingerprint == trial.fingerprint), None)
+    if found_by is not None:
+        return f"trial {found_by}"
     of_other_client = f"{trial.client}, {'config' if trial.values else 'defaults'}"
     return "config" if trial.client == search.baselines[0].client else of_other_client
 
 
-def _measured_again(search: SearchState, trial: Trial) -> str:
-    """Return which config a repeat or an undo measured: `baseline`, `trial 12` or `trial 12 with linger.ms=5`."""
-    if trial.kind is TrialKind.REPEAT:
-        return _compared(search, trial).removeprefix("winner (").removesuffix(")")
+def _undone_name(search: SearchState, trial: Trial) -> str:
+    """Return which config a round measured that undoes single changes: `trial 12`, or `trial 12 with linger.ms=5`."""
     winners = {
         each.fingerprint: each
         for each in search.trials
@@ -185,12 +186,11 @@ def _measured_again(search: SearchState, trial: Trial) -> str:
         and (each.round or 0) >= search.first_round
     }
     if trial.fingerprint in winners or not winners:
-        return _compared(search, trial).removeprefix("winner (").removesuffix(")")
+        return _config_name(search, trial)
     # A copy of a winner has one change undone, or a few that belong together.
     differences = {each: changes(trial, winner.values) for each, winner in winners.items()}
     nearest = min(differences, key=lambda each: len(differences[each]))
-    of = _compared(search, winners[nearest]).removeprefix("winner (").removesuffix(")")
-    return f"{of} with {' '.join(map(str, differences[nearest]))}"
+    return f"{_config_name(search, winners[nearest])} with {' '.join(map(str, differences[nearest]))}"
 
 
 def _ratio(progress: SizeProgress, trial: Trial, metric: str) -> str:

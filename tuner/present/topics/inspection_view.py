@@ -161,7 +161,7 @@ def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) ->
         )
     OUT.show(*aligned(table))
     if len(rows) > top:
-        OUT.show(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)")
+        OUT.show(f"and {counted(len(rows) - top, 'more topic')} (--top {len(rows)}, --json)")
     rule = f"Ranked by what would be saved in the last 24 hours {IF_THEY_WAITED}, compressed with the codec."
     OUT.show(f"\n{rule}", f"saved: {_RANKING_RULE}.")
     OUT.show(f"{counted(len(rows), 'topic')} ranked; {received_bytes / 1e6:.1f} MB read.")

@@ -112,7 +112,7 @@ def sampled_study(topic: str, sample: TopicSample, bootstrap: str, command_confi
     head = [
         f"A study with records like those of topic {topic}: sizes, keys and compressibility are those of "
         f"{sample.records:,} of its",
-        f"newest records. The compressibility is what {codec} removes. Run it with   tuner run FILE",
+        f"newest records. The compressibility is what {codec} removes. Run it with: tuner run FILE",
     ]
     text = "".join(f"# {line}\n" for line in head)
     text += yaml.safe_dump({"target": target, "workload": dict(workload)}, sort_keys=False, width=200)

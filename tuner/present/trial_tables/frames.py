@@ -47,8 +47,8 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
 
 def _property_columns(frame: "pd.DataFrame") -> list[str]:
     """Return the columns of a table of trials that hold the configs' properties."""
-    metrics = {name: OUTCOME_METRICS.get(str(name).removeprefix("raw_")) for name in frame}
-    return [str(name) for name in frame if name not in (*_HEAD, *_TAIL) and metrics[name] is None]
+    others = {*_HEAD, *_TAIL, *OUTCOME_METRICS}
+    return [name for name in map(str, frame) if name.removeprefix("raw_") not in others]
 
 
 def changed_properties(frame: "pd.DataFrame") -> list[str]:

@@ -35,7 +35,7 @@ _OF_ROUNDS: Final = (
     "Where configs were measured again, each line has the means and gains of the same rounds. The intervals of tuner "
     "recommend are the ones that count: an interval here may be at another level, and may allow for one more stall."
 )
-CORRECTED: Final = "the numbers of the search and of the front are"
+CORRECTED: Final = "the numbers of the search and of the front are corrected for it"
 _NEAR_SHOWN: Final = 12
 _INDENT: Final = "      "
 
@@ -178,8 +178,7 @@ def front_json(study: StudyResults, size: SizeResults) -> dict[str, Any]:
 
 def fronts_json(study: StudyResults, sizes: Iterable[SizeResults]) -> dict[str, Any]:
     """Return a JSON object that holds the front of each record size."""
-    fronts = [front_json(study, size) for size in sizes]
-    return document("fronts", study=study.name, fronts=fronts)
+    return document("fronts", study=study.name, fronts=[front_json(study, size) for size in sizes])
 
 
 def front_csv(*sizes: SizeResults) -> str:
@@ -233,9 +232,7 @@ def front_notes(size: SizeResults) -> list[str]:
     if in_turn_rows(size, ()):
         notes.append(_OF_ROUNDS)
     for metric, ratio in size.estimates.drift_ratio.items():
-        notes.append(
-            f"Drift of the baseline in {title(metric)}: {percent(ratio)} in this study; {CORRECTED} corrected for it."
-        )
+        notes.append(f"Drift of the baseline in {title(metric)}: {percent(ratio)} in this study; {CORRECTED}.")
     if size.estimates.forgotten:
         notes.append(
             f"The trials up to {max(size.estimates.forgotten)} count for no mean and are not on the front, because the "

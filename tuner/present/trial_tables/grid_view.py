@@ -6,9 +6,10 @@ from typing import Any, Final
 from rich.text import Text
 
 from runners.reporting import percent
+from search_spaces.properties.catalogue import shown_value
 from tuner.model.document import document
 from tuner.present.console import Unwrapped
-from tuner.present.number_text import aligned, number, shown_value, title
+from tuner.present.number_text import COLUMN_GAP, aligned, number, title
 from tuner.present.tables import csv_of
 from tuner.results.grid_tables import Cell, GridTable
 
@@ -17,7 +18,6 @@ NO_LATENCY: Final = (
     "A config that can't hold the fixed rate has no valid latency: its cell shows the share of the rate that it "
     "delivered."
 )
-_GAP: Final = 3
 
 
 def grid_heading(table: GridTable) -> str:
@@ -77,7 +77,7 @@ def _lines(table: GridTable) -> Iterable[Text]:
     ]
     head = ["", *(shown_value(table.column_knob, column) for column in table.columns)]
     lines = aligned([head, *rows])
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    widths, gap = [max(map(len, column)) for column in zip(head, *rows, strict=True)], len(COLUMN_GAP)
     yield Text(lines[0])
     for row, line in zip(table.rows, lines[1:], strict=True):
         text, at = Text(line), widths[0]
@@ -85,8 +85,8 @@ def _lines(table: GridTable) -> Iterable[Text]:
             cell = table.cells.get((row, column))
             good = table.goodness(cell) if cell else None
             if good is not None:
-                text.stylize(f"black on {_green(good)}", at + _GAP - 1, at + _GAP + width)
-            at += _GAP + width
+                text.stylize(f"black on {_green(good)}", at + gap - 1, at + gap + width)
+            at += gap + width
         yield text
 
 

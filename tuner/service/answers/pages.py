@@ -20,7 +20,6 @@ from tuner.model.facts import (
     TOTALS,
     TRIALS_PER_SIZE,
 )
-from tuner.model.trial import TrialKind
 from tuner.present.studies.status import status_of
 from tuner.present.studies.study_list import listed_experiment, listed_study
 from tuner.present.trial_tables.newest_trials import newest_trials
@@ -40,6 +39,9 @@ def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Ma
     reads = OBJECTIVES in facts and (parameters.get("at_work", False) or bool(facts.get(FINISHED_AT)))
     now = status_of(cache.results(study, store), progress, datetime.now(UTC)) if reads else None
     best = listed_study(study, facts, now.as_json()).best_gain if now else None
+    experiment = None
+    if EXPERIMENT in facts:
+        experiment = listed_experiment(study, facts, progress, (trial for _, trial in store.trials())).as_json()
     extent = cache.extent(study, store, facts)
     names = (TARGET, RECORD_SIZES, OBJECTIVES, STARTED_AT, FINISHED_AT, TRIALS_PER_SIZE, TOTALS)
     return Answer.of(
@@ -52,15 +54,9 @@ def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Ma
             "left_s": now.left_s if now else None,
             "best_gain": asdict(best) if best else None,
             "updated_at": progress.updated_at if progress else "",
-            "experiment": _experiment(study, store) if EXPERIMENT in facts else None,
+            "experiment": experiment,
         }
     )
-
-
-def _experiment(name: str, store: ResultsStore) -> dict[str, Any]:
-    """Return the values that the list of studies shows for an experiment."""
-    measured = sum(trial.kind is TrialKind.MEASUREMENT for _, trial in store.trials())
-    return listed_experiment(name, store.facts(), store.progress(), measured).as_json()
 
 
 def newest(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:

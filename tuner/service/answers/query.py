@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from tuner.service.problems import MEDIA_TYPE, Problem
+from tuner.service.problems import PROBLEM_JSON, Problem
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
@@ -64,7 +64,7 @@ class Answer:
     @classmethod
     def of_problem(cls, problem: Problem) -> Self:
         """Return the response that describes a problem."""
-        return cls.of(problem.as_json(), MEDIA_TYPE, problem.status)
+        return cls.of(problem.as_json(), PROBLEM_JSON, problem.status)
 
 
 Answers = dict[ResultQuery, Answer]

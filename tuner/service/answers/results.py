@@ -9,7 +9,7 @@ from typing import Any, Final
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.document import document
-from tuner.model.errors import NoFeasibleConfig, ProblemKind, RequestRefused
+from tuner.model.errors import ProblemKind, RequestRefused
 from tuner.model.facts import VERIFICATION
 from tuner.model.goals import Goal
 from tuner.prediction.changed_settings import ChangedSettings
@@ -61,7 +61,7 @@ def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
     ]
     for row in rows:
         row.pop("sampler_state", None)
-    following = page[-1][0] if len(page) == limit and page else None
+    following = page[-1][0] if len(page) == limit else None
     return Answer.of(document("trials", study=study, trials=rows, next_after=following))
 
 
@@ -125,10 +125,10 @@ def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters:
     match parameters["form"]:
         case "html":
             from tuner.present.report.page import fronts_html
-            from tuner.present.report.study_points import pictures_to_compare
+            from tuner.present.report.study_points import front_charts
 
             drawn = found_in[0].objectives == found_in[1].objectives
-            return Answer.of(fronts_html(compared, pictures_to_compare(found_in, compared) if drawn else {}), HTML)
+            return Answer.of(fronts_html(compared, front_charts(found_in, compared) if drawn else {}), HTML)
         case "text":
             from tuner.present.comparisons.comparison_view import print_comparison
 
@@ -151,10 +151,7 @@ def recommendation(cache: ResultsCache, study: str, store: ResultsStore, paramet
     """Return the configs that a study recommends."""
     results = cache.results(study, store)
     form = Format(parameters.get("form", Format.JSON))
-    recommended, missing = _recommended(results, parameters)
-    if missing:
-        raise missing
-    text = export_all(recommended, form, everything=parameters.get("everything", False))
+    text = export_all(_recommended(results, parameters), form, everything=parameters.get("everything", False))
     return Answer.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
 
 
@@ -165,22 +162,26 @@ def explanation(cache: ResultsCache, study: str, store: ResultsStore, parameters
     from tuner.results.recommendations.explanation import explain, knob_importance
 
     results = cache.results(study, store)
-    recommended, missing = _recommended(results, parameters)
-    if missing:
-        raise missing
-    sizes = [results.size(each.record_bytes) for each in recommended]
-    importances = [knob_importance(size) if size is not None else {} for size in sizes]
-    explanations = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
+    explanations = [
+        explain(results, each, knob_importance(*results.selected_sizes(each.record_bytes)))
+        for each in _recommended(results, parameters)
+    ]
     if parameters.get("form") == "text":
         return Answer.of(text_of(partial(print_explanations, explanations)), TEXT)
     return Answer.of(explanations_json(results.name, explanations))
 
 
-def _recommended(
-    results: StudyResults, parameters: Mapping[str, Any]
-) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
+def _recommended(results: StudyResults, parameters: Mapping[str, Any]) -> list[Recommendation]:
+    """Return the recommendations that a query asks for.
+
+    Raises:
+        NoFeasibleConfig: A record size has no recommendation.
+    """
     goal = Goal(parameters["goal"]) if parameters.get("goal") else None
-    return recommend_each(results, parameters.get("record_bytes"), goal, Conditions.named(parameters))
+    found, missing = recommend_each(results, parameters.get("record_bytes"), goal, Conditions.named(parameters))
+    if missing:
+        raise missing
+    return found
 
 
 def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuery]:

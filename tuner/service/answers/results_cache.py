@@ -44,7 +44,7 @@ class ResultsCache:
     def __init__(self, storage: Storage, root: Path) -> None:
         self._storage = storage
         self._root = root
-        self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
+        self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_size_in_cache)
         """The results of the most recently read studies, each with the value that `stamp` returned for the study."""
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
         self._calibrations: LRUCache[str, tuple[object, Calibration]] = LRUCache(_KEPT_CALIBRATIONS)
@@ -147,6 +147,6 @@ def selected_sizes(results: StudyResults, record_bytes: str | None) -> tuple[Siz
         raise Problem(ProblemKind.NOT_FOUND, str(error)) from None
 
 
-def _share(entry: tuple[object, StudyResults]) -> int:
+def _size_in_cache(entry: tuple[object, StudyResults]) -> int:
     """Return the size of a study's results in the cache: their number of trials, but at most the cache's size."""
     return min(sum(len(size.trials) for size in entry[1].sizes), _KEPT_TRIALS)

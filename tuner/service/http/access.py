@@ -8,6 +8,7 @@ import base64
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from tuner.service.http.connections import SLOT, Slot
 from tuner.service.http.problem_pages import readable_problems
 from tuner.service.http.prometheus import Requests
 from tuner.service.http.tokens import Token, TokenFile, TokenRole
-from tuner.service.problems import MEDIA_TYPE, Problem, problem_of
+from tuner.service.problems import PROBLEM_JSON, Problem, problem_of
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths of the health checks, which need no token. Their responses say only whether the service runs."""
@@ -97,7 +98,7 @@ class AccessControl:
             token = self._checked(scope, Headers(scope=scope))
             who = token.name if token is not None else "-"
             scope.setdefault("state", {})["token"] = token
-            self._keep(scope)
+            self._keep_connection(scope)
             await self._app(scope, self._limited(receive), replying)
         except Exception as error:  # noqa: BLE001 - nobody above would send a response
             problem = problem_of(error)
@@ -175,7 +176,7 @@ class AccessControl:
             )
         return token
 
-    def _keep(self, scope: Scope) -> None:
+    def _keep_connection(self, scope: Scope) -> None:
         """Let the client keep its connection, unless its path needs no token.
 
         Raises:
@@ -233,7 +234,7 @@ def needed_role(method: str) -> TokenRole:
 
 def problem_response(problem: Problem) -> JSONResponse:
     """Return the response that describes a problem."""
-    return JSONResponse(problem.as_json(), problem.status, problem.headers, MEDIA_TYPE)
+    return JSONResponse(problem.as_json(), problem.status, problem.headers, PROBLEM_JSON)
 
 
 def _host_in(header: str) -> str:
@@ -289,8 +290,6 @@ def _presented(headers: Headers, method: str) -> str:
     if scheme.lower() == "bearer":
         return rest.strip()
     if scheme.lower() == "basic" and method in _SAFE:
-        try:
+        with suppress(ValueError):
             return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[2]
-        except ValueError:
-            return ""
     return ""

@@ -29,9 +29,9 @@ from tuner.service.http.access import AccessControl, problem_response
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.prediction_api import SETTING_PATTERN, prediction_query
-from tuner.service.http.prometheus import MEDIA_TYPE, Labels, Requests, family
+from tuner.service.http.prometheus import PROMETHEUS_TEXT, Labels, Requests, family
 from tuner.service.http.requests_and_responses import (
-    RecordSize,
+    RequiredRecordBytes,
     Study,
     answered,
     each_parameter_once,
@@ -123,7 +123,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
     once = [Depends(each_parameter_once)]
 
     @app.get("/", include_in_schema=False)
-    async def front_page(
+    async def studies_page(
         cursor: Annotated[str | None, Query(pattern=CURSOR_PATTERN)] = None,
     ) -> Response:
         listed, following = await studies.listed(30, cursor)
@@ -139,11 +139,11 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
         return Response(page, headers=headers, media_type=HTML)
 
     @app.get("/studies/{study}/front.png", include_in_schema=False, dependencies=once)
-    async def picture(request: Request, study: Study, record_bytes: RecordSize) -> Response:
+    async def picture(request: Request, study: Study, record_bytes: RequiredRecordBytes) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
 
     @app.get("/studies/{study}/front.json", include_in_schema=False, dependencies=once)
-    async def figure(request: Request, study: Study, record_bytes: RecordSize) -> Response:
+    async def figure(request: Request, study: Study, record_bytes: RequiredRecordBytes) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "figure", record_bytes=record_bytes))
 
     @app.get("/studies/{study}/what-if", include_in_schema=False, dependencies=once)
@@ -226,7 +226,7 @@ def _add_health(
     async def prometheus() -> Response:
         """Return the metrics of the service, for Prometheus."""
         lines = await run_in_threadpool(lambda: list(numbers()))
-        return Response("\n".join(lines) + "\n", media_type=MEDIA_TYPE)
+        return Response("\n".join(lines) + "\n", media_type=PROMETHEUS_TEXT)
 
 
 def _metrics(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tuner.service.problems import MEDIA_TYPE
+from tuner.service.problems import PROBLEM_JSON
 from tuner.study_file import json_schema
 
 _STUDY_YAML: Final = """\
@@ -106,7 +106,7 @@ def _answer(text: str, example: Any, media_type: str = "application/json", **sch
 PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     status: {
         "description": text,
-        "content": {MEDIA_TYPE: {"schema": _PROBLEM_SCHEMA, "example": {**_PROBLEM, "status": status}}},
+        "content": {PROBLEM_JSON: {"schema": _PROBLEM_SCHEMA, "example": {**_PROBLEM, "status": status}}},
     }
     for status, text in _DESCRIPTIONS.items()
 }
@@ -151,75 +151,61 @@ _TRIAL_PAGE: Final = _answer(
 TRIALS: Final = {**_TRIAL_PAGE, "content": {**_TRIAL_PAGE["content"], "text/csv": {"schema": {"type": "string"}}}}
 
 
-def _tables(description: str, example: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the description of an answer that is also available as CSV and as text."""
+def _json_or(description: str, example: Mapping[str, Any], *other_types: str) -> dict[str, Any]:
+    """Return the description of an answer that is a JSON object, and a text in other media types."""
+    others = {each: {"schema": {"type": "string"}} for each in other_types}
     return {
         "description": description,
-        "content": {
-            "application/json": {"schema": {"type": "object"}, "example": example},
-            "text/csv": {"schema": {"type": "string"}},
-            "text/plain": {"schema": {"type": "string"}},
-        },
+        "content": {"application/json": {"schema": {"type": "object"}, "example": example}, **others},
     }
 
 
-FRONT: Final = _tables(
-    "The Pareto front of each record size.", {"schema_version": 2, "kind": "fronts", "study": "orders", "fronts": []}
+FRONT: Final = _json_or(
+    "The Pareto front of each record size.",
+    {"schema_version": 2, "kind": "fronts", "study": "orders", "fronts": []},
+    "text/csv",
+    "text/plain",
 )
-GRID: Final = _tables(
+GRID: Final = _json_or(
     "The tables of a grid search.",
     {"schema_version": 1, "kind": "grid", "study": "orders", "simulated": False, "tables": []},
+    "text/csv",
+    "text/plain",
 )
-STATUS: Final[dict[str, Any]] = {
-    "description": "The progress of the study.",
-    "content": {
-        "application/json": {"schema": {"type": "object"}, "example": _VIEW["progress"]},
-        "text/plain": {"schema": {"type": "string"}},
-    },
-}
+STATUS: Final = _json_or("The progress of the study.", _VIEW["progress"], "text/plain")
 REPORT: Final = _answer("The report as an HTML page.", "<!doctype html>...", "text/html")
 EVENTS: Final = _answer(
     "A stream of server-sent events, which ends when the study ends.",
     'id: 13\nevent: trial\ndata: {"sequence":13}\n\n',
     "text/event-stream",
 )
-EXPLANATION: Final[dict[str, Any]] = {
-    "description": "Why a config is recommended.",
-    "content": {
-        "application/json": {
-            "schema": {"type": "object"},
-            "example": {"schema_version": 1, "kind": "explanations", "study": "orders", "explanations": []},
-        },
-        "text/plain": {"schema": {"type": "string"}},
-    },
-}
-PREDICTION: Final[dict[str, Any]] = {
-    "description": "What the recommended config would do, and what the changed one would do.",
-    "content": {
-        "application/json": {
-            "schema": {"type": "object"},
-            "example": {
-                "schema_version": 1,
-                "kind": "prediction",
-                "study": "orders",
-                "client": "librdkafka",
-                "simulated": False,
-                "assumed": "",
-                "means": 74,
-                "undetermined": ["gzip_ratio"],
-                "predictions": {
-                    "recommended": {
-                        "config": {"linger.ms": "5", "compression.type": "lz4"},
-                        "metrics": {"mb_per_s": {"value": 310.0, "low": 262.0, "high": 367.0}},
-                        "bound_by": "the broker",
-                    },
-                    "changed": {"outside": "the replication factor is 3, and 1 was measured"},
-                },
+EXPLANATION: Final = _json_or(
+    "Why a config is recommended.",
+    {"schema_version": 1, "kind": "explanations", "study": "orders", "explanations": []},
+    "text/plain",
+)
+PREDICTION: Final = _json_or(
+    "What the recommended config would do, and what the changed one would do.",
+    {
+        "schema_version": 1,
+        "kind": "prediction",
+        "study": "orders",
+        "client": "librdkafka",
+        "simulated": False,
+        "assumed": "",
+        "means": 74,
+        "undetermined": ["gzip_ratio"],
+        "predictions": {
+            "recommended": {
+                "config": {"linger.ms": "5", "compression.type": "lz4"},
+                "metrics": {"mb_per_s": {"value": 310.0, "low": 262.0, "high": 367.0}},
+                "bound_by": "the broker",
             },
+            "changed": {"outside": "the replication factor is 3, and 1 was measured"},
         },
-        "text/plain": {"schema": {"type": "string"}},
     },
-}
+    "text/plain",
+)
 _VERIFIED_CONFIG: Final[dict[str, Any]] = {
     "file": "producer.properties",
     "config": {"linger.ms": "20", "compression.type": "lz4"},
@@ -242,13 +228,9 @@ _JUDGEMENT: Final[dict[str, Any]] = {
     "misses": [],
     "sizes": [{"record_bytes": "1000", "outcomes": {"mb_per_s": "worse"}, "misses": [], "undecided": []}],
 }
-VERIFICATION: Final[dict[str, Any]] = {
-    "description": "The judgement. `exit_code` is that of `tuner verify`: 0, 98, 99 or 1.",
-    "content": {
-        "application/json": {"schema": {"type": "object"}, "example": _JUDGEMENT},
-        "text/plain": {"schema": {"type": "string"}},
-    },
-}
+VERIFICATION: Final = _json_or(
+    "The judgement. `exit_code` is that of `tuner verify`: 0, 98, 99 or 1.", _JUDGEMENT, "text/plain"
+)
 NEW_VERIFICATION: Final = _answer(
     "The study that measures the config, and in `limited` the values that were changed.", _SUBMITTED, **_VIEW_SCHEMA
 )
@@ -265,34 +247,22 @@ FORK: Final = _answer(
         "limited": [],
     },
 )
-PLAN: Final[dict[str, Any]] = {
-    "description": "The plan.",
-    "content": {
-        "application/json": {
-            "schema": {"type": "object"},
-            "example": {"schema_version": 1, "kind": "plan", "study": "orders", "seconds": 28800.0, "sizes": []},
-        },
-        "text/plain": {"schema": {"type": "string"}},
+PLAN: Final = _json_or(
+    "The plan.", {"schema_version": 1, "kind": "plan", "study": "orders", "seconds": 28800.0, "sizes": []}, "text/plain"
+)
+COMPARISON: Final = _json_or(
+    "The comparison of two studies.",
+    {
+        "schema_version": 1,
+        "kind": "comparison",
+        "studies": ["before", "after"],
+        "simulated": False,
+        "differences": [],
+        "sizes": [],
     },
-}
-COMPARISON: Final[dict[str, Any]] = {
-    "description": "The comparison of two studies.",
-    "content": {
-        "application/json": {
-            "schema": {"type": "object"},
-            "example": {
-                "schema_version": 1,
-                "kind": "comparison",
-                "studies": ["before", "after"],
-                "simulated": False,
-                "differences": [],
-                "sizes": [],
-            },
-        },
-        "text/html": {"schema": {"type": "string"}},
-        "text/plain": {"schema": {"type": "string"}},
-    },
-}
+    "text/html",
+    "text/plain",
+)
 RECOMMENDATION: Final[dict[str, Any]] = {
     "description": "The recommended config. Without `record_bytes`, the configs of all record sizes.",
     "headers": {

@@ -59,16 +59,16 @@ class TimeLimitedProtocol(H11Protocol):
         super().data_received(data)
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
-            self._head_is_there()
+            self._stop_waiting_for_head()
         elif self._late is None:
             self._wait_for_head()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_is_there()
+        self._stop_waiting_for_head()
         if self.slot is not None:
             self.slot.free()
-        self._is_read()
+        self._stop_waiting_for_reader()
         super().connection_lost(exc)
 
     @override
@@ -79,7 +79,7 @@ class TimeLimitedProtocol(H11Protocol):
     @override
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._is_read()
+        self._stop_waiting_for_reader()
 
     def _wait_for_reader(self) -> None:
         unread = self.transport.get_write_buffer_size()
@@ -92,7 +92,7 @@ class TimeLimitedProtocol(H11Protocol):
 
         self._slow = self.loop.call_later(self.unread_s, look)
 
-    def _is_read(self) -> None:
+    def _stop_waiting_for_reader(self) -> None:
         if self._slow is not None:
             self._slow.cancel()
             self._slow = None
@@ -100,7 +100,7 @@ class TimeLimitedProtocol(H11Protocol):
     def _wait_for_head(self) -> None:
         self._late = self.loop.call_later(self.head_s, self.transport.close)
 
-    def _head_is_there(self) -> None:
+    def _stop_waiting_for_head(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None

@@ -11,7 +11,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader
 
 from objectives.ratios import Ratio, ratio_text
-from runners.reporting import duration, in_bytes
+from runners.reporting import counted, duration, in_bytes
 from tuner.model.goals import Goal
 from tuner.present.number_text import metric_name, number, title
 from tuner.present.report.assets import STYLE
@@ -26,7 +26,7 @@ CSP: Final = (
 _STATIC: Final = files("tuner.service.http").joinpath("static")
 SCRIPT: Final = _STATIC.joinpath("page.js").read_text(encoding="utf-8")
 ICON: Final = _STATIC.joinpath("icon.svg").read_text(encoding="utf-8")
-QUICK_TEXT: Final = """\
+_EXAMPLE_STUDY_FILE: Final = """\
 study: {{name: my-study}}
 target: {target}
 workload:
@@ -63,7 +63,7 @@ def study_page(
     study: Mapping[str, Any],
     newest: Mapping[str, Any],
     mlflow_url: str | None,
-    mlflow_views: Mapping[str, str] | None = None,
+    mlflow_views: Mapping[str, str],
 ) -> str:
     """Return the page of one study.
 
@@ -71,7 +71,7 @@ def study_page(
         study: The study, as the API shows it.
         newest: The study's newest trials, and the sequence number of the last trial.
         mlflow_url: The address at which people open MLflow in a browser.
-        mlflow_views: The links to the study's prepared views in MLflow, by name.
+        mlflow_views: The links to the study's prepared views in MLflow, by name; empty if they are not known.
     """
     live = study["state"] in AT_WORK
     return _PAGES.get_template("study.html").render(
@@ -81,7 +81,7 @@ def study_page(
         study=study,
         newest=newest,
         mlflow_url=mlflow_url,
-        mlflow_views=mlflow_views or {},
+        mlflow_views=mlflow_views,
     )
 
 
@@ -99,10 +99,10 @@ def submit_page(targets: Sequence[str], *, needs_token: bool) -> str:
     """Return the page with the form that submits a study.
 
     Args:
-        targets: The names of the service's clusters.
+        targets: The names of the service's targets; at least one.
         needs_token: Whether the service accepts a study only with a token.
     """
-    text = QUICK_TEXT.format(target=targets[0] if targets else "TARGET")
+    text = _EXAMPLE_STUDY_FILE.format(target=targets[0])
     return _PAGES.get_template("submit.html").render(
         heading="Submit a study", targets=targets, text=text, needs_token=needs_token
     )
@@ -141,7 +141,9 @@ def _minute(time: str) -> str:
 
 # Study files, error messages and token names are text from outside, so all values are escaped in the pages.
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
-_PAGES.globals.update(AT_WORK=AT_WORK, best_gain=_best_gain, in_bytes=in_bytes, left=_left, total_trials=_total_trials)
+_PAGES.globals.update(
+    AT_WORK=AT_WORK, best_gain=_best_gain, counted=counted, in_bytes=in_bytes, left=_left, total_trials=_total_trials
+)
 _PAGES.filters.update(
     recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, ratio_text=ratio_text
 )

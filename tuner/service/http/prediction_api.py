@@ -39,7 +39,7 @@ class PredictionParameters(BaseModel):
             ge=1,
             le=MOST_RATE_RECORDS_PER_S,
             allow_inf_nan=False,
-            description="Records per second at which the latencies hold.",
+            description="Records per second, for the latency and the stored bytes.",
         ),
     ] = None
     partitions: Annotated[int | None, Query(ge=1, le=MOST_PARTITIONS, description="Partitions of the topic.")] = None

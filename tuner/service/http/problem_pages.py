@@ -8,7 +8,7 @@ from starlette.types import Message, Scope, Send
 
 from tuner.service.answers.query import HTML
 from tuner.service.http.pages import CSP, problem_page
-from tuner.service.problems import MEDIA_TYPE
+from tuner.service.problems import PROBLEM_JSON
 
 
 def readable_problems(scope: Scope, send: Send) -> Send:
@@ -27,7 +27,7 @@ def readable_problems(scope: Scope, send: Send) -> Send:
         nonlocal held, body
         if message["type"] == "http.response.start":
             held, body = None, b""
-            if Headers(raw=message["headers"]).get("content-type", "") == MEDIA_TYPE:
+            if Headers(raw=message["headers"]).get("content-type", "") == PROBLEM_JSON:
                 held = message
                 return
         if held is None:
@@ -60,7 +60,7 @@ def prefers_html(accept: str) -> bool:
         }
         wanted[kind] = _quality(values.get("q", "1"))
     # A range that names the type takes precedence over one with a wildcard.
-    json_ranges = (MEDIA_TYPE, "application/json", "application/*", "*/*")
+    json_ranges = (PROBLEM_JSON, "application/json", "application/*", "*/*")
     other = next((wanted[each] for each in json_ranges if each in wanted), 0.0)
     return wanted.get("text/html", 0.0) > other
 

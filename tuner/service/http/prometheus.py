@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Final
 
-MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX: Final = "kafka_tuner_"
 _BOUNDS_S: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 

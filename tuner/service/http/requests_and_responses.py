@@ -32,7 +32,7 @@ _RECORD_BYTES: Final[Any] = Query(
     description="Record size, such as `1000` or `64KiB`, or a mix of sizes with weights, such as `100:70,1000:30`.",
     examples=["1000"],
 )
-RecordSize = Annotated[str, AfterValidator(_record_sizes), _RECORD_BYTES]
+RequiredRecordBytes = Annotated[str, AfterValidator(_record_sizes), _RECORD_BYTES]
 RecordBytes = Annotated[Annotated[str, AfterValidator(_record_sizes)] | None, _RECORD_BYTES]
 _FORMAT: Final[Any] = Query(alias="format", description="Format of the response.")
 JsonOrText = Annotated[Literal["json", "text"], _FORMAT]

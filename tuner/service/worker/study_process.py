@@ -154,7 +154,7 @@ class StudyProcess:
             return None
 
     @property
-    def after(self) -> int:
+    def last_sequence_before(self) -> int:
         """The sequence number of the study's last trial when the process started."""
         record = _read(self.folder / PROCESS_FILE)
         try:
@@ -229,9 +229,9 @@ def run_child(name: str, config: ServiceConfig, attempt: str) -> None:
         _work(folder, config)
     except BaseException as error:
         code = exit_code_of(error) if isinstance(error, Exception) else ExitCode.INTERRUPTED
-        _tell(folder, attempt, code, type(error).__name__, str(error)[:_LONGEST_MESSAGE])
+        _write_outcome(folder, attempt, code, type(error).__name__, str(error)[:_LONGEST_MESSAGE])
         raise
-    _tell(folder, attempt, ExitCode.DONE)
+    _write_outcome(folder, attempt, ExitCode.DONE)
 
 
 def _record(folder: Path, attempt: str, identity: ProcessIdentity, **more: int) -> None:
@@ -257,7 +257,7 @@ def _work(folder: Path, config: ServiceConfig) -> None:
     carry_out(Task.parse(task.read_text(encoding="utf-8") if task.is_file() else ""), text, folder, config)
 
 
-def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
+def _write_outcome(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
     outcome = {"attempt": attempt, "code": int(code), "kind": kind, "message": message}
     write_for_everybody(folder / OUTCOME_FILE, json.dumps(outcome).encode())
 

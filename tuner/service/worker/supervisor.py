@@ -24,8 +24,10 @@ _STOP_S: Final = 25.0
 _BUSY_DELAY_S: Final = 2.0
 _TARGET_DELAY_S: Final = 15.0
 _HOST_DELAY_S: Final = 5.0
-_FOR_GOOD: Final = frozenset({ExitCode.USAGE, ExitCode.SAFETY})
-_FOR_GOOD_KINDS: Final = frozenset({"TooManyFailures", "ResultsDamaged"})
+_NOT_RETRIED: Final = frozenset({ExitCode.USAGE, ExitCode.SAFETY})
+"""Exit codes of a study's process after which the study has failed and is not started again."""
+_NOT_RETRIED_ERRORS: Final = frozenset({"TooManyFailures", "ResultsDamaged"})
+"""The names of the errors for which the same holds."""
 
 
 class Supervisor:
@@ -153,14 +155,14 @@ class Supervisor:
     def _look_at(self, job: QueuedJob) -> None:
         process = self._processes.get(job.name)
         if process is None:
-            self._left(job)
+            self._take_over(job)
         elif not process.running:
             del self._processes[job.name]
             self._after_end(job, process, process.outcome)
         elif job.state in (JobState.PAUSING, JobState.CANCELLING):
             process.stop()
 
-    def _left(self, job: QueuedJob) -> None:
+    def _take_over(self, job: QueuedJob) -> None:
         """Take over a study that this service was running when it was killed."""
         process = StudyProcess.adopt(self._folder(job))
         if process is not None and process.running:
@@ -174,7 +176,7 @@ class Supervisor:
             )
             self._log(f"{job.name}: its process ended together with the service; the study is back in the queue")
         else:
-            self._stopped(job)
+            self._record_stop(job)
 
     def _watch_again(self, job: QueuedJob, process: StudyProcess) -> None:
         self._processes[job.name] = process
@@ -202,15 +204,15 @@ class Supervisor:
         """Record in the queue how a study ended, after its process has ended."""
         code, message = (outcome.code, outcome.message) if outcome is not None else (None, process.tail())
         kind = outcome.kind if outcome is not None else ""
-        after = process.after
+        before = process.last_sequence_before
         # The files of the process are removed first. If the service is killed before the queue is changed, it starts
         # the study again, and the study ends immediately because it is complete.
         process.forget()
         if code in (ExitCode.DONE, ExitCode.NO_FEASIBLE_CONFIG):
             self._move(job, job.task.then, message, Task())
         elif job.state is not JobState.RUNNING:
-            self._stopped(job)
-        elif code in _FOR_GOOD or kind in _FOR_GOOD_KINDS:
+            self._record_stop(job)
+        elif code in _NOT_RETRIED or kind in _NOT_RETRIED_ERRORS:
             self._move(job, JobState.FAILED, message)
         elif code == ExitCode.INTERRUPTED:
             self._queue.move(
@@ -220,11 +222,11 @@ class Supervisor:
         elif kind == "StudyBusy":
             self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=message, delay_s=_BUSY_DELAY_S)
         else:
-            progressed = last_sequence(self._folder(job), after) > after
+            progressed = last_sequence(self._folder(job), before) > before
             delay_s = _TARGET_DELAY_S if code == ExitCode.TARGET else 0.0
             self._put_back(job, message, progressed=progressed, delay_s=delay_s)
 
-    def _stopped(self, job: QueuedJob) -> None:
+    def _record_stop(self, job: QueuedJob) -> None:
         """Record that a study which was asked to stop has stopped."""
         self._move(job, JobState.PAUSED if job.state is JobState.PAUSING else JobState.CANCELLED, "")
 

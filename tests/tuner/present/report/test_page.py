@@ -14,7 +14,7 @@ from tuner.model.trial import Trial
 from tuner.present.report.interactive import inlined_plotly
 from tuner.present.report.page import front_html, report_page
 from tuner.present.report.study_figures import front_figure, importance_figure
-from tuner.present.report.study_points import view_of
+from tuner.present.report.study_points import front_chart
 from tuner.results.recommendations.recommend import recommend
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -162,13 +162,6 @@ def test_texts_from_outside_are_escaped(tmp_path: Path) -> None:
     assert NASTY in read(report_page(results)).text
 
 
-def test_a_page_can_load_plotly_from_a_file_beside_it(tmp_path: Path) -> None:
-    results = study(tmp_path, trials=12)
-    page = front_html(results, results.sizes, inline_js=False)
-    assert read(page).loads == ["plotly.min.js"]
-    assert len(page) < 200_000
-
-
 def test_the_first_screen_explains_the_recommendation(tmp_path: Path) -> None:
     results = taken_apart(write_study(tmp_path / "overnight"))
     first_screen = " ".join(read(report_page(results).partition('<h2 id="size-0">')[0] + "</body></html>").text.split())
@@ -196,7 +189,7 @@ def test_the_front_the_baseline_and_the_winner_have_their_intervals(tmp_path: Pa
 
 def test_labels_in_the_chart_of_the_front_stand_inside_it_and_above_and_below_in_turn(tmp_path: Path) -> None:
     (size,) = study(tmp_path).sizes
-    points = sorted(view_of(size).feasible, key=lambda point: point.x)
+    points = sorted(front_chart(size).feasible, key=lambda point: point.x)
     names = {points[0].trial.number: "latency", points[-1].trial.number: "throughput"}
     traces = {each.name: each for each in front_figure(size, names).data}
     trace, baseline = traces["recommended for"], traces["baseline"]

@@ -13,7 +13,7 @@ from tests.helpers.stored_studies import study
 from tuner.present.report.chart_style import is_wide
 from tuner.present.report.label_placement import place_labels
 from tuner.present.report.study_pictures import draw_front, draw_fronts, draw_hypervolume, draw_importance
-from tuner.present.report.study_points import TRIAL_AXIS, view_of
+from tuner.present.report.study_points import TRIAL_AXIS, front_chart
 from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
 from tuner.results.recommendations.explanation import knob_importance
 
@@ -38,14 +38,14 @@ def test_every_study_can_be_drawn(tmp_path: Path, objectives: list[str], trials:
 def test_knob_importance_and_two_studies_are_drawn(tmp_path: Path) -> None:
     size = study(tmp_path / "study").sizes[0]
     draw_importance(knob_importance(size), tmp_path / "importance.png")
-    draw_fronts({"1000": {"a": view_of(size), "b": view_of(size)}}, tmp_path / "fronts.png")
+    draw_fronts({"1000": {"a": front_chart(size), "b": front_chart(size)}}, tmp_path / "fronts.png")
     assert is_png(tmp_path / "importance.png")
     assert is_png(tmp_path / "fronts.png")
 
 
 def test_the_view_has_every_trial_of_the_search_once(tmp_path: Path) -> None:
     size = study(tmp_path, trials=60).sizes[0]
-    view = view_of(size)
+    view = front_chart(size)
     searched = {trial.number for trial in size.trials if trial.kind == "search"}
     assert {point.trial.number for point in (*view.feasible, *view.infeasible)} == searched
     assert {point.trial.number for point in view.front} == set(size.front)
@@ -56,13 +56,13 @@ def test_the_view_has_every_trial_of_the_search_once(tmp_path: Path) -> None:
 
 
 def test_every_point_of_the_fronts_line_was_reached_by_a_trial(tmp_path: Path) -> None:
-    view = view_of(study(tmp_path).sizes[0])
+    view = front_chart(study(tmp_path).sizes[0])
     for x, y in view.line:
         assert any(point.x <= x and point.y >= y for point in view.front)
 
 
 def test_one_objective_is_drawn_over_the_trial_number(tmp_path: Path) -> None:
-    view = view_of(study(tmp_path, facts={"objectives": ["latency_p99_ms"]}).sizes[0])
+    view = front_chart(study(tmp_path, facts={"objectives": ["latency_p99_ms"]}).sizes[0])
     assert view.x_metric == TRIAL_AXIS
     values = [point.y for point in view.front]
     assert values == sorted(values, reverse=True)

@@ -51,7 +51,7 @@ def test_a_recommendation_is_offered_in_each_format_of_the_client(client: Client
 
 def test_a_time_names_its_zone_and_tells_it_to_the_script() -> None:
     queued: dict[str, Any] = {"name": "first", "state": "queued", "note": "", "targets": [], "links": {}}
-    shown = study_page({**queued, "submitted_at": "2026-03-01T20:00:00.000+00:00", "progress": None}, {}, None)
+    shown = study_page({**queued, "submitted_at": "2026-03-01T20:00:00.000+00:00", "progress": None}, {}, None, {})
     assert 'submitted <time datetime="2026-03-01T20:00:00.000+00:00">2026-03-01 20:00 UTC</time>' in shown
 
 
@@ -113,6 +113,8 @@ def test_the_bar_of_the_list_leaves_out_the_confirmation() -> None:
     shown = list_page([{**running, "summary": summary}], None, {"running": 1}, None)
     assert '<progress max="48" value="24"></progress>' in shown
     assert "41 measurements" in shown
+    begun = {**running, "summary": {**summary, "trials": 1, "search_trials": 1}}
+    assert "1 measurement<" in list_page([begun], None, {"running": 1}, None)
 
 
 def test_the_form_explains_the_targets_that_are_no_clusters() -> None:
