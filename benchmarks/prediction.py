@@ -303,13 +303,14 @@ def _print_noise(medians: Mapping[str, _Errors]) -> None:
     print(f"{_STICKY_LINGER_MS}. *Scatter* is the standard deviation of the logarithms of repeated measurements.\n")
     print(f"| measurements | p50 error, steady, {PROBES[1]} probes | p50 error, others |", end="")
     print(" scatter of the defaults: throughput | p50 | p99 | throughput error of a perfect model |", end="")
-    print(f" throughput error, means of repeats, {PROBES[1]} probes |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    print(f" throughput error, means of repeats, {PROBES[1]} probes | explained by CPU time |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for name, errors in medians.items():
         rows = TABLES[name]()
         shares = [f"{fmean(each):.0%}" for each in (errors.steady, errors.unsteady)]
         shares += [f"{sd:.0%}" for sd in _scatter_of_defaults(rows)]
-        print(f"| {name} | {' | '.join(shares)} | {_error_of_perfect_model(rows):.1%} | {_error_of_means(rows):.1%} |")
+        shares += [f"{_error_of_perfect_model(rows):.1%}", f"{_error_of_means(rows):.1%}", _explained_by_cpu(rows)]
+        print(f"| {name} | {' | '.join(shares)} |")
 
 
 def _error_of_perfect_model(table: MeasuredTable) -> float:
@@ -355,6 +356,20 @@ def _repeats(table: MeasuredTable) -> list[dict[ProducerConfig, float]]:
             others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
             groups[others][config] = first.values["records_per_s"]
     return list(groups.values())
+
+
+def _explained_by_cpu(table: MeasuredTable) -> str:
+    """Return the R2 between the throughput of repeats and the CPU time that client and brokers took for a megabyte.
+
+    If the host's cores are slow for a while, the same work takes more CPU time, and the throughput falls.
+    """
+    found = observed(table)
+    groups = [[found[config][0].values for config in repeats] for repeats in _repeats(table)]
+    if not {*CPU} <= groups[0][0].keys():
+        return "-"
+    pairs = [[(log(each["records_per_s"]), log(sum(each[name] for name in CPU))) for each in group] for group in groups]
+    rates, times = np.vstack([np.array(each) - np.mean(each, axis=0) for each in pairs]).T
+    return f"{np.corrcoef(rates, times)[0, 1] ** 2:.2f}"
 
 
 def _counts(missed: Mapping[int, int]) -> str:

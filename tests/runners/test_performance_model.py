@@ -263,6 +263,18 @@ def test_a_record_that_is_alone_in_its_batch_waits_for_the_whole_time() -> None:
         assert gives(1e4, linger_ms=linger_ms).latency_p50_ms < 0.75 * linger_ms
 
 
+def test_the_usual_wait_on_a_host_is_shorter_when_batches_follow_each_other_faster() -> None:
+    slower_host = replace(EMBEDDED, tail_s=EMBEDDED.tail_s + 4e-3)
+
+    def extra_ms(rate: float, linger_ms: float) -> float:
+        slower, usual = (gives(rate, cluster, linger_ms=linger_ms) for cluster in (slower_host, EMBEDDED))
+        return slower.latency_p50_ms - usual.latency_p50_ms
+
+    assert extra_ms(1.0, 0) == pytest.approx(1.0, abs=0.01)  # a batch each second
+    assert extra_ms(20_000, 1) == pytest.approx(0.5, abs=0.1)  # a batch each millisecond
+    assert extra_ms(20_000, 0) < 0.2
+
+
 def test_pauses_show_in_the_median_only_if_the_host_is_busy() -> None:
     steady = replace(EMBEDDED, pause_ratio=1e-9)
     capacity = gives().records_per_s
