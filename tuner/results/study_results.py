@@ -300,7 +300,10 @@ def refuse_experiment(facts: Mapping[str, Any], folder: Path) -> None:
         NotAStudy: The facts are those of an experiment.
     """
     if EXPERIMENT in facts:
-        raise NotAStudy(f"{folder.name} is an experiment, not a study; use `tuner experiment report {folder.name}`")
+        name = folder.name
+        raise NotAStudy(
+            f"{name} is an experiment, not a study; use `tuner predict {name}`, or `tuner experiment report {name}`"
+        )
 
 
 def results_of(store: ResultsStore, folder: Path) -> StudyResults:

@@ -44,8 +44,8 @@ class FileKind(Generic[SectionsT]):
         try:
             if isinstance(value, dict):
                 return self.sections.model_validate(value, context=_client(value))
-            content = "is empty" if value is None else "holds no sections"
-            problems.add((), f"{self.what} must hold sections with keys, but this one {content}; {self.example}")
+            content = "is empty" if value is None else "holds none"
+            problems.add((), f"{self.what} must hold `key: value` lines, but this one {content}; {self.example}")
         except ValidationError as error:
             for misfit in error.errors(include_url=False):
                 self._note(misfit, problems)

@@ -78,7 +78,7 @@ def test_a_submitted_study_runs_on_the_configured_cluster(tmp_path: Path) -> Non
         ("mlflow: {url: 'javascript:alert(1)'}", 1, "http"),
         ("targets: {lab: {bootstrap: 'x:1', command_config: none.properties}}", 1, "none.properties"),
         ("executor: {ray_address: 'ray://head:10001'}", 1, "not supported"),
-        ("- a", 1, "the service's config file must hold sections with keys"),
+        ("- a", 1, "the service's config file must hold `key: value` lines, but this one holds none"),
         ("\ntls: {certificate: one.pem}", 2, "tls.key: this key is required; docs/how-to/service.md has examples"),
         ("url: 'https://mlflow.example'", 1, "the service's config file has no such key; it belongs in mlflow."),
         ("environment: BYTES", 1, "environment: must be a list, such as [a, b], but got 'BYTES'"),

@@ -63,7 +63,8 @@ def test_an_experiment_in_place_of_a_study_is_wrong_input(served: Serving) -> No
     for command in ("front", "status"):
         refused = at(served, command, "small")
         assert (refused.code, refused.out) == (2, "")
-        assert "small is an experiment, not a study; use `tuner experiment report small` on the" in refused.complaint
+        advice = "use `tuner predict small`, or `tuner experiment report small` on the service's host"
+        assert f"small is an experiment, not a study; {advice}" in refused.complaint
 
 
 def test_the_list_shows_experiments_and_studies_that_were_not_started_as_the_local_one_does(
