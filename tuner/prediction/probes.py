@@ -1,7 +1,7 @@
 """Chooses the measurements that calibrate the performance model, and writes them as an experiment file.
 
 Each probe is a config that is measured twice: as fast as the client takes records, and at a fixed rate. The probes are
-chosen from a grid one after another. The first quarter shows most about the constants: each raises the determinant of
+chosen from a grid one after another. The first eighth shows most about the constants: each raises the determinant of
 the information matrix as much as possible (greedy D-optimal design). Such configs are extreme. So the others fill the
 space between them: each is as far as possible from all that were chosen before. Source: Fedorov (1972), Theory of
 Optimal Experiments, chapter 3; Johnson, Moore, Ylvisaker (1990), Minimax and Maximin Distance Designs.
@@ -39,7 +39,7 @@ _GRID: Final[Mapping[str, tuple[str, ...]]] = {
     "compression.type": ("none", "lz4", "zstd"),
     "max.in.flight.requests.per.connection": ("1", "5"),
 }
-_INFORMATIVE_RATIO: Final = 1 / 4
+_INFORMATIVE_RATIO: Final = 1 / 8
 """The share of the probes that are chosen for the constants. Source: the tables of `benchmarks.prediction`."""
 _WHOLE_MS: Final = "1"
 _DEFAULTS: Final = "defaults"
