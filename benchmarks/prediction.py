@@ -79,6 +79,12 @@ _STEADY_RATIO: Final = 0.5
 """Up to this share of its throughput, a config's latency hardly differs from one measurement to the next."""
 _STICKY_LINGER_MS: Final = 0.5
 """With at least this `linger.ms`, librdkafka stays on a partition for some milliseconds."""
+_ABOUT_NOISE: Final = (
+    "The next table shows how noisy the measurements are. The median latency of a config is called *steady* if the "
+    f"rate is at most half of the config's throughput, and `linger.ms` is at least {_STICKY_LINGER_MS}. *Scatter* is "
+    "the standard deviation of the logarithms of repeated measurements. *Explained by CPU time* is the R2 between the "
+    "throughput of repeats and the CPU time that client and brokers took for a megabyte."
+)
 _RUNS: Final = 200
 _POINTS: Final = 1_000
 
@@ -298,9 +304,7 @@ def _shares(inside: Mapping[int, Sequence[bool]]) -> str:
 
 def _print_noise(medians: Mapping[str, _Errors]) -> None:
     """Print a table that shows how noisy each table of measurements is, and which medians are predicted well."""
-    print("\nThe next table shows how noisy the measurements are. The median latency of a config is called", end=" ")
-    print("*steady* if the rate is at most half of the config's throughput, and `linger.ms` is at least", end=" ")
-    print(f"{_STICKY_LINGER_MS}. *Scatter* is the standard deviation of the logarithms of repeated measurements.\n")
+    print(f"\n{_ABOUT_NOISE}\n")
     print(f"| measurements | p50 error, steady, {PROBES[1]} probes | p50 error, others |", end="")
     print(" scatter of the defaults: throughput | p50 | p99 | throughput error of a perfect model |", end="")
     print(f" throughput error, means of repeats, {PROBES[1]} probes | explained by CPU time |")

@@ -119,7 +119,10 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
             load = replace(row.row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
             observations.append(Observation(row.row.config, load, values, row.row.setup.producers, len(complete)))
     if not any(trial.state is State.COMPLETE for row in experiment.rows for trial in row.trials):
-        raise NothingToFit(f"a prediction needs measured rows, but {experiment.spec.name} has none yet")
+        raise NothingToFit(
+            f"a prediction needs measured rows, but {experiment.spec.name} has none yet; name another study or "
+            "experiment"
+        )
     if not _has_fitted_metric(observations):
         raise NothingToFit(
             "a prediction needs rows in the control's zone, without consumers, bursts, killed brokers or a single "
