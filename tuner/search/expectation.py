@@ -25,7 +25,7 @@ from search_spaces.space.search_space import SearchSpace
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
 from tuner.prediction.calibration import STEP, Calibration, calibrate, similar_host, with_shifted_logs
-from tuner.prediction.observations import is_usable_for_calibration, observations_from_trials
+from tuner.prediction.observations import Observation, is_usable_for_calibration, observations_from_trials
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.knob_space import KnobSpace
@@ -105,8 +105,18 @@ class ModelExpectation:
         self._fitted = wanted
         newest = self._trials[max(0, wanted - _NEWEST) : wanted]
         if seen := observations_from_trials(newest, self._load, self._producers):
-            fit = calibrate(seen, self._start)
+            fit = calibrate([self._without_unused_median(each) for each in seen], self._start)
             self._scenarios = (fit.constants, *self._errors(fit))
+
+    def _without_unused_median(self, seen: Observation) -> Observation:
+        """Return measured values without the median latency if no objective depends on it.
+
+        The constants of the waits must fit the objectives. If the model describes the median badly, the fit would
+        describe the 99th percentile worse.
+        """
+        if {*_QUANTILES} & {*self._metrics} != {"latency_p99_ms"}:
+            return seen
+        return replace(seen, values={name: each for name, each in seen.values.items() if name != "latency_p50_ms"})
 
     def _errors(self, fit: Calibration) -> list[ClusterConstants]:
         """Return the constants plus each of their largest errors, from the largest error to the smallest.

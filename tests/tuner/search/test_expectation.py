@@ -120,6 +120,22 @@ def test_what_no_trial_has_shown_stays_uncertain() -> None:
     assert of_short > 2 * of_long
 
 
+def test_the_median_latency_does_not_count_if_only_the_p99_is_an_objective() -> None:
+    problem = problem_of("embedded:1000", 0.05)
+    trials = trials_of(problem, 8)
+    slower = [replace(each, metrics={**each.metrics, "latency_p50_ms": 20.0}) for each in trials]
+    rows = np.stack([row_of(KnobSpace(problem.space), trial.config()) for trial in trials])
+
+    def expected(metric: str, seen: list[Trial]) -> Array:
+        model = expectation(problem, ["mb_per_s", metric])
+        for trial in seen:
+            model.learn(trial)
+        return model.log_ratios(rows)
+
+    assert np.array_equal(expected("latency_p99_ms", trials), expected("latency_p99_ms", slower), equal_nan=True)
+    assert not np.allclose(expected("latency_p95_ms", trials), expected("latency_p95_ms", slower), equal_nan=True)
+
+
 def test_a_resumed_search_expects_the_same() -> None:
     problem = problem_of("like-embedded:1000", 0.05)
     row = row_of(KnobSpace(problem.space), problem.defaults.updated({"linger.ms": "7"}))[None, :]
