@@ -387,7 +387,9 @@ class LostCluster:
         if not next(self._there, False):
             self._attempt()
             raise TargetUnreachable("no broker answers")
-        yield SimpleNamespace(target=Target(), topics=SimpleNamespace(leave=lambda: self.left.append("topics")))
+        yield SimpleNamespace(
+            target=Target(), topics=SimpleNamespace(leave_to_later_run=lambda: self.left.append("topics"))
+        )
         raise BrokerLost("the cluster did not answer the request to delete topic tuner-1")
 
 
