@@ -11,15 +11,15 @@ from runners.reporting import percent
 BUSY_RATIO: Final = 0.9
 """A thread that needs a core for at least this share of the time counts as busy; context switches take the rest."""
 HOST_BUSY_RATIO: Final = 0.93
-"""A host whose CPU is used by at least this share counts as busy."""
+"""A host counts as busy if at least this share of its CPU is used."""
 OTHERS_RATIO: Final = 0.5
 """If other processes use this share of a busy host's cores, they, and not the config, limit the measurement."""
 THROTTLE_MS: Final = 1.0
-"""If brokers throttle a client by at least this mean time per response, the quota is the limit."""
+"""The quota is the limit if brokers delay each response by at least this many milliseconds on average."""
 CLOSE_BEHIND_S: Final = 1.0
 """Consumers keep up with the producers if their lag is at most what they read in this many seconds."""
 IDLE_IN_FLIGHT: Final = 0.9
-"""If fewer requests than this are in flight on average, the broker has nothing to do part of the time."""
+"""The broker is idle part of the time if fewer requests than this are in flight on average."""
 
 
 class Bottleneck(StrEnum):

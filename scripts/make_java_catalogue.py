@@ -52,7 +52,7 @@ class Clients:
     """Runs the class `Configs` with releases of kafka-clients."""
 
     def __init__(self, folder: Path) -> None:
-        """Store the folder that receives the jars and the compiled classes."""
+        """Remember the folder in which the jars and the compiled classes are kept."""
         self._folder = folder
         self._maven = MavenContext(repo_cache=folder / "jars")
         self._java = str(find_java().path)

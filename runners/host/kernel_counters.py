@@ -236,7 +236,9 @@ def tcp_infos(pid: int | None) -> Iterator[tuple[Connection, bytes]]:
 
 
 def tcp_bytes(pid: int | None) -> dict[Connection, tuple[int, int]] | None:
-    """Return how many bytes each open TCP connection of a process has sent and received. None stands for this process.
+    """Return the bytes that each open TCP connection of a process has sent and received.
+
+    With `pid=None`, they are those of this process.
 
     Bytes count as sent when the peer has acknowledged them (`tcpi_bytes_acked`, `tcpi_bytes_received`). The result is
     None if the platform does not report them, or if we have no right to inspect the process.

@@ -27,7 +27,7 @@ take 15 s) and its end (up to 60 s for the last deliveries, 3 s for statistics, 
 """
 _POLL_S: Final = 0.2
 _TIMEOUT_S: Final = 5.0
-"""Longest time in seconds until a child process answers, or until it has ended after a signal."""
+"""Seconds within which a child process must answer a request, and must end after a signal."""
 _LAST_WORK_S: Final = 0.5
 """Time in seconds in which a child process may end by itself after its pipe is closed."""
 

@@ -304,7 +304,7 @@ def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sd_without_outliers(deviations: NDArray[np.float64]) -> float:
-    """Return the standard deviation around 0, with outliers limited.
+    """Return the root mean square of the deviations, after outliers are limited.
 
     One deviation of the expected size, 1.0, is added. It matters only if there are few others.
     """

@@ -37,8 +37,9 @@ DRIVER_PATIENCE_S: Final = 600.0
 _HURRY_S: Final = 3.0
 """How long a study that the user has ended retries while the server does not answer."""
 _LEAST_RENEWAL_S: Final = 1.0
-"""How long a renewal of the lease retries at least while the server does not answer."""
+"""If the server does not answer, a renewal of the lease is tried again for at least this many seconds."""
 _LEASE_POLL_S: Final = 0.1
+"""Seconds between two looks at whether the lease is held again."""
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
 _CREATE: Final = "INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING"
 _TEXT: Final = "SELECT study_file FROM kafka_tuner.studies WHERE id = %s"

@@ -376,7 +376,7 @@ def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningClust
 
 
 class LostCluster:
-    """A cluster that answers only once: when it is opened for the first time. An attempt takes `attempt_s`."""
+    """A cluster that is lost after it was opened once. Each later attempt to open it fails after `attempt_s`."""
 
     def __init__(self, sleep: Callable[[float], None] = lambda _: None, attempt_s: float = 0.0) -> None:
         self.left: list[str] = []
