@@ -13,6 +13,7 @@ Meanwhile the service runs a simulated study, which must end well.
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -254,19 +255,19 @@ async def _poll(port: int, pollers: range, studies: int, seconds: float, interva
 
 
 def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token: str) -> bool:
-    share = asked.pollers // _POLLER_PROCESSES
+    bounds = [asked.pollers * number // _POLLER_PROCESSES for number in range(_POLLER_PROCESSES + 1)]
     pollers = [
         subprocess.Popen(
             [
                 sys.executable, "-m", "benchmarks.service", "--seconds", str(asked.seconds),
                 "--interval", str(asked.interval),
-                "--poll", str(port), str(number * share), str(share), str(asked.studies),
+                "--poll", str(port), str(first), str(end - first), str(asked.studies),
             ],
             env={**os.environ, "KAFKA_TUNER_TOKEN": token},
             stdout=subprocess.PIPE,
             text=True,
         )
-        for number in range(_POLLER_PROCESSES)
+        for first, end in itertools.pairwise(bounds)
     ]  # fmt: skip
     first_mb, most_mb, began = server.memory_info().rss / 1e6, 0.0, time.perf_counter()
     cpu_s = sum(server.cpu_times()[:2])
