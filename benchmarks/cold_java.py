@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number, whole_numbers
 from objectives.ratios import ratio_of
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.kept_jvm import end_kept_jvms
@@ -23,6 +23,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
+from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
 from tuner.present.console import say
 
@@ -34,7 +35,6 @@ TRIALS: Final = {
     KEPT: "its second trial (1)",
 }
 """The trials of a round: how the process began and the trial's number in it, with the trial's name in the table."""
-RATE_RATIO: Final = 0.3
 
 Trial = Callable[[bool, float], tuple[float, float]]
 """Runs a trial with or without a warm-up, at a rate, and returns its records/s and its p99 in ms."""
@@ -44,7 +44,7 @@ def main() -> None:
     """Measure all record sizes and print a table."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--rounds", type=whole_number, default=7)
-    parser.add_argument("--sizes", default="100,1000,10000")
+    parser.add_argument("--sizes", type=whole_numbers, default="100,1000,10000")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     order = random.Random(asked.seed)
@@ -52,7 +52,7 @@ def main() -> None:
     print("| record | Java process | records/s | ratio to (1) (95 %) | p99 | ratio to (1) (95 %) |")
     print("| ---: | --- | ---: | --- | ---: | --- |")
     with open_target(Target(), say, config.client) as opened:
-        for size in (int(text) for text in asked.sizes.split(",")):
+        for size in asked.sizes:
             _print_size(size, _rounds(_trial(opened, config, RecordSizes.fixed(size)), asked.rounds, order))
     end_kept_jvms()
 

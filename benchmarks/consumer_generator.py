@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.evidence import positive_number, run_benchmark
+from benchmarks.evidence import add_client, positive_number, run_benchmark
 from benchmarks.peers import consumer_performance, rdkafka_performance
 from benchmarks.peers.turns import Measure, Run, Turns, add_peers, goal_said, turns_parser
 from objectives.consumer_verdict import ReadEvidence, judge_reading
@@ -27,7 +27,7 @@ from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading
 from runners.runner import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Client, ClientKind, client_of
+from search_spaces.client import Client, ClientKind
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.target import Target
@@ -83,7 +83,7 @@ def main() -> None:
     parser = turns_parser(__doc__, sizes="100,1000,10000")
     add_peers(parser, PEERS, default="java,c")
     parser.add_argument("--megabytes", type=positive_number, default=1_500.0, help="values in each topic, in MB")
-    parser.add_argument("--client", type=client_of, default="librdkafka", help="the client of our load")
+    add_client(parser)
     asked = parser.parse_args()
     c_tool = rdkafka_performance.program() if "c" in asked.peers else Path()
     turns = Turns(asked.rounds, random.Random(asked.seed))

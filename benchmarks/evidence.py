@@ -27,6 +27,8 @@ from typing import Final, TextIO
 import psutil
 from typing_extensions import override
 
+from search_spaces.client import Client, client_of
+from search_spaces.errors import UnknownClient
 from tuner.execution.environment import processor
 
 PAGES: Final = Path(__file__).parents[1] / "docs" / "evidence"
@@ -60,6 +62,26 @@ def add_keep(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(KEEP, type=_new_folder, metavar="FOLDER", help=f"a new folder that keeps {what}")
 
 
+def add_client(
+    parser: argparse.ArgumentParser, known: str = "librdkafka, java, or java:VERSION", default: str = "librdkafka"
+) -> None:
+    """Add the option `--client`, whose value is the client to measure.
+
+    Args:
+        parser: The parser of the benchmark.
+        known: What the option may be, for the help.
+        default: The client that is measured without the option.
+    """
+    parser.add_argument("--client", type=_client, default=default, help=known)
+
+
+def _client(text: str) -> Client:
+    try:
+        return client_of(text)
+    except UnknownClient as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _new_folder(text: str) -> Path:
     try:
         Path(text).mkdir(parents=True)
@@ -79,6 +101,15 @@ def whole_number(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, but got {text!r}")
     return int(text)
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Return an argument that must be whole numbers from 1 with commas between them, such as record sizes.
+
+    Raises:
+        ArgumentTypeError: One of them is not a whole number, or less than 1.
+    """
+    return [whole_number(each.strip()) for each in text.split(",")]
 
 
 def positive_number(text: str) -> float:

@@ -20,7 +20,7 @@ from typing import Any, Final
 import psutil
 from confluent_kafka import Producer
 
-from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
+from benchmarks.evidence import TUNER, benchmark_parser, run_benchmark, whole_number
 from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.topic_admin import TopicAdmin
@@ -83,11 +83,7 @@ def _ranked(broker: RunningCluster) -> tuple[Mapping[str, Any], float, float]:
     """Return the command's output, the seconds that it took, and the megabytes sent over loopback meanwhile."""
     words = ["inspect", "--all", "--bootstrap", broker.bootstrap, "--json"]
     before, began = psutil.net_io_counters(pernic=True)["lo"].bytes_recv, time.perf_counter()
-    ran = subprocess.run(
-        [sys.executable, "-c", "from tuner.cli import main; main()", *words],
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+    ran = subprocess.run([TUNER, *words], stdout=subprocess.PIPE, check=True)
     took_s = time.perf_counter() - began
     return json.loads(ran.stdout), took_s, (psutil.net_io_counters(pernic=True)["lo"].bytes_recv - before) / 1e6
 

@@ -7,10 +7,10 @@ python -m benchmarks.latency_agreement [--client librdkafka] [--runs 3] [--secon
 
 import sys
 
-from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
+from benchmarks.evidence import add_client, benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.measurements.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import ClientKind, client_of
+from search_spaces.client import Client, ClientKind
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import open_target
 from tuner.model.target import Target
@@ -31,11 +31,11 @@ CONFIGS = {
 def main() -> None:
     """Measure, and print a table. The exit code is 1 if a latency differs from the client's by more than 3 %."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
+    add_client(parser)
     parser.add_argument("--runs", type=whole_number, default=3)
     parser.add_argument("--seconds", type=positive_number, default=20.0)
     asked = parser.parse_args()
-    client = client_of(asked.client)
+    client: Client = asked.client
     config = ProducerConfig.parse(CONFIGS[client.kind], client=client)
     missed = False
     with open_target(Target(), say, client) as opened:

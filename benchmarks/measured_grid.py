@@ -26,7 +26,7 @@ from typing import Final
 
 import psutil
 
-from benchmarks.evidence import whole_number
+from benchmarks.evidence import add_client, positive_number, whole_number
 from objectives.metrics import metrics_of
 from runners.clusters.cluster import LocalBroker
 from runners.errors import WorkloadRefused
@@ -34,10 +34,11 @@ from runners.java_runtime.pinned_jars import KAFKA_VERSION
 from runners.load.isolated import Isolated, end_reused_processes
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Client, ClientKind, client_of
+from search_spaces.client import Client, ClientKind
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.execution.trials.steadiness import has_enough_burn_ins
+from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
 
 LINGER_MS = {
@@ -68,7 +69,6 @@ paced one, and `stored_bytes_per_record` is what each broker stores of a record 
 """
 NAMES = ("linger.ms", "batch.size", "compression.type", "max.in.flight.requests.per.connection")
 SEED, EVERY = 0, 10
-RATE_RATIO = 0.3
 _MOST_BURN_INS: Final = 20
 """A broker that has just started needs up to ten runs of the Java client until its throughput no longer rises."""
 _BLOCK_BYTES: Final = 512
@@ -83,13 +83,17 @@ def main() -> None:
     parser.add_argument(
         "--brokers", type=whole_number, default=1, help="number of brokers, and of replicas of each partition"
     )
-    parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
+    add_client(parser)
     parser.add_argument("--rounds", type=whole_number, default=1, help="how often each config is measured")
-    parser.add_argument("--seconds", type=float, default=1.5, help="length of each phase, without 0.5 s of warm-up")
-    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument(
+        "--seconds", type=positive_number, default=1.5, help="length of each phase, without 0.5 s of warm-up"
+    )
+    parser.add_argument(
+        "--minutes", type=positive_number, default=60.0, help="after which no further config is measured"
+    )
     asked = parser.parse_args()
     ends_s = time.monotonic() + 60 * asked.minutes
-    client = client_of(asked.client)
+    client: Client = asked.client
     order = [config for number in range(asked.rounds) for config in _order(client, SEED + number)]
     done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
     try:

@@ -23,10 +23,10 @@ from statistics import median
 
 from typing_extensions import override
 
-from benchmarks.evidence import TUNER, benchmark_parser, print_goal, run_benchmark, whole_number
+from benchmarks.evidence import TUNER, add_client, benchmark_parser, print_goal, run_benchmark, whole_number
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from search_spaces.client import Client, client_of
+from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
@@ -53,14 +53,14 @@ class _Every250thTrial(SilentReporter):
 def main() -> None:
     """Run all three parts; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION, for the real trials")
+    add_client(parser, "librdkafka, java, or java:VERSION, for the real trials")
     parser.add_argument("--real-trials", type=_trials, default=12)
     parser.add_argument("--trials", type=_trials, default=2000)
     parser.add_argument("--large", type=_trials, default=5000)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tuner-overhead-") as root:
         folder = Path(root)
-        real = partial(_real, client_of(asked.client))
+        real = partial(_real, asked.client)
         parts = ((_large, asked.large), (real, asked.real_trials), (_long, asked.trials))
         goals = [measure(folder, trials) for measure, trials in parts if trials]
     sys.exit(0 if all(goals) else 1)

@@ -8,9 +8,8 @@ python -m benchmarks.paced [--client librdkafka] [--runs 5] [--seconds 10] [--ra
 import statistics
 import sys
 
-from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
+from benchmarks.evidence import add_client, benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import open_target
 from tuner.model.target import Target
@@ -23,7 +22,7 @@ MAX_RATE_ERROR_RATIO = 0.005
 def main() -> None:
     """Measure and print the table; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
+    add_client(parser)
     parser.add_argument("--runs", type=whole_number, default=5)
     parser.add_argument("--seconds", type=positive_number, default=10.0)
     parser.add_argument("--rate", type=positive_number, default=20_000.0)
@@ -32,7 +31,7 @@ def main() -> None:
     workload = Workload(
         RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate
     )
-    config = ProducerConfig.parse({}, client=client_of(asked.client))
+    config = ProducerConfig.parse({}, client=asked.client)
     with open_target(Target(), say, config.client) as opened:
         runner = opened.runner()
         runner.run(config, workload)  # a burn-in run, because a broker that has just started is slow

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks.evidence import PAGES, TUNER, add_keep, benchmark_parser, run_benchmark
+from benchmarks.evidence import PAGES, TUNER, add_keep, benchmark_parser, run_benchmark, whole_number
 from tuner.experiment_file import paper_experiments
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.results.experiments.experiment_results import load_experiment
@@ -36,7 +36,7 @@ def main() -> None:
     parser = benchmark_parser(__doc__)
     add_keep(parser, "the results")
     parser.add_argument("--full", choices=paper_experiments(), metavar="NAME", help="run this experiment in full")
-    parser.add_argument("--rounds", type=int, help="with --full: how many rounds, instead of the file's")
+    parser.add_argument("--rounds", type=whole_number, help="with --full: how many rounds, instead of the file's")
     asked = parser.parse_args()
     if asked.rounds and not asked.full:
         parser.error("--rounds needs --full")

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
+from benchmarks.evidence import add_client, benchmark_parser, positive_number, run_benchmark, whole_number
 from benchmarks.problems.table import Row, thesis_tables
 from objectives.ratios import Ratio, ratio_of
 from runners.measurements.measurement import Measurement
 from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Client, client_of
+from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.open_target import open_target
 from tuner.model.target import Target
@@ -118,7 +118,7 @@ def direction(ratio: Ratio, thesis: float) -> str:
 def main() -> None:
     """Measure all points, and print a table for each record size."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--client", default="java", help="java or java:VERSION")
+    add_client(parser, "java or java:VERSION", default="java")
     parser.add_argument("--rounds", type=whole_number, default=5)
     parser.add_argument("--seconds", type=positive_number, default=2.0)
     parser.add_argument("--warmup", type=positive_number, default=1.0)
@@ -126,7 +126,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.rounds < 2:
         parser.error(f"--rounds must be at least 2, because an interval needs two rounds, but got {asked.rounds}")
-    client, order = client_of(asked.client), random.Random(asked.seed)
+    client, order = asked.client, random.Random(asked.seed)
     seen = {point: Seen([], []) for point in points()}
     with open_target(Target(), say, client) as opened:
         runner = opened.runner(limits=Limits(max_bytes=MAX_BYTES))

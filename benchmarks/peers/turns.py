@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.evidence import benchmark_parser, positive_number, whole_number
+from benchmarks.evidence import benchmark_parser, positive_number, whole_number, whole_numbers
 from objectives.ratios import ratio_of
 
 
@@ -110,7 +110,7 @@ def turns_parser(description: str | None, sizes: str) -> argparse.ArgumentParser
     """
     parser = benchmark_parser(description)
     parser.add_argument("--rounds", type=_rounds, default=7)
-    parser.add_argument("--sizes", type=_whole_numbers, default=sizes)
+    parser.add_argument("--sizes", type=whole_numbers, default=sizes)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     return parser
@@ -139,10 +139,6 @@ def _rounds(text: str) -> int:
     if (rounds := whole_number(text)) < 2:
         raise argparse.ArgumentTypeError("must be at least 2, because one ratio has no interval")
     return rounds
-
-
-def _whole_numbers(text: str) -> list[int]:
-    return [whole_number(each.strip()) for each in text.split(",")]
 
 
 def _rates(runs: Sequence[Run]) -> list[float]:
