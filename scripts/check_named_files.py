@@ -22,7 +22,10 @@ _FOLDERS = (
     "docs",
     "deploy",
 )
-_NAMED = re.compile(rf"(?<![\w/.-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\.(?:py|csv|yaml|json|md|png)\b")
+_NAMED = re.compile(
+    rf"(?<![\w/.-])(?:(?:{'|'.join(_FOLDERS)})/[\w./*-]*\.(?:py|csv|yaml|json|md|png)\b"
+    r"|scripts/[a-z]+(?:-[a-z]+)*(?![\w./*-]))"  # a shell script, whose name has no suffix
+)
 _LINK = re.compile(r"\]\((?![a-z]+:)(?P<path>[^)\s#]*)(?:#(?P<anchor>[^)\s]*))?\)")
 _HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
