@@ -1,16 +1,14 @@
 """Resolves the jars of the Java client and of its load generator with Maven, and pins them.
 
-    python scripts/lock_client_jars.py 2.8.2 3.9.1 4.3.1
+    python -m scripts.lock_client_jars 2.8.2 3.9.1 4.3.1
 
-The pins are written to `runners/java_client/pinned_jars.py`. Afterwards, review the difference and run the tests of
-`tests/runners/java_client`.
+Only the releases that the command names are pinned. The pins are written to `runners/java_client/pinned_jars.py`.
+Afterwards, review the difference and run the tests of `tests/runners/java_client`.
 """
 
 import sys
 import tempfile
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from jgo.maven import MavenContext
 
@@ -26,6 +24,8 @@ HARNESS = ("HdrHistogram", "jackson-annotations", "jackson-core", "jackson-datab
 
 def main(versions: list[str]) -> None:
     """Resolve the jars, download them to a temporary folder, and write their pins."""
+    if not versions:
+        sys.exit("name the releases of kafka-clients to pin, as in: python -m scripts.lock_client_jars 3.9.1 4.3.1")
     with tempfile.TemporaryDirectory() as repository:
         maven = MavenContext(repo_cache=Path(repository))
         group, artifact, version = COMPILER.split(":")
@@ -43,7 +43,7 @@ def _text(compiler: str, harness: list[str], clients: dict[str, list[str]]) -> s
     names = "".join(f'    "{coordinate}",\n' for coordinate in harness)
     return f'''"""The pinned jars of the Java client, and of the load generator that uses it.
 
-This file is written by `python scripts/lock_client_jars.py`; don't edit it by hand.
+This file is written by `python -m scripts.lock_client_jars`; don't edit it by hand.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The pinned jars of the Java client, and of the load generator that uses it.
 
-This file is written by `python scripts/lock_client_jars.py`; don't edit it by hand.
+This file is written by `python -m scripts.lock_client_jars`; don't edit it by hand.
 """
 
 from collections.abc import Mapping
