@@ -11,14 +11,21 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, log, sqrt
-from statistics import fmean, geometric_mean, stdev
+from math import exp, log
+from statistics import fmean
 from typing import Final
 
 import numpy as np
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.predictions.at_rates import print_latencies
+from benchmarks.predictions.noise import (
+    STICKY_LINGER_MS,
+    error_of_means,
+    error_of_perfect_model,
+    explained_by_cpu,
+    scatter_of_defaults,
+)
 from benchmarks.predictions.of_producers import print_producers
 from benchmarks.predictions.packet_model import Packet, PacketModel
 from benchmarks.problems.observed import observed, paced_load, start_of
@@ -77,11 +84,9 @@ GOAL_RATIO: Final[Mapping[str, float]] = {
 _SLOW_MB_PER_S: Final = 25.0
 _STEADY_RATIO: Final = 0.5
 """Up to this share of its throughput, a config's latency hardly differs from one measurement to the next."""
-_STICKY_LINGER_MS: Final = 0.5
-"""With at least this `linger.ms`, librdkafka stays on a partition for some milliseconds."""
 _ABOUT_NOISE: Final = (
     "The next table shows how noisy the measurements are. The median latency of a config is called *steady* if the "
-    f"rate is at most half of the config's throughput, and `linger.ms` is at least {_STICKY_LINGER_MS}. *Scatter* is "
+    f"rate is at most half of the config's throughput, and `linger.ms` is at least {STICKY_LINGER_MS}. *Scatter* is "
     "the standard deviation of the logarithms of repeated measurements. *Explained by CPU time* is the R2 between the "
     "throughput of repeats and the CPU time that client and brokers took for a megabyte."
 )
@@ -208,7 +213,7 @@ def _errors(
             errors.ratios[name].append(abs(predicted / measured - 1))
         if LATENCIES[0] in compared:
             full_speed = rest[config][0].values["records_per_s"]
-            waits = not config.values or config.linger_ms >= _STICKY_LINGER_MS
+            waits = not config.values or config.linger_ms >= STICKY_LINGER_MS
             steady = waits and (load.rate_records_per_s or full_speed) <= _STEADY_RATIO * full_speed
             (errors.steady if steady else errors.unsteady).append(errors.ratios[LATENCIES[0]][-1])
         fitted = {*FULL_SPEED_METRICS, *LATENCIES, *CPU} & here.keys() & values.keys()
@@ -312,78 +317,17 @@ def _print_noise(medians: Mapping[str, _Errors]) -> None:
     for name, errors in medians.items():
         rows = TABLES[name]()
         shares = [f"{fmean(each):.0%}" for each in (errors.steady, errors.unsteady)]
-        shares += [f"{sd:.0%}" for sd in _scatter_of_defaults(rows)]
-        shares += [f"{_error_of_perfect_model(rows):.1%}", f"{_error_of_means(rows):.1%}", _explained_by_cpu(rows)]
+        shares += [f"{sd:.0%}" for sd in scatter_of_defaults(rows)]
+        shares += [
+            f"{error_of_perfect_model(rows):.1%}",
+            f"{error_of_means(rows, PROBES[1]):.1%}",
+            explained_by_cpu(rows),
+        ]
         print(f"| {name} | {' | '.join(shares)} |")
-
-
-def _error_of_perfect_model(table: MeasuredTable) -> float:
-    """Return the mean error of predictions that know the true throughput of each config, as a ratio.
-
-    Each config is compared with the mean of its other repeats. This mean is uncertain too, so the difference is scaled
-    down to what it would be without that.
-    """
-    return fmean(
-        abs(geometric_mean([*values[:index], *values[index + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
-        for values in map(list, map(dict.values, _repeats(table)))
-        if len(values) > 1
-        for index, value in enumerate(values)
-    )
-
-
-def _error_of_means(table: MeasuredTable) -> float:
-    """Return the mean error of the predicted throughput of repeats, compared with their mean, as a ratio."""
-    seen, start = observed(table), start_of(table)
-    chosen = chosen_probes(list(seen), PROBES[1], paced_load(seen), start)
-    calibration = calibrate([each for config in chosen for each in seen[config]], start)
-    return fmean(
-        abs(
-            geometric_mean(
-                predict(calibration, each, seen[each][0].workload).values["records_per_s"].value for each in repeats
-            )
-            / geometric_mean(repeats.values())
-            - 1
-        )
-        for repeats in _repeats(table)
-    )
-
-
-def _repeats(table: MeasuredTable) -> list[dict[ProducerConfig, float]]:
-    """Return groups of configs that have the same throughput, each with its measured records per second.
-
-    At full speed all batches are full, so linger.ms makes no difference, as long as the client stays on a partition. So
-    configs that differ only in linger.ms are repeated measurements of one throughput.
-    """
-    groups: dict[tuple[str, ...], dict[ProducerConfig, float]] = defaultdict(dict)
-    for config, (first, *_) in observed(table).items():
-        if config.values and config.linger_ms >= _STICKY_LINGER_MS:
-            others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
-            groups[others][config] = first.values["records_per_s"]
-    return list(groups.values())
-
-
-def _explained_by_cpu(table: MeasuredTable) -> str:
-    """Return the R2 between the throughput of repeats and the CPU time that client and brokers took for a megabyte.
-
-    If the host's cores are slow for a while, the same work takes more CPU time, and the throughput falls.
-    """
-    found = observed(table)
-    groups = [[found[config][0].values for config in repeats] for repeats in _repeats(table)]
-    if not {*CPU} <= groups[0][0].keys():
-        return "-"
-    pairs = [[(log(each["records_per_s"]), log(sum(each[name] for name in CPU))) for each in group] for group in groups]
-    rates, times = np.vstack([np.array(each) - np.mean(each, axis=0) for each in pairs]).T
-    return f"{np.corrcoef(rates, times)[0, 1] ** 2:.2f}"
 
 
 def _counts(missed: Mapping[int, int]) -> str:
     return ", ".join(f"{many} with {count or 'no'} probes" for count, many in missed.items())
-
-
-def _scatter_of_defaults(table: MeasuredTable) -> list[float]:
-    """Return the standard deviations of the logarithms of the defaults' throughput, p50 and p99."""
-    defaults = [row for row in table.rows if not row.config.values]
-    return [stdev(log(row.metrics[metric]) for row in defaults) for metric in ("mb_per_s", *LATENCIES)]
 
 
 def _print_times() -> None:

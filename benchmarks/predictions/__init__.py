@@ -1,1 +1,4 @@
-"""Compares measurements with predictions at other rates and for more producers, and with published models."""
+"""Compares measurements with predictions at other rates and for more producers, and with published models.
+
+Also computes how noisy the measurements are.
+"""
