@@ -80,6 +80,8 @@ def test_a_command_without_a_place_on_a_page_is_refused_before_it_measures() -> 
         (("cold_starts", "--starts", "x"), "--starts: must be a whole number from 1, but got 'x'"),
         (("generator", "--rounds", "1"), "--rounds: must be at least 2, because one ratio has no interval"),
         (("paced", "--seconds", "nan"), "--seconds: must be a number above 0, but got 'nan'"),
+        (("paced", "--client", "jvm"), "--client: the client must be librdkafka or java, not 'jvm'"),
+        (("cold_java", "--sizes", "100,x"), "--sizes: must be a whole number from 1, but got 'x'"),
         (("samplers", "--problems", "table;tabel"), "--problems: a problem is one of table,"),
         (("samplers", "--problems", "embedded"), "but got 'embedded'"),
         (("samplers", "--problems", "embedded:x"), "record sizes must have the form"),
