@@ -70,17 +70,15 @@ class Truth:
         load: int | Workload,
         cluster: ClusterConstants = EMBEDDED,
         baseline: ProducerConfig | None = None,
-        rate_ratio: float = RATE_RATIO,
         simulate: Simulate = performance_of_settings,
         producers: int = 1,
     ) -> Self:
-        """Return a `Truth` for a load. The rate of the paced phase is derived from the baseline's throughput.
+        """Return a `Truth` for a load. As in a study, the paced phase has 30 % of the baseline's throughput.
 
         Args:
             load: The size of a record in bytes, or the load of the saturating phase.
             cluster: The simulated cluster.
             baseline: The baseline of the study; the client's defaults if None.
-            rate_ratio: The rate of the paced phase, as a share of the baseline's throughput without noise.
             simulate: The simulation of the cluster.
             producers: Number of producers that share the load.
         """
@@ -92,7 +90,7 @@ class Truth:
         baseline = baseline or ProducerConfig.parse({})
         settings = Settings.of(baseline, saturating, producers)
         capacity = simulate(cluster, settings, saturating).capacity_records_per_s
-        paced = replace(saturating, rate_records_per_s=rate_ratio * capacity)
+        paced = replace(saturating, rate_records_per_s=RATE_RATIO * capacity)
         standard = _outcome(simulate(cluster, settings, paced), paced)
         return cls(cluster, saturating, paced, baseline, standard, simulate, producers)
 
