@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -155,7 +155,7 @@ def _values(run: Latencies) -> tuple[float, ...]:
     return (run.mean_ms, run.p50_ms, run.p99_ms, run.p999_ms)
 
 
-def _cells(values: "list[float] | tuple[float, ...]") -> str:
+def _cells(values: Sequence[float]) -> str:
     return " | ".join(f"{value:.3g}" for value in values)
 
 

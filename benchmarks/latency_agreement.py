@@ -53,15 +53,19 @@ def main() -> None:
             for _ in range(asked.runs):
                 check = runner.run(config, workload).latency_check
                 assert check is not None
-                batch_us = check.batch_us or 0.0
-                parts = (check.seen_us, check.client_us, check.queue_us, batch_us, check.outbuf_us, check.rtt_us)
-                times = " | ".join(f"{value / 1e3:.3f} ms" for value in parts)
+                parts = (check.seen_us, check.client_us, check.queue_us, check.batch_us, check.outbuf_us, check.rtt_us)
+                times = " | ".join(map(_ms, parts))
                 load = "saturate" if rate is None else f"{rate:,.0f}/s"
-                waited = "" if check.drain_us is None else f"{check.drain_us / 1e3:.3f} ms"
+                waited = _ms(check.drain_us)
                 print(f"| {size:,} B | {load} | {times} | {check.difference_ratio:+.2%} | {waited} |", flush=True)
                 missed |= abs(check.difference_ratio) > LATENCY_AGREEMENT_RATIO
     print(f"\nGoal (within {LATENCY_AGREEMENT_RATIO:.0%}): {'missed' if missed else 'met'}")
     sys.exit(1 if missed else 0)
+
+
+def _ms(time_us: float | None) -> str:
+    """Return a time in milliseconds; an empty cell if it is unknown."""
+    return "" if time_us is None else f"{time_us / 1e3:.3f} ms"
 
 
 if __name__ == "__main__":

@@ -54,9 +54,6 @@ def main() -> None:
         results = load_results(find_study(asked.study))
     except StudyNotFound as error:
         parser.error(str(error))
-    kept = []
-    print("| record size | goal | config | metric | gain (95 %) | one more round (95 %) | repeats | inside | better |")
-    print("| ---: | --- | --- | --- | --- | --- | --- | --- | --- |")
     there = [size.record_bytes for size in results.sizes]
     sizes = asked.record_bytes.split(",") if asked.record_bytes else there
     if unknown := [size for size in sizes if size not in there]:
@@ -64,6 +61,9 @@ def main() -> None:
             f"--record-bytes must be among the record sizes of {results.name} ({', '.join(there)}), but got "
             f"{', '.join(unknown)}"
         )
+    kept = []
+    print("| record size | goal | config | metric | gain (95 %) | one more round (95 %) | repeats | inside | better |")
+    print("| ---: | --- | --- | --- | --- | --- | --- | --- | --- |")
     for case in _cases(results, sizes):
         gains = [_again(asked.study, case) for _ in range(asked.repeats)]
         inside = sum(case.stated.repeat_low <= gain <= case.stated.repeat_high for gain in gains)

@@ -146,4 +146,6 @@ def _rates(runs: Sequence[Run]) -> list[float]:
 
 
 def _cpu(runs: Sequence[Run]) -> str:
-    return f"{statistics.median(run.cpu_us or 0.0 for run in runs):.3f} us"
+    """Return the median CPU time per record; an empty cell if it is unknown."""
+    known = [run.cpu_us for run in runs if run.cpu_us is not None]
+    return f"{statistics.median(known):.3f} us" if known else ""
