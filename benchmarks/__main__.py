@@ -1,9 +1,10 @@
-"""Runs the benchmarks one after another.
+"""Runs most benchmarks one after another.
 
     python -m benchmarks [generator] [java_generator] [paced] [latency_agreement] [memory] ... [--short] [--write]
 
-A full run of all benchmarks takes an hour or more. With `--short` it takes about 7 minutes, and only shows that the
-benchmarks work. `--write` puts the results on the pages of docs/evidence.
+A full run takes an hour or more. With `--short` it takes about 7 minutes, and only shows that the benchmarks work.
+`--write` puts the results on the pages of docs/evidence. The other benchmarks are run by their own commands only, such
+as `python -m benchmarks.papers`.
 """
 
 import argparse
@@ -33,7 +34,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "zones": ("--seconds", "1"),
     "trust": ("--studies", "2", "--trials", "12"),
 }
-"""The benchmarks by name, each with the arguments that make it short for `--short`."""
+"""The benchmarks that are run, by name, each with the arguments that make it short for `--short`."""
 
 
 def main() -> None:

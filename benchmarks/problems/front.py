@@ -117,9 +117,10 @@ def _covers(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
 
 
 def _outdoes(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
-    """Return whether our gains are higher than theirs in one objective and not lower in the other.
+    """Return whether no gain of ours is lower than theirs, and the product of our gains is clearly higher.
 
-    This finds the best value of knobs that have no trade-off.
+    Such a config joins the front even if it is within the margin. So the front gets the best value of each knob that
+    has no trade-off.
     """
     return _covers(ours, theirs) and ours[0] * ours[1] > _STEP * theirs[0] * theirs[1]
 
