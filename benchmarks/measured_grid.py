@@ -95,16 +95,17 @@ def main() -> None:
     ends_s = time.monotonic() + 60 * asked.minutes
     client: Client = asked.client
     order = [config for number in range(asked.rounds) for config in _order(client, SEED + number)]
-    done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
+    written = asked.file.read_text() if asked.file.exists() else ""
+    done = sum(line[:1].isdigit() for line in written.splitlines())
     try:
         load = load_of(asked.record_bytes, asked.brokers, asked.seconds)
     except WorkloadRefused as error:
         parser.error(str(error))
-    if done and f"# how: {_how(load, asked.rounds)}\n" not in asked.file.read_text():
+    if done and f"# how: {_how(load, asked.rounds)}\n" not in written:
         parser.error(f"{asked.file} was measured in another way than --seconds and --rounds say; see its line `# how`")
     with open_target(Target(brokers=asked.brokers), print, client) as opened:
         capacity = burn_in(opened, load)
-        rate = _rate(asked.file) or round(RATE_RATIO * capacity, 1)
+        rate = _rate(written) or round(RATE_RATIO * capacity, 1)
         if not done:
             asked.file.write_text(_head(rate, client, load, asked.rounds))
         with asked.file.open("a", newline="") as file:
@@ -185,8 +186,9 @@ def _stored_bytes(broker: LocalBroker, topic: str) -> int:
     return sum(min(each.st_size, each.st_blocks * _BLOCK_BYTES) for each in files)
 
 
-def _rate(file: Path) -> float | None:
-    lines = file.read_text().splitlines() if file.exists() else []
+def _rate(written: str) -> float | None:
+    """Return the rate that the head of a table states; None if there is no table yet."""
+    lines = written.splitlines()
     return next((float(line.split(":")[1]) for line in lines if line.startswith("# rate_records_per_s")), None)
 
 
