@@ -115,7 +115,7 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
     for metric, gain in gains.items():
         if metric not in TAIL_LATENCIES or gain is None or gain.low <= 1.0:
             continue
-        name = OUTCOME_METRICS[metric].title.partition(",")[0]
+        name = OUTCOME_METRICS[metric].label
         if log(gain.low) > stall_allowance([metric], gain.rounds) and gain.rounds < _LEAST_ROUNDS_FOR_RATE:
             yield f"{name}: {gain.rounds} rounds are too few to show how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
