@@ -70,8 +70,7 @@ class Metric:
     @property
     def title(self) -> str:
         """The name for people with the unit, such as `latency p99, ms`."""
-        named = f"{self.label}, {self.unit}" if self.unit else self.label
-        return f"{named} with a full queue" if self.name.startswith(SATURATED_PREFIX) else named
+        return f"{self.label}, {self.unit}" if self.unit else self.label
 
     def value_in(self, measurement: Measurement) -> float | None:
         """Return the metric's value in a measurement; None if the measurement has no meaningful value.
@@ -147,7 +146,7 @@ def _latencies(
         ),
         Metric(
             SATURATED_PREFIX + name,
-            label,
+            f"{label} with a full queue",
             "ms",
             Direction.MINIMIZE,
             full,

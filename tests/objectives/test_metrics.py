@@ -106,7 +106,7 @@ def test_a_metric_without_records_is_never_nan() -> None:
 
 def test_titles_contain_the_unit_and_the_full_queue() -> None:
     assert OUTCOME_METRICS["latency_p999_ms"].title == "latency p99.9, ms"
-    assert OUTCOME_METRICS["saturated_latency_p99_ms"].title == "latency p99, ms with a full queue"
+    assert OUTCOME_METRICS["saturated_latency_p99_ms"].title == "latency p99 with a full queue, ms"
     assert OUTCOME_METRICS["delivered_ratio"].title == "share delivered"
     titles = [metric.title for metric in OUTCOME_METRICS.values()]
     assert len(set(titles)) == len(titles)

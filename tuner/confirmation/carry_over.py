@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from objectives.metrics import OUTCOME_METRICS
 from objectives.ratios import ERROR_RATE, ratio_text
 from objectives.students_t import t_quantile
 from tuner.confirmation.order import measured_before
@@ -50,9 +51,10 @@ class CarryOver:
     def __str__(self) -> str:
         """Return the carry-over as a sentence without a full stop."""
         return (
-            f"measurements influence each other: in the rounds, {self.metric} was {ratio_text(self.value)} "
-            f"({ratio_text(self.low)} to {ratio_text(self.high)}) times as high after another config as after the "
-            "baseline. The order of the rounds keeps this out of the gains, but not out of the numbers of the search"
+            f"measurements influence each other: in the rounds, {OUTCOME_METRICS[self.metric].label} was "
+            f"{ratio_text(self.value)} ({ratio_text(self.low)} to {ratio_text(self.high)}) times as high after "
+            "another config as after the baseline. The order of the rounds keeps this out of the gains, but not out of "
+            "the numbers of the search"
         )
 
 

@@ -52,13 +52,13 @@ def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
     behind = [ours for ours, theirs in pairs if holds_rate(theirs) and not holds_rate(ours)]
     seems_good = [metric for metric in metrics if rounds.hides_loss(metric)]
     if behind and seems_good:
-        names = enumerated(seems_good)
+        names = enumerated([OUTCOME_METRICS[metric].label for metric in seems_good])
         yield (
             f"in {_named(behind)}, the config did not hold the fixed rate. This does not show in {names}, "
             f"so no gain in {names} is stated"
         )
     elif behind:
-        yield (f"in {_named(behind)}, the config fell behind the fixed rate; its long latency counts in the gain")
+        yield f"in {_named(behind)}, the config fell behind the fixed rate; its long latency counts in the gain"
     if left_out := [theirs for theirs in rounds.theirs if not holds_rate(theirs)]:
         yield (
             f"in {_named(left_out)}, the baseline did not hold the fixed rate: latencies are compared in the other "
@@ -69,7 +69,7 @@ def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
             ours for ours, theirs in pairs if not all(each.metrics.get(metric, 0.0) > 0 for each in (ours, theirs))
         ]
         if 0 < len(lacking) < len(pairs):
-            yield f"in {_named(lacking)}, the config or the baseline has no {metric}"
+            yield f"in {_named(lacking)}, the config or the baseline has no value for {OUTCOME_METRICS[metric].label}"
 
 
 def _broken_off(rounds: Rounds) -> Iterable[str]:
@@ -115,7 +115,7 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
     for metric, gain in gains.items():
         if metric not in TAIL_LATENCIES or gain is None or gain.low <= 1.0:
             continue
-        name = OUTCOME_METRICS[metric].title.partition(",")[0]
+        name = OUTCOME_METRICS[metric].label
         if log(gain.low) > stall_allowance([metric], gain.rounds) and gain.rounds < _LEAST_ROUNDS_FOR_RATE:
             yield f"{name}: {gain.rounds} rounds are too few to show how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):

@@ -26,7 +26,7 @@ SESSION_GAP_S: Final = 900.0
 """If two rounds start at least this many seconds apart, the second round is a session of its own."""
 _LEAST_GAP_RATIO: Final = 0.9
 """The share of `SESSION_GAP_S` that is enough, because a burn-in run before a round may take longer than the others."""
-_NAMES_ON_RECORD: Final = {"confirmation_id": "session", "nominee_repeats": "looks", "undo_rounds": "ablation_rounds"}
+_STORED_NAMES: Final = {"confirmation_id": "session", "nominee_repeats": "looks", "undo_rounds": "ablation_rounds"}
 """The keys of stored plans that differ from the names of the attributes, so that older plans can be read."""
 
 
@@ -185,13 +185,13 @@ class ConfirmationPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object that `from_json` can read."""
-        return {_NAMES_ON_RECORD.get(name, name): value for name, value in asdict(self).items()}
+        return {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the plan from a JSON object that `as_json` made."""
-        on_record = {name: _NAMES_ON_RECORD.get(name, name) for name in cls.__slots__}
-        known = {name: data[stored] for name, stored in on_record.items() if stored in data}
+        stored_names = {name: _STORED_NAMES.get(name, name) for name in cls.__slots__}
+        known = {name: data[stored] for name, stored in stored_names.items() if stored in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
         for name in ("beside", "left_out"):

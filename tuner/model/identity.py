@@ -196,9 +196,17 @@ def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _knob_change(stored: str) -> str:
-    """Return the settings of a knob, such as `low: 1, high: 20`, from the text of a `KnobChange`."""
-    asked = re.findall(r"(\w+)=(\(.*?\)|'.*?'|[^,)]*)", stored)
-    return ", ".join(f"{name}: {value}" for name, value in asked if value not in ("None", "False")) or "searched"
+    """Return what a study file says about a knob, such as `low: 1, high: 20`, from the text of a `KnobChange`."""
+    found: list[tuple[str, str]] = re.findall(r"(\w+)=(\(.*?\)|'.*?'|[^,)]*)", stored)
+    asked = {name: text for name, text in found if text != "None" and (name, text) != ("off", "False")}
+    if "off" in asked:
+        return "off"
+    if "value" in asked:
+        return asked["value"].strip("'")
+    if "choices" in asked:
+        choices = ", ".join(re.findall(r"'(.*?)'", asked["choices"]))
+        return f"choices: [{choices}]"
+    return ", ".join(f"{name}: {text.lower()}" for name, text in asked.items()) or "on"
 
 
 def _text(value: object) -> str:
@@ -206,7 +214,9 @@ def _text(value: object) -> str:
         case None:
             return "not set"
         case [*several]:
-            return ", ".join(map(str, several))
+            return ", ".join(map(_text, several))
+        case Mapping():
+            return " ".join(f"{name}={inner}" for name, inner in value.items())
         case float() if value.is_integer():
             return str(int(value))
         case _:

@@ -53,7 +53,7 @@ class Row:
         varied: The settings that distinguish this row from others, by name, such as `record_bytes` or `linger.ms`.
         config: The producers' config.
         workload: The load, and the topic's shape.
-        setup: What the measurement needs in addition to the load, such as consumers.
+        setup: The conditions of the measurement besides the load, such as the number of producers.
         best_of: The search that finds the config; None if the file has the config. Until the search has ended, `config`
             is the baseline of the search.
     """

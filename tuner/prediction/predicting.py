@@ -152,7 +152,7 @@ def reasons_not_covered(
     if wanted.codec not in codecs:
         reasons.append(f"compression.type is {wanted.codec}, but {_only_measured(codecs)}")
     elif wanted.codec in CODECS:
-        reasons += _outside_measured_levels(wanted, settings)
+        reasons += _outside_measured_levels(config, wanted, observations)
     acks = dict.fromkeys(
         waits_for(each.settings.acks, workload.replication)
         for each in observations
@@ -187,21 +187,26 @@ def _far_from_measured(what: str, unit: str, wanted: float, measured: list[float
     return [f"the {what} is {wanted:g}{of_unit}, {far_from}"]
 
 
-def _outside_measured_levels(wanted: Settings, measured: Sequence[Settings]) -> list[str]:
+def _outside_measured_levels(
+    config: ProducerConfig, wanted: Settings, observations: Sequence[Observation]
+) -> list[str]:
     """Return a sentence if the codec's level lies outside the measured ones; nothing if it does not."""
     codec = CODECS[wanted.codec]
-    level, *levels = (
-        codec.usual_level if each.level is None else each.level
-        for each in (wanted, *measured)
-        if each.codec == wanted.codec
-    )
-    low, high = min(levels), max(levels)
-    if codec.strength(low) <= codec.strength(level) <= codec.strength(high):
+    measured = {
+        _level_text(each.config, wanted.codec): codec.strength(each.settings.level)
+        for each in observations
+        if each.settings.codec == wanted.codec
+    }
+    if min(measured.values()) <= codec.strength(wanted.level) <= max(measured.values()):
         return []
-    if wanted.codec == "lz4":  # the model's levels are librdkafka's, and the Java client has others
-        return ["the level of lz4 lies outside the levels that were measured"]
-    span = f"{low}" if low == high else f"{low} to {high}"
-    return [f"the level of {wanted.codec} is {level}, but only {span} was measured"]
+    levels = dict.fromkeys(sorted(measured, key=lambda level: (measured[level], level)))
+    return [f"the level of {wanted.codec} is {_level_text(config, wanted.codec)}, but {_only_measured(levels)}"]
+
+
+def _level_text(config: ProducerConfig, codec: str) -> str:
+    """Return the level of a config's codec in the numbers of the config's client, which may not be the model's."""
+    knob = config.client.level_knobs.get(codec)
+    return config.effective_values.spelt_out(knob.sets) if knob else "the default"
 
 
 def _measured_acks(measured: Mapping[str, None], replicas: int) -> str:

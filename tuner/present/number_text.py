@@ -9,7 +9,6 @@ from objectives.ratios import LEVEL, Ratio, ratio_text
 Cell = str | tuple[str, float | None]
 """A table cell: a text, or a number as a pair of its text and the value to sort by."""
 
-_UNITS: Final = (", ms", ", MB/s", ", records/s")
 COLUMN_GAP: Final = "   "
 _USUAL: Final = shown_in(ShownIn.TABLES)
 
@@ -22,8 +21,8 @@ def title(metric: str) -> str:
 
 def metric_name(metric: str) -> str:
     """Return a metric's name in words without its unit, for ratios: `latency p99`."""
-    name = title(metric)
-    return next((name.removesuffix(unit) for unit in _UNITS if name.endswith(unit)), name)
+    known = OUTCOME_METRICS.get(metric)
+    return known.label if known else metric
 
 
 def number(value: float | None) -> str:

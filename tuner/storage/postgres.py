@@ -248,8 +248,8 @@ class PostgresStore(ResultsStore):
 
     @override
     def study_file(self) -> str:
-        ((text,),) = self._connection.rows(_TEXT, self._study)
-        return str(text)
+        rows = self._connection.rows(_TEXT, self._study)
+        return str(rows[0][0]) if rows else ""  # another process may have removed the study
 
     @override
     def set_progress(self, progress: Progress) -> None:

@@ -17,7 +17,7 @@ import uuid
 from typing import Any, Final
 
 from runners.reporting import Say
-from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
+from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.progress import Progress
 from tuner.storage.postgres_connection import Connection, Db
 
@@ -33,8 +33,8 @@ _END_S: Final = 3.0
 
 _TAKE: Final = """
     INSERT INTO kafka_tuner.leases AS held (study, token, owner, nonce, taken_at, renewed_at, expires_at)
-    SELECT %(study)s, 1, %(owner)s, %(nonce)s, now, now, now + make_interval(secs => %(lease_s)s)
-    FROM clock_timestamp() AS now
+    SELECT id, 1, %(owner)s, %(nonce)s, now, now, now + make_interval(secs => %(lease_s)s)
+    FROM kafka_tuner.studies, clock_timestamp() AS now WHERE id = %(study)s
     ON CONFLICT (study) DO UPDATE SET
         token = held.token + 1, owner = excluded.owner, nonce = excluded.nonce,
         taken_at = excluded.taken_at, renewed_at = excluded.renewed_at, expires_at = excluded.expires_at
@@ -77,6 +77,7 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
 
     Raises:
         StudyBusy: Another process runs the study.
+        StudyNotFound: Another process has removed the study in the meantime.
     """
     wanted = {
         "study": study,
@@ -87,8 +88,10 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
 
     def attempt(db: Db, _: bool) -> tuple[Any, ...]:
         db.execute(_TAKE, wanted)
-        # There is always one row, ours or another driver's, because leases are never deleted.
-        (lease,) = db.execute(_LOOK, [study]).fetchall()
+        # A lease is deleted only together with its study. Otherwise, there is one row, ours or another driver's.
+        lease = db.execute(_LOOK, [study]).fetchone()
+        if lease is None:
+            raise StudyNotFound(f"there is no study {name} any more: another process has removed it")
         return lease
 
     first_look = None

@@ -183,6 +183,7 @@ class Storage(Protocol):
 
         Raises:
             StudyBusy: Another process runs the study.
+            StudyNotFound: Another process removed the study while this process waited for it.
             ResultsDamaged: The results can't be read, or a newer release wrote them.
             StorageUnreachable: The server does not answer.
         """

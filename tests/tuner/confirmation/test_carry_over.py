@@ -89,7 +89,7 @@ def test_a_recommendation_warns_of_a_carry_over() -> None:
             recommend(StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,)), SIZE, Goal.BALANCED).warnings
         )
 
-    assert "mb_per_s was 0.9" in warnings(0.1)
+    assert "throughput was 0.9" in warnings(0.1)
     assert "influence" not in warnings(0.0)
 
 

@@ -92,8 +92,8 @@ def test_a_good_latency_below_the_fixed_rate_proves_nothing() -> None:
     found = confirmed(ours, [(100, 10, 1.0)] * 8)
     assert set(found.gains) == {"mb_per_s"}
     assert (
-        "in round 8, the config did not hold the fixed rate. This does not show in latency_p99_ms, "
-        "so no gain in latency_p99_ms is stated" in found.caveats
+        "in round 8, the config did not hold the fixed rate. This does not show in latency p99, "
+        "so no gain in latency p99 is stated" in found.caveats
     )
 
 
@@ -120,7 +120,7 @@ def test_a_metric_without_a_value_in_a_round_is_named() -> None:
     trials[3] = trial(3, 150, None, kind=TrialKind.CONFIRM, round=1, config=FAST)
     (found,) = confirmations_of([MeasuredPlan(plan_of(trials), trials, BASELINE, OBJECTIVES)])
     assert found.gains["latency_p99_ms"].rounds == 3
-    assert "in round 2, the config or the baseline has no latency_p99_ms" in found.caveats
+    assert "in round 2, the config or the baseline has no value for latency p99" in found.caveats
 
 
 P99 = Constraint("latency_p99_ms", at_most=True, limit=10)

@@ -75,10 +75,16 @@ CHANGED: list[tuple[str, dict[str, Any]]] = [
         "space.linger.ms: low: 1, high: 20 in the study, low: 1, high: 30 now",
         {"space": {**SPEC.space, "linger.ms": KnobChange(low=1, high=30)}},
     ),
-    ("space.acks: value: 'all' in the study, not set now", {"space": {"linger.ms": KnobChange(low=1, high=20)}}),
+    ("space.acks: all in the study, not set now", {"space": {"linger.ms": KnobChange(low=1, high=20)}}),
     (
-        "space.acks: value: 'all' in the study, choices: ('1', 'all') now",
+        "space.acks: all in the study, choices: [1, all] now",
         {"space": {**SPEC.space, "acks": KnobChange(choices=("1", "all"))}},
+    ),
+    ("space.acks: all in the study, on now", {"space": {**SPEC.space, "acks": KnobChange()}}),
+    ("space.acks: all in the study, off now", {"space": {**SPEC.space, "acks": KnobChange(off=True)}}),
+    (
+        "space.linger.ms: low: 1, high: 20 in the study, low: 1, high: 20, log: false now",
+        {"space": {**SPEC.space, "linger.ms": KnobChange(low=1, high=20, log=False)}},
     ),
     ("durability: baseline in the study, idempotent now", {"floor": DURABILITY["idempotent"]}),
     ("search.method: bayesian in the study, random now", {"search": SearchSpec(method=Method.RANDOM)}),
@@ -139,7 +145,7 @@ def test_the_configs_that_a_verification_measures_may_not_change() -> None:
     )
     check_unchanged("verify-1", study_identity(fast), on_record(fast))
     said = refusal(study_identity(slow), fast)
-    assert said[1:-1] == ["  verified: {'linger.ms': '1'} in the study, {'linger.ms': '9'} now"]
+    assert said[1:-1] == ["  verified: linger.ms=1 in the study, linger.ms=9 now"]
 
 
 def test_each_of_several_changed_settings_is_named() -> None:
@@ -172,7 +178,7 @@ def test_the_settings_of_a_stored_study_are_shown_by_their_keys_in_a_study_file(
     shown = settings_shown(on_record(replace(SPEC, baseline=ProducerConfig.parse({"linger.ms": 9}))))
     assert (shown["workload.saturate.warmup"], shown["workload.paced.measured"]) == ("3s", "10s")
     assert (shown["durability"], shown["baseline.linger.ms"]) == ("baseline", "9")
-    assert shown["space.acks"] == "value: 'all'"
+    assert shown["space.acks"] == "all"
     assert "not set" not in shown.values()
     assert {key.partition(".")[0] for key in shown} == {"workload", "durability", "baseline", "space"}
     assert settings_shown({}) == {}, "of an old study"

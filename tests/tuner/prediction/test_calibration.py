@@ -130,14 +130,14 @@ def test_a_level_of_a_codec_is_covered_only_between_those_that_were_measured() -
     seen = [Observation(zstd(level), load, {"records_per_s": 1e5}) for level in (1, 6)]
     for level in (-1, 0, 4, 6):
         assert not reasons_not_covered(seen, zstd(level), load)
-    assert reasons_not_covered(seen, zstd(9), load) == ("the level of zstd is 9, but only 1 to 6 was measured",)
+    assert reasons_not_covered(seen, zstd(9), load) == ("the level of zstd is 9, but only 1 and 6 were measured",)
     # The default level of zstd is 3.
     assert reasons_not_covered(seen[1:], zstd(-1), load) == ("the level of zstd is 3, but only 6 was measured",)
     usual, strong = (
         ProducerConfig.parse({"compression.type": "lz4", "compression.lz4.level": level}, java()) for level in (9, 15)
     )
     seen = [Observation(usual, load, {"records_per_s": 1e5})]
-    assert reasons_not_covered(seen, strong, load) == ("the level of lz4 lies outside the levels that were measured",)
+    assert reasons_not_covered(seen, strong, load) == ("the level of lz4 is 15, but only 9 was measured",)
 
 
 def test_compressibility_is_covered_by_measurements_with_the_same_codec_only() -> None:

@@ -123,6 +123,30 @@ def test_only_what_the_tuner_has_made_is_removed_with_a_study(
     assert [path.name for path in folder.glob("*")] == [*others]
 
 
+def test_a_study_that_is_removed_while_another_process_waits_for_it_is_missing(
+    hasty: Opened, database: str, tmp_path: Path
+) -> None:
+    hasty.drive()
+
+    def removed_meanwhile(_: str) -> None:
+        with psycopg.connect(database) as db:
+            db.execute("DELETE FROM kafka_tuner.studies")
+
+    with pytest.raises(StudyNotFound, match="there is no study night any more: another process has removed it"):
+        hasty.storage.remove(tmp_path / "night", "night", removed_meanwhile)
+
+
+def test_a_reader_of_a_study_that_is_removed_finds_nothing(night: Opened, tmp_path: Path) -> None:
+    store = night.drive()
+    store.set_study_file("study: night\n")
+    store.set_fact("a", 1)
+    store.close()
+    reader = night.read()
+    assert (reader.study_file(), reader.facts()) == ("study: night\n", {"a": 1})
+    night.storage.remove(tmp_path / "night", "night", print)
+    assert (reader.study_file(), reader.facts(), reader.trials(), reader.progress()) == ("", {}, [], None)
+
+
 def test_a_reader_cannot_write(night: Opened) -> None:
     night.drive()
     reader = night.read()

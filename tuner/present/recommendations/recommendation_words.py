@@ -212,7 +212,7 @@ def within_scatter(recommendation: Recommendation) -> list[str]:
         if ratio.repeat_low <= 1.0 and _is_proven_better(recommendation, name)
     ]
     # Throughput in MB/s and in records/s are named only once.
-    return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
+    return list(dict.fromkeys(metric_name(name) for name in unsure))
 
 
 def scatter_note(recommendation: Recommendation) -> str:

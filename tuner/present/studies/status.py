@@ -14,7 +14,7 @@ from tuner.model.goals import Goal, goal_metrics, goals_of
 from tuner.model.progress import Progress, StudyState, state_of
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, State, Trial
 from tuner.present.export import Format, offered
-from tuner.present.number_text import gain, gain_headings, levels_differ, title
+from tuner.present.number_text import gain, gain_headings, levels_differ, metric_name
 from tuner.present.recommendations.recommendation_words import NO_GAIN, advice_to_keep, in_short, shown_gains
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendations.by_goal import recommendations_by_goal
@@ -79,7 +79,7 @@ class Recommended:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
         shown = {metric: ratio for metric, ratio in self.gains.items() if ratio.low > 1.0 or not self.in_short}
         differ = levels_differ(shown.values())
-        gains = [f"{title(name).partition(',')[0]} {gain(ratio, with_level=differ)}" for name, ratio in shown.items()]
+        gains = [f"{metric_name(name)} {gain(ratio, with_level=differ)}" for name, ratio in shown.items()]
         gains_text = [f"{gain_headings(shown.values())[0]}: {'; '.join(gains)}"] if gains else []
         return f"{self.goal}: trial {self.trial}, {'; '.join([*gains_text, *filter(None, [self.in_short])])}"
 

@@ -26,6 +26,14 @@ _FACTS: Final = (
     (OBJECTIVES, "objectives"),
 )
 _FINGERPRINTS: Final = (HOST, CLUSTER)
+_FACT_WORDS: Final = {
+    "cores": "number of cores",
+    "memory_gb": "memory in GB",
+    "cluster_id": "id",
+    "brokers": "number of brokers",
+    "log": "place of the log",
+}
+"""What a value of a fingerprint is called, if not by its key."""
 _SECTIONS: Final = frozenset({"workload", "baseline", "client", "durability"})
 """The sections of a study file whose differences are named."""
 _UNKNOWN: Final = "unknown"
@@ -179,7 +187,7 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
         if ours.facts.get(name) != theirs.facts.get(name)
     ]
     for name in _FINGERPRINTS:
-        sentences += _differing_facts(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
+        sentences += _differing_facts(f"the {name}'s ", *(_in_words(study.facts.get(name)) for study in (ours, theirs)))
     # The rate of a record size that only one of the two searched is no difference.
     one, other = (study.facts.get(RATES) or {} for study in (ours, theirs))
     sentences += [
@@ -197,6 +205,10 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     sizes = [size.record_bytes for size in (*ours.sizes, *theirs.sizes)]
     only = [record_bytes for record_bytes in sizes if sizes.count(record_bytes) == 1]
     return sentences + ([f"only one of the two studies searched {', '.join(only)} B records"] if only else [])
+
+
+def _in_words(fingerprint: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {_FACT_WORDS.get(key, key): value for key, value in (fingerprint or {}).items()}
 
 
 def _differing_facts(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:

@@ -141,17 +141,18 @@ class SizeVerification:
         for metric, gain in self.gains.items():
             if metric in open_:
                 continue
+            label = OUTCOME_METRICS[metric].label
             if min_gain is not None and gain.low < min_gain:
                 missed.append(
-                    f"{metric}: the interval of the gain must not reach below {min_gain:g}, but the gain is {gain}"
+                    f"{label}: the interval of the gain must not reach below {min_gain:g}, but the gain is {gain}"
                 )
             elif min_gain is None and gain.high < 1.0 - tolerance_ratio:
-                missed.append(f"{metric}: worse than the baseline: only {gain} times as good")
+                missed.append(f"{label}: worse than the baseline: only {gain} times as good")
         for metric, why in self.not_compared.items():
             if why in (WhyNotCompared.UNMEASURED, WhyNotCompared.RATE_MISSED):
-                missed.append(self.not_compared_text(metric))
+                missed.append(self._not_compared_text(metric))
             elif why is WhyNotCompared.ONE_WITHOUT_ACKS and not allow_weaker:
-                missed.append(f"{self.not_compared_text(metric)}; {_ALLOW}")
+                missed.append(f"{self._not_compared_text(metric)}; {_ALLOW}")
         return [*missed, *self.broken]
 
     def undecided(self, min_gain: float | None, tolerance_ratio: float) -> list[str]:
@@ -162,7 +163,10 @@ class SizeVerification:
             tolerance_ratio: As for `misses`.
         """
         bound = decides_at(min_gain, tolerance_ratio)
-        return [f"{each}: {_undecided(self.gains[each], bound)}" for each in self._open(min_gain, tolerance_ratio)]
+        return [
+            f"{OUTCOME_METRICS[metric].label}: {_undecided(self.gains[metric], bound)}"
+            for metric in self._open(min_gain, tolerance_ratio)
+        ]
 
     def _open(self, min_gain: float | None, tolerance_ratio: float) -> list[str]:
         """Return the metrics whose interval contains the bound and is wider than a factor of 2.
@@ -178,9 +182,9 @@ class SizeVerification:
             and (min_gain is None or gain.low <= 1.0 <= gain.high)
         ]
 
-    def not_compared_text(self, metric: str) -> str:
+    def _not_compared_text(self, metric: str) -> str:
         """Return a sentence that says why a metric could not be compared."""
-        return f"{metric}: could not be compared: {self.not_compared[metric]}"
+        return f"{OUTCOME_METRICS[metric].label}: could not be compared: {self.not_compared[metric]}"
 
 
 def decides_at(min_gain: float | None, tolerance_ratio: float) -> float:

@@ -100,7 +100,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     """Return the results of an experiment from its results store.
 
     Raises:
-        RequestRefused: The record is that of a study.
+        RequestRefused: The results are those of a study.
     """
     facts = store.facts()
     if EXPERIMENT not in facts:
@@ -139,7 +139,7 @@ def load_experiment(folder: Path, storage: Storage | None = None) -> ExperimentR
 
     Raises:
         StudyNotFound: There is no such experiment.
-        RequestRefused: The record is that of a study.
+        RequestRefused: The results are those of a study.
     """
     with closing((storage or storage_at()).read(folder)) as store:
         return experiment_results(store, folder)

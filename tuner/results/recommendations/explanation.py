@@ -176,8 +176,8 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
     metrics = [metric for metric in goal_metrics(goal, size.objectives) if metric in confirmation.gains]
     worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
     if goal is Goal.BALANCED and confirmation.gains[worst].low < 1 - allow_loss:
-        name = OUTCOME_METRICS[worst].title.partition(", ")[0]
-        return f"the config's {name} is only {confirmation.gains[worst]} times as good as the baseline's"
+        worst_gain = f"{OUTCOME_METRICS[worst].label} is only {confirmation.gains[worst]} times as good"
+        return f"the config's {worst_gain} as the baseline's"
     if goal in confirmation.goals - confirmation.proven_in_mean:
         return "one more stall in a round would undo this gain, so it is not certain"
     return (

@@ -98,10 +98,10 @@ def no_config_meets_conditions(
         if limit is not None
     }
     best = [
-        f"best {name} {value:.4g}"
-        for name, value in (
-            ("latency_p99_ms", _best(front, "latency_p99_ms", smallest=True)),
-            ("mb_per_s", _best(front, "mb_per_s", smallest=False)),
+        f"best {name} {value:.4g} {unit}"
+        for name, unit, value in (
+            ("p99", "ms", _best(front, "latency_p99_ms", smallest=True)),
+            ("throughput", "MB/s", _best(front, "mb_per_s", smallest=False)),
         )
         if value is not None
     ]

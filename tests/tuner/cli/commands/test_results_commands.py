@@ -209,7 +209,7 @@ def test_compare_writes_both_pictures_and_warns_of_differences(run: Run, tmp_pat
     files = ("--html", str(tmp_path / "fronts.html"), "--png", str(tmp_path / "fronts.png"))
     ended = run("compare", "before", "after", "--json", *files)
     assert json.loads(ended.stdout)["kind"] == "comparison"
-    assert "differ in the host's cores: 2 and 8" in " ".join(ended.stderr.split())
+    assert "differ in the host's number of cores: 2 and 8" in " ".join(ended.stderr.split())
     assert (tmp_path / "fronts.png").read_bytes().startswith(b"\x89PNG")
     assert "after: front" in (tmp_path / "fronts.html").read_text()
     assert "no difference" in run("compare", "before", "after").stdout

@@ -47,8 +47,8 @@ def test_studies_of_the_same_name_are_called_by_their_folders(tmp_path: Path) ->
     [
         ({"client_version": "librdkafka 2.17.0"}, "differ in client version: librdkafka 2.16.0 and librdkafka 2.17.0"),
         ({"broker_version": "4.0"}, "differ in broker version"),
-        ({"host": {"processor": "Xeon", "cores": "8"}}, "differ in the host's cores: 2 and 8"),
-        ({"cluster": {}}, "differ in the cluster's brokers: 1 and unknown"),
+        ({"host": {"processor": "Xeon", "cores": "8"}}, "differ in the host's number of cores: 2 and 8"),
+        ({"cluster": {}}, "differ in the cluster's number of brokers: 1 and unknown"),
         ({"rates": {"1000": 5.0}}, "differ in the fixed rate of 1000 B records: 20,000.0 and 5.0 records/s"),
         ({"objectives": ["mb_per_s"]}, "differ in objectives: mb_per_s, latency_p99_ms and mb_per_s"),
     ],

@@ -116,7 +116,7 @@ def test_a_config_fails_if_one_side_lacks_a_latency(config: Mapping[str, str], a
     assert found.not_compared == {"latency_p99_ms": WhyNotCompared.ONE_WITHOUT_ACKS}
     (missed,) = missed_by(found)
     assert missed.startswith(
-        "latency_p99_ms: could not be compared: the config or the baseline has no value, because with acks=0"
+        "latency p99: could not be compared: the config or the baseline has no value, because with acks=0"
     )
     assert missed_by(found, allow_weaker=True) == []
 
@@ -128,15 +128,18 @@ def test_a_latency_that_neither_side_can_have_is_no_miss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "metric"),
-    [([(150.0, 9.0), (150.0, None)], "latency_p99_ms"), ([(None, 9.0), (150.0, 9.0)], "mb_per_s")],
+    ("ours", "metric", "label"),
+    [
+        ([(150.0, 9.0), (150.0, None)], "latency_p99_ms", "latency p99"),
+        ([(None, 9.0), (150.0, 9.0)], "mb_per_s", "throughput"),
+    ],
 )
-def test_a_value_missing_in_a_round_is_always_a_miss(ours: Sequence[Numbers], metric: str) -> None:
+def test_a_value_missing_in_a_round_is_always_a_miss(ours: Sequence[Numbers], metric: str, label: str) -> None:
     found = found_of(spec_of(FAST), ours, [(100.0, 10.0)] * 2)
     assert found.not_compared == {metric: WhyNotCompared.UNMEASURED}
     for allow_weaker in (False, True):
         (missed,) = missed_by(found, allow_weaker=allow_weaker)
-        assert missed.startswith(f"{metric}: could not be compared")
+        assert missed.startswith(f"{label}: could not be compared")
 
 
 def test_a_study_without_a_paced_phase_needs_no_latency() -> None:
@@ -156,14 +159,14 @@ def test_an_interval_that_says_nothing_is_neither_a_pass_nor_a_miss() -> None:
     found = found_of(spec_of(FAST), ours, [(90.0, 10.0)] * 3)
     assert missed_by(found) == []
     (sentence,) = found.undecided(None, 0.0)
-    assert sentence.startswith("latency_p99_ms: undecided: 0.89 (0.")
+    assert sentence.startswith("latency p99: undecided: 0.89 (0.")
     assert sentence.endswith("longer measurements (--seconds) or a quieter machine would decide it")
     both = {"mb_per_s": VerificationOutcome.BETTER, "latency_p99_ms": VerificationOutcome.UNDECIDED}
     assert found.outcomes(None, 0.0) == both
     assert found.outcomes(None, 0.999) == {**both, "latency_p99_ms": VerificationOutcome.SAME}
     assert found.outcomes(1e6, 0.0)["latency_p99_ms"] is VerificationOutcome.SAME
     assert found.undecided(None, 0.999) == [], "the whole interval is within what may be lost"
-    assert found.misses(1e6, 0.0, allow_weaker=False)[1].startswith("latency_p99_ms: the interval"), "surely too little"
+    assert found.misses(1e6, 0.0, allow_weaker=False)[1].startswith("latency p99: the interval"), "surely too little"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +259,7 @@ def test_without_a_held_rate_there_is_no_latency_to_compare() -> None:
             )
     found = verification_of(results(trials, OBJECTIVES, plan_of(trials, {}, rounds=3)), spec)
     unknown, behind = missed_by(found, allow_weaker=True)
-    assert unknown.startswith("latency_p99_ms: could not be compared")
+    assert unknown.startswith("latency p99: could not be compared")
     assert unknown.endswith("missed the fixed rate, and its latency does not show that it was slower")
     assert behind.startswith("the fixed rate must be held")
 

@@ -538,7 +538,7 @@ def test_a_study_without_a_baseline_says_so() -> None:
 def test_constraints_that_no_config_meets_are_reported_with_the_best_values() -> None:
     assert no_config(Conditions(max_p99_ms=1.5, min_mb_per_s=400)) == (
         "a config of overnight for 1000 B must meet p99 <= 1.5 ms and throughput >= 400 MB/s, but none does "
-        "(best latency_p99_ms 2, best mb_per_s 300); allow a longer p99 or a lower throughput, or run a longer study"
+        "(best p99 2 ms, best throughput 300 MB/s); allow a longer p99 or a lower throughput, or run a longer study"
     )
 
 
@@ -707,7 +707,7 @@ def test_without_confirmation_a_config_that_is_no_better_is_not_taken() -> None:
 
 def test_the_best_values_in_an_error_are_those_that_conditions_judge() -> None:
     trials = [*SEARCH, *confirmed(FASTEST, (250, 45), (250, 45), (250, 45))]
-    with pytest.raises(NoFeasibleConfig, match=r"best mb_per_s 250\)"):
+    with pytest.raises(NoFeasibleConfig, match=r"best throughput 250 MB/s\)"):
         recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(min_mb_per_s=280))
 
 

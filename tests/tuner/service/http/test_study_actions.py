@@ -261,7 +261,7 @@ def test_a_config_is_verified_with_the_exit_codes_of_the_command(
     assert (there.code, here.code) == (99, 99), there.err
     assert there.json.keys() == here.json.keys()
     assert [each.keys() for each in there.json["sizes"]] == [each.keys() for each in here.json["sizes"]]
-    assert "1000 B: latency_p99_ms: worse than the baseline" in there.err
+    assert "1000 B: latency p99: worse than the baseline" in there.err
     assert SIMULATED in there.err
     assert there.json["study"] == "verify-worse-1"
     assert state_of(served, "verify-worse-1") == "complete"
