@@ -121,7 +121,7 @@ def _client_queue(evidence: ReadEvidence) -> str | None:
         return None
     return (
         f"only {in_flight:.2f} requests on average waited for the broker, although there was no record to take "
-        f"{percent(evidence.waiting_ratio)} of the time: the client pauses fetching when its queue was full "
+        f"{percent(evidence.waiting_ratio)} of the time: the client pauses fetching while its queue is full "
         "(queued.min.messages, queued.max.messages.kbytes, fetch.queue.backoff.ms)"
     )
 

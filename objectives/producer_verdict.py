@@ -170,7 +170,7 @@ def _link_used_ratio(measurement: Measurement) -> float | None:
 
 def _consumer_cores(measurement: Measurement, read: EndToEnd) -> float | None:
     """Return the CPU that the consumers used on the producer's host, in cores; None if it is unknown."""
-    if read.clock_error_ms is not None:
+    if read.clock_error_ms is not None:  # the consumers ran on another host, which has another clock
         return 0.0
     if read.client_cpu_ms_per_mb is None:
         return None

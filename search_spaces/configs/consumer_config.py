@@ -31,7 +31,9 @@ _RESERVED: Final = {
 _CONNECTION: Final = "it is about the connection to the cluster; put it in the file given as --command-config"
 _JAVA_RESERVED: Final = {
     **_RESERVED,
-    **dict.fromkeys(("key.deserializer", "value.deserializer", "interceptor.classes"), "the load counts bytes only"),
+    **dict.fromkeys(
+        ("key.deserializer", "value.deserializer", "interceptor.classes"), "the load counts bytes only; leave it out"
+    ),
     **dict.fromkeys(
         ("metrics.sample.window.ms", "metrics.num.samples", "metrics.recording.level", "metric.reporters"),
         "the load reads the client's metrics; leave it out",

@@ -3,16 +3,18 @@
 `search_spaces.translation` translates the config. This module lists each property with its translation.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from search_spaces.client import Client, ClientKind, client_in_version, librdkafka
+from search_spaces.client import Client, ClientKind, client_in_version, tunes_producer
 from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.configs.guarantee import GUARANTEE_PROPERTIES, Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import effective_values_within
 from search_spaces.errors import ConfigError, UnknownClient
-from search_spaces.files.producer_file import FileClient, client_shown_by, read_producer_file
+from search_spaces.files.java_file import read_java
+from search_spaces.files.producer_file import FileClient, ProducerFile, client_shown_by, read_producer_file
 from search_spaces.files.properties_file import named_source, read_properties
 from search_spaces.librdkafka.knobs import LEVEL_PROPERTY
 from search_spaces.properties.catalogue import shown_value
@@ -85,7 +87,8 @@ def translate_file(
         path: Path of the properties file.
         written_for: The client that the file is for. With `FileClient.AUTO`, its properties or `target` must show it.
         target: The client to translate for; None: the client that the file is not for.
-        version: The release of the Java client, such as "3.6.2" or "3.6"; None for the newest one that is known.
+        version: The release of the Java client, such as "3.6.2" or "3.6"; None for the newest one that is known and
+            that accepts the file.
 
     Raises:
         UnknownClient: Nothing shows which client the file is for, or the version is not known.
@@ -95,12 +98,15 @@ def translate_file(
             problems.
     """
     kind = _kind_of(path, written_for, target)
-    if target not in (None, _other(kind)):
+    if target is kind:
         raise ConfigError(f"a translation must be for the other client, but {path.name} is for {kind} already")
     java = client_in_version(ClientKind.JAVA, version)
     with named_source(path.name):
-        client = java if kind is ClientKind.JAVA else librdkafka()
-        producer_file = read_producer_file(path, FileClient(kind), client)
+        if kind is ClientKind.JAVA:
+            entries = read_properties(path, os.environ, is_filled=tunes_producer)
+            producer_file = ProducerFile.of_java(read_java(entries, None if version is None else java), path.name)
+        else:
+            producer_file = read_producer_file(path, FileClient.LIBRDKAFKA)
         source = producer_file.config
     if kind is ClientKind.JAVA:
         translated, notes = translate_from_java(source, producer_file.transaction_timeout_ms)

@@ -64,6 +64,7 @@ def read_java(entries: Mapping[str, str], client: Client | None = None, *, compl
         ConfigProblems: A value is wrong, a name is misspelt, or values contradict each other; the message lists
             all problems.
     """
+    newest = client is None
     client = client or java()
     problems: list[ConfigError] = []
     values: dict[str, str] = {}
@@ -92,7 +93,7 @@ def read_java(entries: Mapping[str, str], client: Client | None = None, *, compl
     if problems:
         raise ConfigProblems(problems)
     broken = client.broken_rules({**values, **within}) if complete else []
-    if broken and client == java() and not java(_BEFORE_4).broken_rules({**values, **within}):
+    if broken and newest and not java(_BEFORE_4).broken_rules({**values, **within}):
         return read_java(entries, java(_BEFORE_4))
     if broken:
         raise ConfigProblems(broken)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from search_spaces.client import Client, ClientKind, java, librdkafka, tunes_producer
 from search_spaces.configs.guarantee import Guarantee
@@ -46,6 +46,17 @@ class ProducerFile:
     notes: tuple[str, ...]
     client: Client
     transaction_timeout_ms: int | None = None
+
+    @classmethod
+    def of_java(cls, file: JavaFile, name: str) -> Self:
+        """Return a file for the Java producer as one for the client that is measured, which is the Java client too.
+
+        Args:
+            file: What the properties mean.
+            name: The name of the file, for notes.
+        """
+        notes = (*file.notes, *_ignored_note(file.set_aside, name))
+        return cls(file.values, notes, file.client, file.transaction_timeout_ms)
 
     @property
     def config(self) -> ProducerConfig:
@@ -109,7 +120,7 @@ def read_producer_file(
         written_for = client_shown_by(entries) or FileClient(client.kind)
     if written_for is FileClient.JAVA:
         if client.kind is ClientKind.JAVA:
-            return _java(read_java(entries, client, complete=complete), path.name)
+            return ProducerFile.of_java(read_java(entries, client, complete=complete), path.name)
         return _java_translated(entries, path.name)
     file = _librdkafka(
         entries, path.name, complete=complete or client.kind is ClientKind.JAVA, guessed=guessed, advice=advice
@@ -137,11 +148,6 @@ def _only_librdkafka(name: str) -> bool:
         return False
     entry = catalogue.find(name)
     return entry.producer and entry.role is not Role.CONNECTION
-
-
-def _java(file: JavaFile, name: str) -> ProducerFile:
-    notes = (*file.notes, *_ignored_note(file.set_aside, name))
-    return ProducerFile(file.values, notes, file.client, file.transaction_timeout_ms)
 
 
 def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:

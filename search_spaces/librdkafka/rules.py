@@ -25,7 +25,7 @@ SOCKET_BEYOND_TRANSACTION_MS: Final = 100
 _SILENT: Final = "librdkafka accepts it but does not do it"
 
 
-def above_queue(name: str) -> Condition:
+def _above_queue(name: str) -> Condition:
     """Return the condition of a rule that a config breaks if it sets `name` to more bytes than the queue holds."""
 
     def broken(config: EffectiveValues) -> str | None:
@@ -37,12 +37,12 @@ def above_queue(name: str) -> Condition:
     return broken
 
 
-def odd_acks(config: EffectiveValues) -> str | None:
+def _odd_acks(config: EffectiveValues) -> str | None:
     """Return acks, as text, if brokers refuse its value as a number of replicas, such as 2; None otherwise."""
     return None if config.integer("acks") in (-1, 0, 1) else show(config, "acks")
 
 
-def level_beyond_codec(config: EffectiveValues) -> str | None:
+def _level_beyond_codec(config: EffectiveValues) -> str | None:
     """Return the given compression level and the codec, as text, if the codec has no such level; None otherwise."""
     level = config.integer("compression.level")
     low, high = CODEC_LEVELS.get(config.text("compression.type"), (NO_LEVEL, NO_LEVEL))
@@ -52,7 +52,7 @@ def level_beyond_codec(config: EffectiveValues) -> str | None:
     return f"compression.level={level} with {show(config, 'compression.type')}, {takes}"
 
 
-def linger_beyond_timeout(config: EffectiveValues) -> str | None:
+def _linger_beyond_timeout(config: EffectiveValues) -> str | None:
     """Return linger and delivery timeout, as text, if a record may time out while it waits for its batch.
 
     The result is None if that can't happen. A timeout of 0 means that there is no timeout.
@@ -86,7 +86,7 @@ RULES: Final = (
         knobs=("acks",),
         statement="acks must be 0, 1 or all",
         source="librdkafka accepts up to 1000, but Kafka's ReplicaManager.isValidRequiredAcks does not",
-        broken=odd_acks,
+        broken=_odd_acks,
     ),
     Rule(
         name="batch-within-message-max",
@@ -102,7 +102,7 @@ RULES: Final = (
         statement="a batch never grows beyond the queue it waits in, so a larger batch.size does nothing",
         source=f"{_SILENT}: batches of at most 10,720 bytes with a queue of 10 KiB and batch.size=100000",
         outcome=RuleOutcome.IGNORED,
-        broken=above_queue("batch.size"),
+        broken=_above_queue("batch.size"),
     ),
     Rule(
         name="batch-within-queue-messages",
@@ -118,7 +118,7 @@ RULES: Final = (
         statement="message.max.bytes must fit in the queue, as the client never accepts a value larger than the queue",
         source=f"{_SILENT}: a queue of 1 KiB accepts a value of 1,024 bytes but never one of 1,025",
         outcome=RuleOutcome.IGNORED,
-        broken=above_queue("message.max.bytes"),
+        broken=_above_queue("message.max.bytes"),
     ),
     Rule(
         name="level-fits-codec",
@@ -126,14 +126,14 @@ RULES: Final = (
         statement="compression.level must be a level of the codec, and must be left out for a codec without levels",
         source=f"{_SILENT}: levels above the codec's highest are lowered, and levels for none and snappy are ignored",
         outcome=RuleOutcome.IGNORED,
-        broken=level_beyond_codec,
+        broken=_level_beyond_codec,
     ),
     Rule(
         name="linger-within-delivery-timeout",
         knobs=("linger.ms", "delivery.timeout.ms"),
         statement="linger.ms must be less than delivery.timeout.ms, unless that is 0 (no limit)",
         source=f"{_REFUSED}; if only linger.ms is given, it refuses the topic at the first record instead",
-        broken=linger_beyond_timeout,
+        broken=_linger_beyond_timeout,
     ),
     Rule(
         name="request-timeout-within-socket-timeout",

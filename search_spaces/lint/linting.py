@@ -56,13 +56,13 @@ def lint(entries: Mapping[str, str], client: Client, load: LintLoad | None = Non
         load: The records that the producer sends; None if that is not known.
     """
     file_entries = read_entries(entries, client)
-    file_entries, contradicting = contradictions(file_entries)
+    file_entries, contradicting = _contradictions(file_entries)
     findings = [*file_entries.findings, *contradicting]
     wrong = file_entries.invalid | {each.key for each in findings if each.level is LintLevel.ERROR}
     spelt = {file_entries.spellings.get(name, name) for name in GUARANTEE_PROPERTIES}
     if not wrong & (spelt | set(GUARANTEE_PROPERTIES)):
-        findings += guarantees(file_entries)
-    findings += defaults(file_entries)
+        findings += _guarantees(file_entries)
+    findings += _defaults(file_entries)
     if not any(each.level is LintLevel.ERROR and each.about is not About.NAME for each in findings):
         findings.append(_memory(file_entries, load))
         findings += meanings(file_entries, load) if load else ()
@@ -78,7 +78,7 @@ def _memory(entries: Entries, load: LintLoad | None) -> LintFinding:
     return entries.finding(LintLevel.HINT, About.MEMORY, limits.queue, sentence)
 
 
-def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
+def _contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
     """Apply the client's rules to the entries, including the rules of transactional producers.
 
     Rules about values that the client does not take, and rules of the load generator, are left out.
@@ -103,7 +103,7 @@ def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
     return entries, findings
 
 
-def guarantees(entries: Entries) -> Iterator[LintFinding]:
+def _guarantees(entries: Entries) -> Iterator[LintFinding]:
     """Yield the findings about the guarantee, for entries whose guarantee is known.
 
     A client that is idempotent by default silently stops being idempotent if other values of the file do not
@@ -136,7 +136,7 @@ def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[LintFinding
         yield entries.finding(LintLevel.WARNING, About.VERSION, IDEMPOTENCE, sentence)
 
 
-def defaults(entries: Entries) -> Iterator[LintFinding]:
+def _defaults(entries: Entries) -> Iterator[LintFinding]:
     """Yield the findings about defaults: those that the file writes out, and those that another version changes."""
     client = entries.client
     changes = {change.name: change.differing_default(client.version) for change in client.default_changes}

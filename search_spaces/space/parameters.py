@@ -6,6 +6,7 @@ Both are derived from the knobs, the baseline and the changes to knobs in the st
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from search_spaces.client import Client
 from search_spaces.client_facts.domains import Chooser, Domain, NumberList, Range, WordList
@@ -16,7 +17,7 @@ from search_spaces.errors import InvalidKnob, MisplacedProperty
 from search_spaces.properties.catalogue import Property, Role
 from search_spaces.properties.values import canonical_value
 
-_NUMBERS = ("int", "float")
+_NUMBERS: Final = ("int", "float")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ def _reach(wanted: float, low: float, bounds: Range) -> float:
     return math.ceil(wanted) if math.ceil(wanted) < low else math.floor(wanted)
 
 
-_UNITS = {"ms": "ms", "bytes": "bytes", "kbytes": "KiB"}
+_UNITS: Final = {"ms": "ms", "bytes": "bytes", "kbytes": "KiB"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Self
+from typing import Final, Self
 
 from search_spaces.client import Client, ClientValues
 from search_spaces.client_facts.bounds import UNBOUNDED
@@ -18,8 +18,8 @@ from search_spaces.space.choosers import GridChooser, RangeEnds
 from search_spaces.space.dependencies import bounds, check_acks, drawing_order, is_drawn, narrow, ties
 from search_spaces.space.parameters import KnobChange, Parameter, canonical_changes, resolve_parameters
 
-_GIB = 2**30
-_NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})
+_GIB: Final = 2**30
+_NO_CHANGES: Final[Mapping[str, KnobChange]] = MappingProxyType({})
 
 
 class _OutsideError(Exception):

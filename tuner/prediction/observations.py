@@ -34,10 +34,10 @@ class Observation:
     Attributes:
         config: The config.
         workload: The load.
-        producers: Number of producers that shared the load.
-        measurements: How many measurements the values are means of. The more there are, the less noise the values have.
         values: The measured values by metric, all above 0; for a config that was measured several times, the geometric
             means.
+        producers: Number of producers that shared the load.
+        measurements: How many measurements the values are means of. The more there are, the less noise the values have.
     """
 
     config: ProducerConfig

@@ -154,18 +154,20 @@ def reasons_not_covered(
     elif wanted.codec in CODECS:
         reasons += _outside_measured_levels(config, wanted, observations)
     acks = dict.fromkeys(
-        waits_for(each.settings.acks, workload.replication)
-        for each in observations
+        waits_for(measured.acks, workload.replication)
+        for each, measured in zip(observations, settings, strict=True)
         if each.workload.replication == workload.replication
     )
     if acks and (waits := waits_for(wanted.acks, workload.replication)) not in acks:
         reasons.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
     ratios = [
-        each.workload.compressibility_ratio for each in observations if each.settings.codec == wanted.codec != "none"
+        each.workload.compressibility_ratio
+        for each, measured in zip(observations, settings, strict=True)
+        if measured.codec == wanted.codec != "none"
     ]
     if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY_TOLERANCE:
-        measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
-        reasons.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only_measured(measured)}")
+        shares = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
+        reasons.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only_measured(shares)}")
     return tuple(reasons)
 
 

@@ -70,7 +70,7 @@ def chosen_probes(
         start: The constants at which the sensitivity of the model is computed.
     """
     slopes = {config: _slopes(config, load, start) for config in configs}
-    information = np.diag([PRIOR_SD_LOG[name] ** -2.0 for name in PRIOR_SD_LOG])
+    information = np.diag([sd**-2.0 for sd in PRIOR_SD_LOG.values()])
     chosen: list[ProducerConfig] = []
     count = min(count, len(configs))
     for _ in range(ceil(count * _INFORMATIVE_RATIO)):

@@ -17,7 +17,7 @@ from tuner.model.trial import State, Trial, TrialKind
 _POOLED_WEIGHT: Final = 4
 """How many degrees of freedom the scatter of all configs adds to the scatter of one config.
 
-So the scatter of a config with few repeats is mostly that of all configs. `objectives.racing` does the same.
+So the scatter of a config with few repeats is mostly that of all configs. `objectives.forecasts` does the same.
 """
 
 _MOST_CORRECTION: Final = 1.25

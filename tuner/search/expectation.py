@@ -109,10 +109,10 @@ class ModelExpectation:
             self._scenarios = (fit.constants, *self._errors(fit))
 
     def _without_unused_median(self, seen: Observation) -> Observation:
-        """Return measured values without the median latency if no objective depends on it.
+        """Return measured values without the median latency if the 99th percentile is the only percentile to improve.
 
-        The constants of the waits must fit the objectives. If the model describes the median badly, the fit would
-        describe the 99th percentile worse.
+        `_logs` computes the other percentiles from the median. If the model describes the median badly, a fit to both
+        would describe the 99th percentile worse.
         """
         if {*_QUANTILES} & {*self._metrics} != {"latency_p99_ms"}:
             return seen

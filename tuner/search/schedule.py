@@ -28,13 +28,13 @@ The baseline is not measured a second time as a point of the grid, so the check 
 def searched_from(space: SearchSpace, *, knows_effects: bool = False) -> dict[str, int]:
     """Return, by parameter, how many configs must be measured before the method `bayesian` changes the parameter.
 
-    The number is 0 for the parameters of the earliest stage, which have the most effect.
-    Parameters with a single possible value are left out.
+    The number is 0 for the parameters of the earliest stage, which have the most effect. Parameters with a single
+    possible value are left out.
 
     Args:
         space: The search space.
         knows_effects: Whether the search uses the performance model, which predicts the effects of the parameters of
-            the second stage. These parameters are then changed after the first config, too.
+            the second stage. These parameters are then changed as soon as one config is measured.
     """
     stages = {parameter.name: parameter.stage for parameter in space.parameters if parameter.domain.only is None}
     first = min(stages.values(), default=Stage.FIRST)

@@ -136,8 +136,16 @@ def test_java_switches_idempotence_off_only_if_it_was_not_asked_for(line: str) -
 def test_a_file_with_many_requests_in_flight_is_for_an_older_client_unless_one_is_named() -> None:
     entries = {"max.in.flight.requests.per.connection": "10"}
     assert read_java(entries).client == java("3.9.1")
+    for named in (java("4.0.1"), java()):
+        with pytest.raises(ConfigProblems, match=r"since 4\.0 counts as idempotent"):
+            read_java(entries, named)
+
+
+def test_a_file_that_the_measured_client_refuses_is_not_read_for_an_older_one(path: Path) -> None:
+    path.write_text("max.in.flight.requests.per.connection=10\n")
     with pytest.raises(ConfigProblems, match=r"since 4\.0 counts as idempotent"):
-        read_java(entries, java("4.0.1"))
+        read_producer_file(path, FileClient.JAVA, java())
+    assert read_producer_file(path, FileClient.JAVA, java("3.9.1")).client == java("3.9.1")
 
 
 def test_what_has_no_effect_is_left_out_and_named() -> None:

@@ -1,4 +1,4 @@
-"""What a search expects of configs before it measures them, and how a Gaussian process begins with it."""
+"""What a search expects of configs before it measures them."""
 
 from dataclasses import replace
 from math import log
@@ -23,7 +23,6 @@ from tests.helpers.spaces import spaces
 from tests.tuner.search.rows import config_at, row_of
 from tuner.model.spec import Method, RaySpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Proposal, Trial, TrialKind
-from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.expectation import ModelExpectation, expectation_of
@@ -195,47 +194,3 @@ def test_some_searches_expect_nothing() -> None:
         replace(spec, objectives=(Objective("client_cpu_ms_per_mb"),)),
     ):
         assert expectation_of(other, SIZE, space, 10_000.0) is None
-
-
-def test_an_error_that_the_values_show_is_learnt() -> None:
-    """The first values are measured where the error is 0, so they say nothing about it."""
-    at, far = np.linspace(0.0, 1.0, 9), np.array([[9.0, 1.0, 2.0]])
-    prior = Prior(0.0, 0.1, 0.05, 0.7, np.array([0.7]), 1.2, 0.3, trend=1, trend_spread=0.1, errors=[2])
-
-    def fitted(error: Array) -> GaussianProcess:
-        points = np.stack([at, at, error], axis=1)
-        return GaussianProcess.fitted(points, np.array([0]), at + 0.5 * error, np.full(9, 0.01), prior)
-
-    (unknown,), (unknown_sd,) = fitted(np.zeros(9)).posterior(far)
-    (shown,), (shown_sd,) = fitted(np.array([0.0, 1.0] * 4 + [0.0])).posterior(far)
-    assert unknown == pytest.approx(1.0, abs=0.2)
-    assert unknown_sd > 1.5
-    assert shown == pytest.approx(2.0, abs=0.3)
-    assert shown_sd < 0.4
-
-
-def process_with_trend(slope: float) -> GaussianProcess:
-    """A process that expects a trend of x, fitted to values of `slope * x` at points from 0 to 1."""
-    at = np.linspace(0.0, 1.0, 9)
-    points = np.stack([at, at], axis=1)
-    prior = Prior(0.0, 0.1, 0.2, 0.7, np.array([0.7]), 1.2, 0.3, trend=1, trend_spread=0.3)
-    return GaussianProcess.fitted(points, np.array([0]), slope * at, np.full(9, 0.01), prior)
-
-
-def test_a_process_predicts_its_trend_where_nothing_was_measured() -> None:
-    far = np.array([[9.0, 3.0]])
-    assert process_with_trend(1.0).posterior(far)[0] == pytest.approx(3.0, abs=0.4)
-
-
-def test_values_that_contradict_the_trend_lower_its_factor() -> None:
-    far = np.array([[9.0, 3.0]])
-    agreed, _ = process_with_trend(1.0).posterior(far)
-    contradicted, _ = process_with_trend(0.0).posterior(far)
-    assert contradicted[0] < 0.75 * agreed[0]
-
-
-def test_a_process_without_a_trend_returns_to_its_mean() -> None:
-    at = np.linspace(0.0, 1.0, 9)[:, None]
-    prior = Prior(0.5, 0.01, 0.2, 0.7, np.array([0.3]), 0.1, 0.3)
-    process = GaussianProcess.fitted(at, np.array([0]), 0.5 + 0.2 * at[:, 0], np.full(9, 0.01), prior)
-    assert process.posterior(np.array([[30.0]]))[0] == pytest.approx(0.5, abs=0.05)

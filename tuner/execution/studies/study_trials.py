@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from objectives.racing import metrics_in_windows
+from objectives.forecasts import metrics_in_windows
 from runners.errors import ByteBudgetExceeded
 from runners.measurements.measurement import Window
 from runners.workload import RecordSizes, Workload

@@ -6,8 +6,9 @@ Each trial has one of these rules. It says when a phase is stopped, and whether 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from objectives.forecasts import PredictedRange
 from objectives.metrics import OUTCOME_METRICS, metrics_of
-from objectives.racing import PredictedRange, Race
+from objectives.racing import Race
 from runners.workload import Workload
 from tuner.execution.trials.steadiness import UntilSteady
 from tuner.execution.trials.stopping import HOPELESS_RATIO, PhaseRule, StopRule, WholePhase, ranges_of

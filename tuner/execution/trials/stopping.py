@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from objectives.forecasts import Forecast, PredictedRange, metrics_in_windows, window_value
 from objectives.metrics import OUTCOME_METRICS, metrics_of
-from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, metrics_in_windows, window_value
+from objectives.racing import MIN_WINDOWS, Race, Stop
 from runners.measurements.measurement import Measurement, Window, WindowKind
 from runners.runner import Runner, Watch, WatchDecision, WindowSchedule, go_on
 from runners.workload import RecordSizes, Workload

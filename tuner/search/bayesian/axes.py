@@ -189,7 +189,7 @@ class Axis:
         return np.log1p(numbers) if self._is_wide else numbers
 
 
-def nearest_value(distribution: BaseDistribution, value: Any) -> Any:
+def _nearest_value(distribution: BaseDistribution, value: Any) -> Any:
     """Return the value of a distribution that is nearest to the given value."""
     if isinstance(distribution, CategoricalDistribution):
         return value
@@ -245,7 +245,7 @@ class PlainSpace:
 
     def nearest_valid(self, values: Params) -> Params:
         """Return, for each parameter, the value of its distribution that is nearest to the given value."""
-        return {axis.name: nearest_value(axis.distribution, values[axis.name]) for axis in self.axes}
+        return {axis.name: _nearest_value(axis.distribution, values[axis.name]) for axis in self.axes}
 
     def implied(self, params: Params) -> Params | None:
         """Return the parameters unchanged; None if a parameter of the space is missing."""

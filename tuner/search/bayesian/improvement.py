@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuner.regression.gaussian_process import GaussianProcess
 from tuner.regression.solving import Array, cholesky_factor, normal_cdf, solve, whiten
@@ -82,10 +83,12 @@ class Improvement:
         rng: The source of randomness, used with three objectives or more.
     """
 
-    def __init__(self, draws: Sequence[Draws], usable: Array, reference: Array, rng: np.random.Generator) -> None:
+    def __init__(
+        self, draws: Sequence[Draws], usable: NDArray[np.bool_], reference: Array, rng: np.random.Generator
+    ) -> None:
         self._draws, self._reference = draws, reference
         self._count = draws[0].values.shape[1]
-        known = np.stack([each.values[usable.astype(bool)] for each in draws], axis=2)
+        known = np.stack([each.values[usable] for each in draws], axis=2)
         self._fronts = [known[:, draw, :] for draw in range(self._count)]
         self._weights = np.abs(rng.standard_normal((self._count, len(draws)))) + _LEAST_SD
         self._chances = rng.standard_normal((self._count, len(draws)))

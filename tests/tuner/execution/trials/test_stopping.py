@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race
+from objectives.forecasts import Forecast, PredictedRange
+from objectives.racing import MIN_WINDOWS, Race
 from objectives.scoring import Constraint, Objective
 from runners.measurements.histogram import Histogram
 from runners.measurements.measurement import Window, WindowKind

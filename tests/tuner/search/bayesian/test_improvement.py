@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from objectives.front import hypervolume
 from tests.tuner.test_gaussian_process import fitted
@@ -12,13 +13,13 @@ POINTS = np.array([[0.0], [0.5], [1.0]])
 
 
 def improvement(
-    points: Array, values: Array, usable: Array | None = None, draws: int = 4, noise_sd: float = 1e-3
+    points: Array, values: Array, usable: NDArray[np.bool_] | None = None, draws: int = 4, noise_sd: float = 1e-3
 ) -> Improvement:
     """Return the improvement over a front with these values, shape (points, objectives), above a reference of zeros."""
     rng = np.random.default_rng(0)
     made = [Draws.of(fitted(points, column, noise_sd), points, draws, rng) for column in values.T]
     reference = np.zeros(values.shape[1])
-    return Improvement(made, np.ones(len(points)) if usable is None else usable, reference, rng)
+    return Improvement(made, np.ones(len(points), dtype=np.bool_) if usable is None else usable, reference, rng)
 
 
 @pytest.mark.campaign
@@ -51,5 +52,5 @@ def test_a_measured_config_improves_nothing_even_with_much_noise(objectives: int
 def test_a_config_that_breaks_a_constraint_is_not_on_the_front() -> None:
     values = np.array([[1.0, 0.2], [0.8, 0.7], [0.1, 0.9]])
     all_of_them = improvement(POINTS, values).of(np.array([[0.6]]))
-    without = improvement(POINTS, values, usable=np.array([1.0, 0.0, 1.0])).of(np.array([[0.6]]))
+    without = improvement(POINTS, values, usable=np.array([True, False, True])).of(np.array([[0.6]]))
     assert without > all_of_them
