@@ -354,7 +354,7 @@ def test_the_real_java_client_refuses_the_same_lines() -> None:
         assert isinstance(each, dict) == taken, lines
 
 
-def test_a_linger_that_java_lowers_is_a_warning(path: Path) -> None:
+def test_a_linger_that_java_lowers_is_a_warning() -> None:
     report = checked({"linger.ms": "3000000000"})
     (warning,) = of(report, "linger.ms", About.IDLE)
     assert (warning.level, warning.value) == (LintLevel.WARNING, "3000000000")
