@@ -20,9 +20,8 @@ ROUNDS = 2
 
 
 def test_two_real_clients_are_compared_with_a_given_config(
-    tmp_path: Path, broker: RunningCluster, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, studies: Path, broker: RunningCluster
 ) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     tuned = tmp_path / "tuned.properties"
     tuned.write_text("linger.ms=20\nbatch.size=131072\ncompression.type=lz4\n")
     topics, before = our_topics(broker), {process.pid for process in holders("java", psutil.process_iter())}
@@ -37,7 +36,7 @@ def test_two_real_clients_are_compared_with_a_given_config(
     for pair in record["pairs"]:
         for metric, ratio in pair["java_to_librdkafka"].items():
             assert 0 < ratio["low"] <= ratio["value"] <= ratio["high"], metric
-    rounds = of_kind(on_record(tmp_path / "studies" / record["study"]), TrialKind.CONFIRM)
+    rounds = of_kind(on_record(studies / record["study"]), TrialKind.CONFIRM)
     assert {trial.state for trial in rounds} == {State.COMPLETE}
     assert {trial.client for trial in rounds} == {"librdkafka", java().identity}
     assert our_topics(broker) == topics

@@ -8,7 +8,7 @@ import tuner
 from runners.clusters.cluster import RunningCluster
 from tuner.model.trial import TrialKind
 
-pytestmark = [pytest.mark.campaign, pytest.mark.broker, pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 STUDY = """
 study: end-to-end
@@ -29,10 +29,8 @@ tracking: {{enabled: false}}
 """
 
 
-def test_a_study_finds_the_config_whose_records_arrive_soonest(
-    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+@pytest.mark.usefixtures("studies")
+def test_a_study_finds_the_config_whose_records_arrive_soonest(broker: RunningCluster, tmp_path: Path) -> None:
     file = tmp_path / "end-to-end.yaml"
     file.write_text(STUDY.format(bootstrap=broker.bootstrap))
     study = tuner.run_study(file)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 pytestmark = [
-    pytest.mark.campaign,
     pytest.mark.broker,
     pytest.mark.long,
     # MLflow uses deprecated functions of SQLAlchemy when this process creates its store.

@@ -53,10 +53,10 @@ def test_the_health_check_succeeds(bootstrap: str, engine: Any) -> None:
 
 
 @pytest.mark.long
-def test_a_study_succeeds_on_the_container(bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("studies")
+def test_a_study_succeeds_on_the_container(bootstrap: str, tmp_path: Path) -> None:
     study = tmp_path / "short.yaml"
     study.write_text(short_study("short", f"{{bootstrap: '{bootstrap}'}}"), encoding="utf-8")
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     words = arguments("run", str(study), "--no-mlflow")
     ran = subprocess.run(words, capture_output=True, text=True, timeout=_STUDY_S, stdin=subprocess.DEVNULL, check=False)
     assert ran.returncode == 0, ran.stderr

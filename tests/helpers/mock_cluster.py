@@ -1,12 +1,14 @@
 """librdkafka's in-process mock cluster. A real client speaks the real protocol with it, without a broker."""
 
+import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
+from tests.helpers.waiting import eventually
 
 BROKERS = 3
 PARTITIONS = 4
@@ -23,3 +25,27 @@ def running_mock_cluster() -> Iterator[RunningCluster]:
     brokers = holder.list_topics(timeout=_PATIENCE_S).brokers.values()
     addresses = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
     yield RunningCluster("existing", {"bootstrap.servers": addresses})
+
+
+def largest_batch_bytes(
+    cluster: RunningCluster,
+    topic: str,
+    config: Mapping[str, str | int],
+    values: Iterable[bytes],
+    key: bytes | None = None,
+) -> int:
+    """Send values to one partition, and return the size of the largest batch, from the client's own statistics."""
+    largest = 0
+
+    def read(statistics: str) -> None:
+        nonlocal largest
+        for each in json.loads(statistics)["topics"].values():
+            largest = max(largest, each["batchsize"]["max"])
+
+    own = {"bootstrap.servers": cluster.bootstrap, "log_level": 0, "statistics.interval.ms": 50, "stats_cb": read}
+    producer = Producer({**config, **own})
+    producer.list_topics(topic, timeout=_PATIENCE_S)
+    for value in values:
+        producer.produce(topic, value, key=key, partition=0, timestamp=1_700_000_000_000)
+    producer.flush(_PATIENCE_S)
+    return int(eventually(lambda: (producer.poll(0.05), largest)[1]))

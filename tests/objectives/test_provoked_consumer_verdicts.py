@@ -26,7 +26,7 @@ from tests.conftest import TopicMaker
 from tests.helpers import slow_network
 from tests.helpers.kafka_tools import set_quota
 
-pytestmark = [pytest.mark.broker, pytest.mark.campaign, pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.alone, pytest.mark.long]
 
 CONFIG: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000})
 LARGE_QUEUE: Final = {"queued.min.messages": "10000000", "queued.max.messages.kbytes": "2000000"}

@@ -248,7 +248,6 @@ def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(tested: ClientCas
     assert len(used) == 1
 
 
-@pytest.mark.campaign
 @pytest.mark.long
 def test_three_brokers_acknowledge_together(tested: ClientCase) -> None:
     cluster = EmbeddedCluster(3)

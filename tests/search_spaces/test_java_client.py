@@ -252,7 +252,6 @@ def _spaces(client: Client) -> list[SearchSpace]:
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize("release", RELEASES_TO_TRY)
 def test_the_client_refuses_ignores_and_changes_no_drawn_config(release: str) -> None:
@@ -281,7 +280,6 @@ def conflicting_entries() -> list[dict[str, str]]:
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize("release", RELEASES_TO_TRY)
 def test_the_client_derives_the_values_that_this_project_states(release: str) -> None:

@@ -347,7 +347,6 @@ def reads(path: Path, client: FileClient) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 @pytest.mark.broker
 def test_the_real_java_client_refuses_the_same_lines() -> None:
     seen = constructed("4.3.1", [entries_of(lines) for lines, _ in SPELT_FOR_JAVA])
@@ -355,7 +354,7 @@ def test_the_real_java_client_refuses_the_same_lines() -> None:
         assert isinstance(each, dict) == taken, lines
 
 
-def test_a_linger_that_java_lowers_is_a_warning(path: Path) -> None:
+def test_a_linger_that_java_lowers_is_a_warning() -> None:
     report = checked({"linger.ms": "3000000000"})
     (warning,) = of(report, "linger.ms", About.IDLE)
     assert (warning.level, warning.value) == (LintLevel.WARNING, "3000000000")
@@ -622,7 +621,6 @@ def test_what_the_real_librdkafka_refuses_is_an_error(entries: dict[str, str]) -
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize("release", ["3.9.1", "4.3.1"])
 def test_what_the_real_java_client_refuses_is_an_error_and_what_it_switches_off_a_warning(release: str) -> None:

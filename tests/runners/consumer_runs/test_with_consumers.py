@@ -77,7 +77,6 @@ def test_java_consumers_beside_a_java_producer_take_every_record(
 
 @pytest.mark.long
 @pytest.mark.broker
-@pytest.mark.campaign
 def test_a_linger_of_the_producer_is_part_of_the_end_to_end_latency(
     broker: RunningCluster, new_topic: TopicMaker
 ) -> None:

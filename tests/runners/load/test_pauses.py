@@ -112,7 +112,6 @@ def test_a_phase_in_which_the_load_stood_still_is_repeated(broker: RunningCluste
 
 @pytest.mark.long
 @pytest.mark.broker
-@pytest.mark.campaign
 def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     with stopping(2) as stopper:
         done = pooled(broker, new_topic, stopper)
@@ -123,7 +122,6 @@ def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningClu
 
 @pytest.mark.long
 @pytest.mark.broker
-@pytest.mark.campaign
 def test_a_load_process_that_never_continues_is_replaced(broker: RunningCluster, new_topic: TopicMaker) -> None:
     with stopping(1, None) as stopper:
         done = pooled(broker, new_topic, stopper, patience_s=PATIENCE_S)
@@ -133,7 +131,6 @@ def test_a_load_process_that_never_continues_is_replaced(broker: RunningCluster,
 
 
 @pytest.mark.broker
-@pytest.mark.campaign
 @pytest.mark.long
 def test_without_a_pool_a_load_that_never_continues_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     runner = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS), patience_s=PATIENCE_S)

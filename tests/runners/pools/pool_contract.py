@@ -227,7 +227,6 @@ class PoolContract:
         assert measured(pool.next_done()).records
 
     @pytest.mark.long
-    @pytest.mark.campaign
     def test_a_worker_that_stands_still_is_replaced(self, pool: Pool, tmp_path: Path) -> None:
         pool.submit(job(self.mortal(Dying(tmp_path, 1, signal.SIGSTOP))))
         done = pool.next_done()

@@ -1,49 +1,19 @@
 """Tests of the limits on a record's size, to the byte, against the client and its in-process cluster."""
 
-import json
-import time
-from collections.abc import Iterator, Mapping
-
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from runners.clusters.cluster import RunningCluster
 from search_spaces import ProducerConfig, RuleBroken, check_record
 from search_spaces.client_facts.record_format import record_overhead_bytes, single_record_batch_bytes
 from search_spaces.librdkafka.limits import RECORD_OVERHEAD_BYTES
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    holder = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    brokers = holder.list_topics(timeout=30).brokers.values()
-    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
-    holder.flush(1)
-
-
-def batch_bytes(bootstrap: str, config: Mapping[str, str | int], values: list[bytes], key: bytes | None) -> int:
-    """Return the size in bytes of the largest batch, from the client's own statistics."""
-    largest = 0
-
-    def read(statistics: str) -> None:
-        nonlocal largest
-        for topic in json.loads(statistics)["topics"].values():
-            largest = max(largest, topic["batchsize"]["max"])
-
-    own = {"bootstrap.servers": bootstrap, "log_level": 0, "statistics.interval.ms": 50, "stats_cb": read}
-    producer = Producer({**config, **own})
-    for value in values:
-        producer.produce("sizes", value, key=key, partition=0)
-    producer.flush(10)
-    deadline = time.monotonic() + 30
-    while not largest and time.monotonic() < deadline:
-        producer.poll(0.05)
-    return largest
+from tests.helpers.mock_cluster import largest_batch_bytes
 
 
 @pytest.mark.parametrize("limit_bytes", [1_000, 100_000, 1_000_000])
 @pytest.mark.parametrize("key_bytes", [None, 1, 500])
 def test_the_largest_allowed_record_is_the_largest_the_client_accepts(
-    bootstrap: str, limit_bytes: int, key_bytes: int | None
+    mock_cluster: RunningCluster, limit_bytes: int, key_bytes: int | None
 ) -> None:
     config = ProducerConfig.parse({"message.max.bytes": limit_bytes})
     largest = limit_bytes - RECORD_OVERHEAD_BYTES - (key_bytes or 0)
@@ -51,7 +21,7 @@ def test_the_largest_allowed_record_is_the_largest_the_client_accepts(
     with pytest.raises(RuleBroken, match=f"record-within-message-max.*message.max.bytes={limit_bytes}"):
         check_record(config, largest + 1, key_bytes)
 
-    producer = Producer({**config.values, "bootstrap.servers": bootstrap, "log_level": 0})
+    producer = Producer({**config.values, "bootstrap.servers": mock_cluster.bootstrap, "log_level": 0})
     failures: list[object] = []
     key = None if key_bytes is None else bytes(key_bytes)
     producer.produce("sizes", bytes(largest), key=key, on_delivery=lambda error, _: failures.append(error))
@@ -61,12 +31,12 @@ def test_the_largest_allowed_record_is_the_largest_the_client_accepts(
         producer.produce("sizes", bytes(largest + 1), key=key)
 
 
-def test_a_value_larger_than_the_queue_is_never_accepted(bootstrap: str) -> None:
+def test_a_value_larger_than_the_queue_is_never_accepted(mock_cluster: RunningCluster) -> None:
     config = ProducerConfig.parse({"queue.buffering.max.kbytes": 1})
     check_record(config, 1024, 24)
     with pytest.raises(RuleBroken, match=r"record-within-queue.*1025 bytes.*1024"):
         check_record(config, 1025, 24)
-    producer = Producer({**config.values, "bootstrap.servers": bootstrap, "log_level": 0})
+    producer = Producer({**config.values, "bootstrap.servers": mock_cluster.bootstrap, "log_level": 0})
     with pytest.raises(BufferError):
         producer.produce("sizes", bytes(1025), key=bytes(24))
     producer.produce("sizes", bytes(1024), key=bytes(24))
@@ -76,10 +46,10 @@ def test_a_value_larger_than_the_queue_is_never_accepted(bootstrap: str) -> None
 @pytest.mark.parametrize("record_bytes", [0, 1, 50, 60, 8_000, 9_000, 100_000])
 @pytest.mark.parametrize("key_bytes", [None, 0, 100])
 def test_the_computed_size_of_a_batch_of_one_is_what_the_client_sends(
-    bootstrap: str, record_bytes: int, key_bytes: int | None
+    mock_cluster: RunningCluster, record_bytes: int, key_bytes: int | None
 ) -> None:
     key = None if key_bytes is None else bytes(key_bytes)
-    sent = batch_bytes(bootstrap, {"linger.ms": 0}, [bytes(record_bytes)], key)
+    sent = largest_batch_bytes(mock_cluster, "sizes", {"linger.ms": 0}, [bytes(record_bytes)], key)
     assert sent == single_record_batch_bytes(record_bytes, key_bytes)
 
 
@@ -91,9 +61,9 @@ def test_a_record_has_the_overhead_of_the_message_format(value_bytes: int, overh
     assert record_overhead_bytes(value_bytes, 100) > found
 
 
-def test_batches_stop_growing_at_message_max_bytes(bootstrap: str) -> None:
+def test_batches_stop_growing_at_message_max_bytes(mock_cluster: RunningCluster) -> None:
     config = {"linger.ms": 100, "batch.size": 100_000, "message.max.bytes": 5_000}
-    assert 4_000 < batch_bytes(bootstrap, config, [bytes(200)] * 100, None) <= 5_000
+    assert 4_000 < largest_batch_bytes(mock_cluster, "sizes", config, [bytes(200)] * 100) <= 5_000
 
 
 def test_records_and_full_batches_must_fit_the_topic() -> None:

@@ -1,15 +1,14 @@
 """Tests of which configs a space contains, and of the answers that lead to them."""
 
-import json
 import random
-import time
 
 import pytest
-from confluent_kafka import Producer
 
+from runners.clusters.cluster import RunningCluster
 from search_spaces import ProducerConfig, SearchSpace, Value
 from search_spaces.librdkafka.levels import DEFAULT_LEVELS
 from tests.helpers.choosers import Replay
+from tests.helpers.mock_cluster import largest_batch_bytes
 
 DEFAULTS = ProducerConfig.parse({})
 RECORDS = 500
@@ -65,36 +64,22 @@ def test_a_codec_without_a_level_has_its_default_level() -> None:
         assert params[f"compression.level.{codec}"] == level
 
 
-def bytes_compressed(bootstrap: str, codec: str, level: int) -> int:
-    """Return the size in bytes of one batch of fixed content, from the client's own statistics."""
-    largest = 0
-
-    def read(statistics: str) -> None:
-        nonlocal largest
-        for topic in json.loads(statistics)["topics"].values():
-            largest = max(largest, topic["batchsize"]["max"])
-
-    config = {"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 10_000, "compression.type": codec}
-    # The batch is full with the last record, so it is sent only then.
-    config |= {"batch.num.messages": RECORDS}
-    own = {"compression.level": level, "statistics.interval.ms": 50, "stats_cb": read}
-    producer = Producer({**config, **own})
-    producer.list_topics("levels", timeout=30)
+def bytes_compressed(cluster: RunningCluster, codec: str, level: int) -> int:
+    """Return the size in bytes of one batch of fixed content, which is full, and sent, with the last record."""
+    config: dict[str, str | int] = {
+        "linger.ms": 10_000,
+        "batch.num.messages": RECORDS,
+        "compression.type": codec,
+        "compression.level": level,
+    }
     draw = random.Random(1)
     words = [bytes(draw.choices(range(97, 123), k=6)) for _ in range(500)]
-    for _ in range(RECORDS):
-        producer.produce("levels", b" ".join(draw.choices(words, k=40)), partition=0, timestamp=1_700_000_000_000)
-    deadline = time.monotonic() + 30
-    while not largest and time.monotonic() < deadline:
-        producer.poll(0.05)
-    return largest
+    values = [b" ".join(draw.choices(words, k=40)) for _ in range(RECORDS)]
+    return largest_batch_bytes(cluster, "levels", config, values)
 
 
 @pytest.mark.parametrize(("codec", "other"), [("gzip", 5), ("lz4", 3), ("zstd", 2)])
-def test_the_default_levels_compress_like_no_level(codec: str, other: int) -> None:
-    holder = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    brokers = holder.list_topics(timeout=30).brokers.values()
-    bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
-    by_default = bytes_compressed(bootstrap, codec, -1)
-    assert by_default == bytes_compressed(bootstrap, codec, DEFAULT_LEVELS[codec])
-    assert by_default != bytes_compressed(bootstrap, codec, other)
+def test_the_default_levels_compress_like_no_level(mock_cluster: RunningCluster, codec: str, other: int) -> None:
+    by_default = bytes_compressed(mock_cluster, codec, -1)
+    assert by_default == bytes_compressed(mock_cluster, codec, DEFAULT_LEVELS[codec])
+    assert by_default != bytes_compressed(mock_cluster, codec, other)

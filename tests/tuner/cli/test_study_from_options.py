@@ -433,8 +433,7 @@ def test_too_few_bytes_are_refused_with_the_least() -> None:
     enough.check_limits(enough.study()[0])
 
 
-def test_an_end_that_is_too_early_is_refused_with_the_earliest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_an_end_that_is_too_early_is_refused_with_the_earliest(studies: Path) -> None:
     soon, early = (
         f"{datetime.datetime.now() + datetime.timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (9, 90)
     )
@@ -445,7 +444,7 @@ def test_an_end_that_is_too_early_is_refused_with_the_earliest(monkeypatch: pyte
     assert f"but should end at {soon}, which is in 0:0" in refused.complaint
     least = refused.complaint.partition("give at least --until '")[2][: len(soon)]
     assert soon < least < early
-    assert not (tmp_path / "studies").exists()
+    assert not studies.exists()
     StudyFromOptions(record_bytes="500", until=least).check_limits(described(record_bytes="500", until=least))
 
 
@@ -484,8 +483,8 @@ def test_a_plan_shows_the_least_time_and_warns_of_few_bytes() -> None:
     assert not planned.err
 
 
-def test_a_study_that_searched_nothing_blames_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+@pytest.mark.usefixtures("studies")
+def test_a_study_that_searched_nothing_blames_its_limits() -> None:
     words = ("--quick", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow", "--max-bytes", "1MB")
     ran = tuner("run", *words)
     assert ran.code == 1, ran.err

@@ -114,10 +114,10 @@ NAMED = [
     ("command", "option", "value", "rule"),
     [(command, option, value, rule) for option, value, rule, commands in NAMED for command in commands],
 )
+@pytest.mark.usefixtures("studies")
 def test_a_wrong_value_is_refused_with_the_name_of_its_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: str, value: str, rule: str
 ) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
     monkeypatch.chdir(tmp_path)
     Path("linger.properties").write_text("linger.ms=5\n")
     where = ["--bootstrap", "127.0.0.1:9"] if command in ("sample a", "inspect a") else []
@@ -227,14 +227,13 @@ def test_an_address_where_no_broker_listens_gives_exit_code_3() -> None:
     assert "Traceback" not in ended.err
 
 
-def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, studies: Path) -> None:
     words = ("run", "--quick", "--no-mlflow", "--record-bytes", "100", "--bootstrap")
     ended = tuner(*words, "127.0.0.1:9")
     assert ended.code == 3
     assert "is not kept, because its cluster could not be used" in ended.err
-    assert not (tmp_path / "studies").exists()
-    (folder := tmp_path / "studies" / "mine").mkdir(parents=True)  # a folder that was there before
+    assert not studies.exists()
+    (folder := studies / "mine").mkdir(parents=True)  # a folder that was there before
     (tmp_path / "mine.yaml").write_text(
         "study: mine\nworkload: {record_bytes: 100}\ntarget: {bootstrap: '127.0.0.1:9'}\nsearch: {trials: 4}\n"
         "executor: {kind: local}\n"
@@ -245,15 +244,14 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_broker_that_can_not_be_started_leaves_no_study_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, studies: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
     ended = tuner("run", "--quick", "--no-mlflow", "--record-bytes", "100", "--container", "apache/kafka:4.1.0")
     assert ended.code == 1
     assert "needs a Docker engine" in ended.complaint
     assert "is not kept, because its cluster could not be used" in ended.err
-    assert not (tmp_path / "studies").exists()
+    assert not studies.exists()
 
 
 @pytest.mark.broker
@@ -265,15 +263,14 @@ def test_a_broker_that_can_not_be_started_leaves_no_study_behind(
     ],
 )
 def test_a_topic_that_the_cluster_cannot_have_leaves_no_study_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: RunningCluster, option: str, value: str, error: str
+    studies: Path, broker: RunningCluster, option: str, value: str, error: str
 ) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "100")
     ended = tuner("run", *words, "--bootstrap", broker.bootstrap, option, value)
     assert ended.code == 2
     assert error in ended.complaint
     assert "is not kept, because its cluster could not be used" in ended.err
-    assert not (tmp_path / "studies").exists()
+    assert not studies.exists()
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -401,20 +398,18 @@ def test_a_folder_of_the_tuner_that_cannot_be_made_is_named_with_its_variable(
 
 
 def test_a_home_that_cannot_be_written_to_is_named_without_notices_of_libraries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, studies: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "home").touch()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("KAFKA_TUNER_HOME", "MPLCONFIGDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    root = tmp_path / "studies"
-    monkeypatch.setenv(ROOT_VARIABLE, str(root))
     for name in ("overnight", "second"):
-        write_study(root / name)
+        write_study(studies / name)
     synced = tuner("sync", "overnight")
     assert synced.code == 1
     home = tmp_path / "home"
-    lacks = f"error: MLflow at sqlite:///{root}/mlflow.db may lack 46 trials of overnight"
+    lacks = f"error: MLflow at sqlite:///{studies}/mlflow.db may lack 46 trials of overnight"
     assert synced.err.startswith(f"{lacks}: {home}/")
     assert synced.err.endswith("; set KAFKA_TUNER_HOME to a folder for the tuner's files that can be written to\n")
     drawn = tuner("compare", "overnight", "second", "--png", str(tmp_path / "front.png"))

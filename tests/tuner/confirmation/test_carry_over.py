@@ -1,54 +1,32 @@
 """Each confirmation measures the carry-over, by which one measurement slows the next, and warns if there is one."""
 
 from pathlib import Path
-from random import Random
 from statistics import fmean
 
 import pytest
 
-from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
+from tests.tuner.confirmation.carried_out import WINNERS, carried_out, plan_for
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.steps import next_step
-from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.goals import Goal
-from tuner.model.trial import Trial, TrialKind
+from tuner.model.trial import Trial
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, size_results
 
-BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}
-WINNERS = [{"linger.ms": "20"}, {"linger.ms": "30"}, {"linger.ms": "1"}]
 METRICS = [objective.metric for objective in OBJECTIVES]
 
 
-def plan_for(winners: int, gap_s: float = 0.0) -> ConfirmationPlan:
-    made = [ProducerConfig.parse(each).fingerprint for each in WINNERS[:winners]]
-    nominees = {goal: (made[min(place, winners - 1)],) for place, goal in enumerate(Goal)}
-    return ConfirmationPlan(baseline().fingerprint, nominees, rounds=8, max_rounds=8, gap_s=gap_s)
-
-
-def measured(winners: int, slower: float, seed: int, noise: float = 0.02, gap_s: float = 0.0) -> list[Trial]:
-    """Return the trials of a confirmation: winners are 1.2 times better, and the trial after a winner is slower.
-
-    After a pause, a round begins with a burn-in run of its first config.
-    """
-    random, configs = Random(seed), {each.fingerprint: each for each in map(ProducerConfig.parse, [{}, *WINNERS])}
-    done = [baseline(), trial(1, config=WINNERS[0]), trial(2, config=WINNERS[-1])]
-    while step := next_step(MeasuredPlan(plan_for(winners, gap_s), done, BASELINE, OBJECTIVES), configs, seed):
-        if gap_s and len(step.order) == winners + 1:
-            done.append(trial(len(done), kind=TrialKind.BURN_IN, config=dict(step.config.values)))
-        factor = 1.0 if done[-1].fingerprint == baseline().fingerprint else 1 - slower
-        factor *= 1.2 if step.config.values else 1.0
-        numbers = [base * random.lognormvariate(0, noise) for base in (100 * factor, 10 / factor)]
-        kept = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
-        done.append(trial(len(done), *numbers, **kept))  # type: ignore[arg-type]
-    return done
+def measured(plan: ConfirmationPlan, carry_over: float, seed: int, noise: float = 0.02) -> list[Trial]:
+    """Return the trials of a confirmation whose winners are 1.2 times better than the baseline."""
+    searched = [baseline(), trial(1, config=WINNERS[0]), trial(2, config=WINNERS[-1])]
+    return carried_out(plan, carry_over, seed, searched, gain=1.2, noise=noise)
 
 
 @pytest.mark.parametrize("winners", [1, 2, 3])
 def test_a_carry_over_is_measured_and_reported(winners: int) -> None:
-    throughput, latency = carry_overs_of(measured(winners, 0.1, 1), [plan_for(winners)], METRICS)
+    plan = plan_for(winners)
+    throughput, latency = carry_overs_of(measured(plan, 0.1, 1), [plan], METRICS)
     assert (throughput.metric, latency.metric) == tuple(METRICS)
     assert throughput.low < 0.9 < throughput.high
     assert latency.low < 1 / 0.9 < latency.high
@@ -59,14 +37,15 @@ def test_a_carry_over_is_measured_and_reported(winners: int) -> None:
 @pytest.mark.parametrize("winners", [1, 2, 3])
 def test_after_a_pause_the_burn_in_run_is_what_was_measured_before(winners: int) -> None:
     plan = plan_for(winners, gap_s=60.0)
-    studies = [carry_overs_of(measured(winners, 0.1, seed, gap_s=60.0), [plan], METRICS) for seed in range(10)]
+    studies = [carry_overs_of(measured(plan, 0.1, seed), [plan], METRICS) for seed in range(10)]
     assert fmean(throughput.value for throughput, _ in studies) == pytest.approx(0.9, abs=0.01)
     assert fmean(latency.value for _, latency in studies) == pytest.approx(1 / 0.9, abs=0.01)
 
 
 @pytest.mark.parametrize("winners", [1, 2, 3])
 def test_without_a_carry_over_hardly_any_confirmation_warns(winners: int) -> None:
-    studies = [carry_overs_of(measured(winners, 0.0, seed, 0.05), [plan_for(winners)], METRICS) for seed in range(40)]
+    plan = plan_for(winners)
+    studies = [carry_overs_of(measured(plan, 0.0, seed, 0.05), [plan], METRICS) for seed in range(40)]
     assert all(len(each) == 2 for each in studies)
     assert sum(any(each.matters for each in study) for study in studies) <= 5
 
@@ -83,7 +62,8 @@ def test_a_carry_over_is_reported_if_it_is_certain_and_not_small(
 
 def test_a_recommendation_warns_of_a_carry_over() -> None:
     def warnings(slower: float) -> str:
-        trials, plan = measured(1, slower, 1), plan_for(1)
+        plan = plan_for(1)
+        trials = measured(plan, slower, 1)
         size = size_results(SIZE, OBJECTIVES, trials, 20_000.0, [plan])
         return " ".join(
             recommend(StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,)), SIZE, Goal.BALANCED).warnings

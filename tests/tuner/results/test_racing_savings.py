@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 
-import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -17,7 +16,6 @@ from tuner.model.trial import Trial, TrialKind
 from tuner.present.report.page import report_page
 from tuner.present.studies.status import status_of
 from tuner.results.racing_savings import RacingSavings
-from tuner.storage.locations import ROOT_VARIABLE
 from tuner.tracking.study_layout import size_runs
 
 SENTENCE = "1 of 36 trials were stopped early (the baseline's not counted); this saved 16 s, 2 % of the search's load"
@@ -52,11 +50,10 @@ def test_without_savings_the_sentence_is_empty() -> None:
     assert str(RacingSavings.of([baseline(0, load_s=25.0)])) == ""
 
 
-def test_the_status_shows_the_savings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = status_of(study(tmp_path / "overnight", change=with_one_stopped), None, datetime.now(UTC))
+def test_the_status_shows_the_savings(studies: Path) -> None:
+    found = status_of(study(studies / "overnight", change=with_one_stopped), None, datetime.now(UTC))
     assert str(found.sizes[0].raced) == SENTENCE
     assert json.loads(json.dumps(found.as_json()))["sizes"][0]["raced"]["saved_s"] == 16.0
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     app = typer.Typer()
     app.command()(status)
     assert f"1000 B: {SENTENCE}" in " ".join(CliRunner().invoke(app, ["overnight"]).stdout.split())

@@ -50,7 +50,6 @@ STARTUP = 5
 TRIALS = 36
 """Enough trials for models to be used, and for NSGA-II to have a second generation."""
 LEARNING = (Method.BAYESIAN, Method.TPE, Method.NSGA2)
-LONG = (pytest.mark.campaign, pytest.mark.long)
 METHODS = [method for method in Method if method is not Method.GP]
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -154,7 +153,9 @@ def test_the_same_seed_gives_the_same_proposals(method: Method) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("killed_after", [pytest.param(2, marks=LONG), 9, pytest.param(31, marks=LONG)])
+@pytest.mark.parametrize(
+    "killed_after", [pytest.param(2, marks=pytest.mark.long), 9, pytest.param(31, marks=pytest.mark.long)]
+)
 def test_a_strategy_rebuilt_after_a_kill_proposes_the_same_configs(method: Method, killed_after: int) -> None:
     whole, trials = run(method)
     told = [through_text(each) for each in trials[: 1 + killed_after]]
@@ -168,7 +169,7 @@ def test_a_strategy_rebuilt_after_a_kill_proposes_the_same_configs(method: Metho
 
 
 @pytest.mark.parametrize("method", [Method.BAYESIAN, Method.TPE])
-@pytest.mark.parametrize("killed_after", [pytest.param(9, marks=LONG), 31])
+@pytest.mark.parametrize("killed_after", [pytest.param(9, marks=pytest.mark.long), 31])
 def test_a_rebuilt_strategy_has_forgotten_the_same_trials(
     monkeypatch: pytest.MonkeyPatch, method: Method, killed_after: int
 ) -> None:

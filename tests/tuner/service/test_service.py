@@ -178,69 +178,60 @@ def test_new_trials_change_the_response(served: Serving) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status"),
+    ("path", "status", "detail"),
     [
-        ("/v1/recommendation?study=nobody", 404),
-        ("/v1/recommendation", 422),
-        ("/v1/recommendation?study=overnight&record_bytes=many", 422),
-        ("/v1/recommendation?study=overnight&goal=best", 422),
-        ("/v1/recommendation?study=overnight&max_p99_ms=nan", 422),
-        ("/v1/recommendation?study=overnight&allow_loss=2", 422),
-        ("/v1/recommendation?study=overnight&record_bytes=1000&max_p99_ms=0.001", 404),
-        ("/v1/studies/nobody", 404),
-        ("/v1/studies/nobody/trials", 404),
-        ("/v1/studies/nobody/events", 404),
-        ("/v1/studies/overnight/front?record_bytes=7", 404),
-        ("/v1/studies/overnight/trials?after=-1", 422),
-        ("/v1/studies?cursor=x", 422),
-        ("/v1/nothing", 404),
-        ("/v1/studies/..%2F..%2Fetc%2Fpasswd", 404),
-        ("/v1/studies/.hidden/trials", 422),
-        ("/v1/recommendation?study=../overnight", 422),
-    ],
-)
-def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> None:
-    found = served.ask("GET", path)
-    assert found.status == status
-    assert found.headers["content-type"] == "application/problem+json"
-    assert found.json["status"] == status
-    assert found.json["detail"]
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "detail"),
-    [
-        ("GET", "/v1/studies?limit=abc", "query.limit: must be a valid integer, but got 'abc'$"),
-        ("GET", "/v1/recommendation", "query.study: must be given$"),
-        ("GET", "/v1/studies/.hidden/trials", "path.study: must consist of letters, .*, but got '.hidden'$"),
+        ("/v1/recommendation?study=nobody", 404, "."),
+        ("/v1/recommendation", 422, "query.study: must be given$"),
+        ("/v1/recommendation?study=overnight&record_bytes=many", 422, "."),
+        ("/v1/recommendation?study=overnight&goal=best", 422, "."),
+        ("/v1/recommendation?study=overnight&max_p99_ms=nan", 422, "."),
+        ("/v1/recommendation?study=overnight&allow_loss=2", 422, "."),
+        ("/v1/recommendation?study=overnight&record_bytes=1000&max_p99_ms=0.001", 404, "."),
+        ("/v1/recommendation?study=../overnight", 422, "."),
+        ("/v1/studies/nobody", 404, "."),
+        ("/v1/studies/nobody/status", 404, "^there is no study nobody$"),
+        ("/v1/studies/nobody/trials", 404, "."),
+        ("/v1/studies/nobody/events", 404, "."),
+        ("/v1/studies/..%2F..%2Fetc%2Fpasswd", 404, "."),
+        ("/v1/studies/.hidden/trials", 422, "path.study: must consist of letters, .*, but got '.hidden'$"),
+        ("/v1/studies/overnight/front?record_bytes=7", 404, "."),
+        ("/v1/studies/overnight/trials?after=-1", 422, "."),
         (
-            "GET",
+            "/v1/studies/overnight/trials?record_bytes=0",
+            422,
+            "^query.record_bytes: a record size must .*, but got 0;",
+        ),
+        (
             "/v1/studies/overnight/prediction?set=acks",
+            422,
             "query.set.0: must read NAME=VALUE, such as linger.ms=20, but got 'acks'$",
         ),
         (
-            "GET",
             "/v1/studies/overnight/prediction?brokers=3",
+            422,
             "^query.brokers: the number of brokers needs the size of a disk or a retention limit; give one of them",
         ),
-        ("GET", "/v1/studies/overnight/prediction?disk_bytes=9&sweep=linger.ms%3D1,2", "^query.sweep: a disk or "),
-        ("GET", "/v1/studies/overnight/prediction?rate=", "^query.rate: must be a valid number, but got ''$"),
-        (
-            "GET",
-            "/v1/studies/overnight/trials?record_bytes=0",
-            "^query.record_bytes: a record size must .*, but got 0;",
-        ),
-        ("GET", "/v1/studies?cursor=x", "must be the `next` that the previous page returned, but got 'x'$"),
-        ("GET", "/v1/studies/nobody/status", "^there is no study nobody$"),
-        ("GET", "/v1/studies?limit=" + "9" * 5000 + "x", "but got '9{99}$"),
-        ("DELETE", "/v1/studies", "the method must be GET or POST here, but got DELETE$"),
-        ("GET", "/v1/nothing", "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),
+        ("/v1/studies/overnight/prediction?disk_bytes=9&sweep=linger.ms%3D1,2", 422, "^query.sweep: a disk or "),
+        ("/v1/studies/overnight/prediction?rate=", 422, "^query.rate: must be a valid number, but got ''$"),
+        ("/v1/studies?limit=abc", 422, "query.limit: must be a valid integer, but got 'abc'$"),
+        ("/v1/studies?limit=" + "9" * 5000 + "x", 422, "but got '9{99}$"),
+        ("/v1/studies?cursor=x", 422, "must be the `next` that the previous page returned, but got 'x'$"),
+        ("/v1/nothing", 404, "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),
     ],
 )
-def test_the_answer_to_a_wrong_request_names_the_rule_and_the_value(
-    served: Serving, method: str, path: str, detail: str
+def test_a_wrong_request_is_refused_with_a_problem_that_names_the_rule_and_the_value(
+    served: Serving, path: str, status: int, detail: str
 ) -> None:
-    assert re.search(detail, served.ask(method, path).json["detail"])
+    found = served.ask("GET", path)
+    assert (found.status, found.json["status"]) == (status, status)
+    assert found.headers["content-type"] == "application/problem+json"
+    assert re.search(detail, found.json["detail"])
+
+
+def test_a_method_that_a_resource_does_not_have_is_refused(served: Serving) -> None:
+    refused = served.ask("DELETE", "/v1/studies")
+    assert refused.status == 405
+    assert refused.json["detail"].endswith("the method must be GET or POST here, but got DELETE")
 
 
 def test_trials_come_in_pages(served: Serving) -> None:

@@ -118,7 +118,6 @@ def test_a_study_whose_files_cannot_be_read_does_not_stop_the_others(tmp_path: P
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 def test_descriptors_are_kept_for_the_studies(tmp_path: Path) -> None:
     with serving(tmp_path / "studies", "--no-access-log", descriptors=120) as served:
         words = [sys.executable, "-m", "benchmarks.idle_connections", str(served.port), "160"]

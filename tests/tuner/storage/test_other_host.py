@@ -67,7 +67,6 @@ def bare(database: str) -> str:
     return f"postgresql://{USER}@{database.rpartition('@')[2]}"
 
 
-@pytest.mark.campaign
 @pytest.mark.long
 def test_every_command_works_on_another_host(
     tmp_path: Path, postgres: PostgresServer, database: str, bare: str
@@ -108,7 +107,6 @@ def test_every_command_works_on_another_host(
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 def test_an_option_of_the_command_line_names_the_storage(
     tmp_path: Path, postgres: PostgresServer, database: str, bare: str
 ) -> None:

@@ -364,7 +364,7 @@ def test_a_write_to_a_server_that_stands_still_is_an_error(
         assert {0, 2} <= {kept.number for _, kept in store.trials()}
 
 
-def test_a_transaction_of_a_driver_that_stands_still_ends(database: str, night: Opened) -> None:
+def test_a_transaction_of_a_driver_that_stands_still_ends(night: Opened) -> None:
     store = night.drive()
     assert isinstance(store, PostgresStore)
     assert store._connection.rows("SHOW idle_in_transaction_session_timeout") == [("30s",)]
@@ -422,7 +422,7 @@ def test_a_wrong_password_fails_immediately_and_is_not_shown(postgres: PostgresS
 
 
 def test_the_password_may_come_from_libpqs_usual_places(
-    postgres: PostgresServer, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without = database.replace(database[database.index(":", 13) : database.index("@127")], "")
     assert PASSWORD not in without

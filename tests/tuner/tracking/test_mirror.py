@@ -164,9 +164,7 @@ def test_the_mirror_catches_up_with_a_server_that_comes_and_goes(
     assert not [path for path in written if b"hunter2secret" in path.read_bytes()]
 
 
-def test_a_recommendation_can_be_read_from_mlflow_alone(
-    root: Path, new_store: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_a_recommendation_can_be_read_from_mlflow_alone(root: Path, new_store: Callable[[str], str]) -> None:
     best = trial(1, 20.0, 10.0)
     store = study(root / "night", baseline(), best, *confirming(best, 2))
     uri = new_store("shared")

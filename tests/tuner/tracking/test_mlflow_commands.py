@@ -16,6 +16,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from search_spaces.files.properties_file import parse_properties
 from tests.helpers.command import arguments
 from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tests.helpers.mlflow_server import server
@@ -285,9 +286,24 @@ def test_conditions_choose_among_the_goals_in_mlflow(root: Path) -> None:
         for limit in ("5", "15")
     }
     assert chosen == {"5": "balanced", "15": "throughput"}
-    refused = tuner(*words, "--min-mb-per-s", "50")
-    assert isinstance(refused.exception, NoFeasibleConfig)
-    assert "any goal" in str(refused.exception)
+    for goal, named in (((), "any goal"), (("--goal", "throughput"), "goal throughput")):
+        refused = tuner(*words, *goal, "--min-mb-per-s", "50")
+        assert isinstance(refused.exception, NoFeasibleConfig)
+        assert named in str(refused.exception)
+
+
+def test_a_recommendation_from_mlflow_needs_a_record_size() -> None:
+    refused = tuner("recommend", "night", "--tracking-uri", "http://127.0.0.1:9")
+    assert refused.exit_code == 2
+    assert "--tracking-uri needs --record-bytes" in " ".join(refused.stderr.split())
+
+
+def test_the_winner_of_a_goal_in_mlflow_is_printed_as_properties(root: Path) -> None:
+    study(root / "day", baseline(), trial(1, 20.0, 10.0)).close()
+    tuner("sync", "day")
+    words = ("recommend", "day", "--record-bytes", "1000", "--goal", "throughput", "--format", "properties")
+    printed = tuner(*words, "--tracking-uri", f"sqlite:///{root / 'mlflow.db'}").stdout
+    assert parse_properties(printed) == {"linger.ms": "1"}
 
 
 @pytest.mark.long

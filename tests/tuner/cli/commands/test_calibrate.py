@@ -15,11 +15,8 @@ from tuner.prediction.observations import Observation
 
 @pytest.mark.long
 @pytest.mark.broker
-@pytest.mark.campaign
-def test_a_few_probes_calibrate_the_model(
-    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+@pytest.mark.usefixtures("studies")
+def test_a_few_probes_calibrate_the_model(broker: RunningCluster) -> None:
     ran = tuner("calibrate", "--probes", "4", "--rate", "2000", "--bootstrap", broker.bootstrap, "--json")
     assert ran.code == 0, ran.err
     assert ran.json["experiment"] == "calibration-1"
@@ -30,17 +27,14 @@ def test_a_few_probes_calibrate_the_model(
     assert told["metrics"]["mb_per_s"]["low"] < measured < told["metrics"]["mb_per_s"]["high"]
 
 
-def test_records_that_the_defaults_forbid_are_refused_with_the_rule(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_records_that_the_defaults_forbid_are_refused_with_the_rule(studies: Path) -> None:
     refused = tuner("calibrate", "--record-bytes", "2000000")
     assert refused.code == 2
     assert "message.max.bytes" in refused.err
     assert "2000000 bytes" in refused.err
     assert "give a --record-bytes of at most 999964" in refused.err
     assert "rows[" not in refused.err
-    assert not (tmp_path / "studies").exists()
+    assert not studies.exists()
 
 
 def test_the_output_says_how_many_configs_did_not_hold_the_rate() -> None:

@@ -66,17 +66,14 @@ def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> No
 
 @pytest.mark.broker
 @pytest.mark.campaign
-def test_rows_of_all_kinds_are_measured_and_reported(
-    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_rows_of_all_kinds_are_measured_and_reported(broker: RunningCluster, tmp_path: Path, studies: Path) -> None:
     file = tmp_path / "reader.yaml"
     file.write_text(FILE)
     ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap, timeout_s=300)
     assert ran.code == 0, ran.err
     assert "12 of 12 measurements" in ran.out
     assert "holds here" in ran.out
-    assert (tmp_path / "studies" / "reader" / "report.html").is_file()
+    assert (studies / "reader" / "report.html").is_file()
 
     found = tuner("experiment", "report", "reader", "--json").json
     rows = {row["row"]: row["metrics"] for row in found["rows"]}
@@ -112,16 +109,15 @@ def plain_wire_bytes(rows: Mapping[str, Mapping[str, Any]]) -> float:
     return value
 
 
-def test_only_the_measurements_that_are_left_are_announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_only_the_measurements_that_are_left_are_announced(tmp_path: Path, studies: Path) -> None:
     text = f"target: {{bootstrap: '127.0.0.1:1'}}\n{SMALL}"
     (tmp_path / "small.yaml").write_text(text)
     words = ("experiment", "run", str(tmp_path / "small.yaml"), "--no-mlflow")
     assert "20 measurements take about " in tuner(*words).err
     with pytest.raises(KeyboardInterrupt):
-        run_small(tmp_path / "studies" / "small", ToldOfExperiment(stop_after=8), text)
+        run_small(studies / "small", ToldOfExperiment(stop_after=8), text)
     assert "16 measurements take about " in tuner(*words).err
-    run_small(tmp_path / "studies" / "small", text=text)
+    run_small(studies / "small", text=text)
     finished = tuner(*words, "--rounds", "2")
     assert finished.code == 0
     assert "small is finished" in finished.err
@@ -131,10 +127,8 @@ def test_only_the_measurements_that_are_left_are_announced(tmp_path: Path, monke
     assert "measurements take" not in finished.err + refused.err
 
 
-def test_a_report_of_papers_that_were_not_run_says_how_to_run_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+@pytest.mark.usefixtures("studies")
+def test_a_report_of_papers_that_were_not_run_says_how_to_run_them() -> None:
     ran = tuner("experiment", "report", "papers-quick")
     assert ran.code == 2
     assert "tuner experiment run papers --quick" in ran.complaint
@@ -142,11 +136,8 @@ def test_a_report_of_papers_that_were_not_run_says_how_to_run_them(
 
 @pytest.mark.long
 @pytest.mark.broker
-@pytest.mark.campaign
-def test_an_experiment_that_was_killed_continues(
-    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+@pytest.mark.usefixtures("studies")
+def test_an_experiment_that_was_killed_continues(broker: RunningCluster, tmp_path: Path) -> None:
     file = tmp_path / "reader.yaml"
     file.write_text(FILE)
     words = ("experiment", "run", str(file), "--bootstrap", broker.bootstrap, "--no-mlflow")
@@ -178,11 +169,8 @@ safety: {max_bytes_per_trial: 2GB}
 
 @pytest.mark.long
 @pytest.mark.broker
-@pytest.mark.campaign
-def test_clients_in_another_zone_wait_for_the_way_there_and_back(
-    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+@pytest.mark.usefixtures("studies")
+def test_clients_in_another_zone_wait_for_the_way_there_and_back(own_places: None, tmp_path: Path) -> None:
     file = tmp_path / "zones.yaml"
     file.write_text(ZONES)
     ran = tuner("experiment", "run", str(file), "--no-mlflow", "--json")
@@ -192,10 +180,7 @@ def test_clients_in_another_zone_wait_for_the_way_there_and_back(
     assert other > 40
 
 
-def test_zones_without_a_ray_cluster_are_refused_before_anything_is_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_zones_without_a_ray_cluster_are_refused_before_anything_is_started(tmp_path: Path, studies: Path) -> None:
     file = tmp_path / "placed.yaml"
     file.write_text(
         "about: Zones.\nsearches: {one: {search: {method: random, trials: 1}}}\n"
@@ -204,19 +189,16 @@ def test_zones_without_a_ray_cluster_are_refused_before_anything_is_started(
     ran = tuner("experiment", "run", str(file), "--no-mlflow")
     assert ran.code == 1
     assert "executor.ray_address is missing" in ran.err
-    assert not (tmp_path / "studies").exists(), "neither the search nor the experiment has begun"
+    assert not studies.exists(), "neither the search nor the experiment has begun"
 
 
-def test_a_study_with_zones_and_without_a_ray_cluster_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_a_study_with_zones_and_without_a_ray_cluster_leaves_nothing(tmp_path: Path, studies: Path) -> None:
     file = tmp_path / "placed.yaml"
     file.write_text("workload: {record_bytes: 100, consumers: 1}\nexecutor: {consumer_zone: b}\n")
     ran = tuner("run", str(file), "--no-mlflow")
     assert ran.code == 1
     assert "executor.ray_address is missing for b" in ran.err
-    assert not (tmp_path / "studies" / "placed").exists()
+    assert not (studies / "placed").exists()
 
 
 FAILOVER = """
@@ -235,9 +217,8 @@ safety: {max_bytes_per_trial: 1GB}
 @pytest.mark.broker
 @pytest.mark.long
 def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
-    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_places: None, tmp_path: Path, studies: Path
 ) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     file = tmp_path / "failover.yaml"
     file.write_text(FAILOVER)
     ran = tuner("experiment", "run", str(file), "--no-mlflow", "--json")
@@ -251,7 +232,7 @@ def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
     assert moments[0]["at_s"] == pytest.approx(-2, abs=0.1)
     assert moments[-1]["records_per_s"] > 250, "they go on at the end"
     assert not [said for said in row["warnings"] if "consumers" in said or "LOSS" in said]
-    assert (tmp_path / "studies" / "failover" / "report.html").read_text().count("seconds since a broker was killed")
+    assert (studies / "failover" / "report.html").read_text().count("seconds since a broker was killed")
     picture = tmp_path / "failover.png"
     assert tuner("experiment", "report", "failover", "--format", "png", "-o", str(picture)).code == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -259,9 +240,8 @@ def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
 
 @pytest.mark.broker
 def test_too_many_replicas_on_a_users_cluster_are_refused_before_anything_is_measured(
-    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broker: RunningCluster, tmp_path: Path, studies: Path
 ) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     file = tmp_path / "copied.yaml"
     file.write_text(
         "about: Replicas.\nload: {partitions: 1}\ncontrol: {replication: 1}\n"
@@ -272,15 +252,14 @@ def test_too_many_replicas_on_a_users_cluster_are_refused_before_anything_is_mea
     assert "but replication of the row 'acks=all replication=3' is 3 and the cluster" in ran.complaint
     assert f"{broker.bootstrap} has 1 broker; lower replication, or use" in ran.complaint
     assert "copied is not kept, because its cluster could not be used" in ran.err
-    assert not (tmp_path / "studies").exists()
+    assert not studies.exists()
 
 
-def test_rows_that_need_a_link_are_left_out_on_a_users_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_rows_that_need_a_link_are_left_out_on_a_users_cluster(tmp_path: Path, studies: Path) -> None:
     ran = tuner("experiment", "run", "linkedin-producers", "--quick", "--bootstrap", "127.0.0.1:1")
     assert ran.code == 3
     assert "only the network of brokers that it starts: no replication, network card of 1 Gbit/s" in ran.err
-    assert not (tmp_path / "studies" / "mlflow.db").exists()
+    assert not (studies / "mlflow.db").exists()
     file = tmp_path / "client.properties"
     file.write_text("client.id=me\n")
     lone = tuner("experiment", "run", "linkedin-producers", "--quick", "--command-config", str(file))
@@ -309,9 +288,8 @@ def test_a_picture_has_the_name_of_a_format(tmp_path: Path, monkeypatch: pytest.
     assert (refused.code, "must end in .png, .svg or .pdf" in refused.complaint) == (2, True)
 
 
-def test_a_broker_of_a_users_cluster_is_never_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+def test_a_broker_of_a_users_cluster_is_never_killed(studies: Path) -> None:
     ran = tuner("experiment", "run", "failover", "--bootstrap", "127.0.0.1:1")
     assert ran.code == 2
     assert "brokers that the tuner starts" in ran.complaint
-    assert not (tmp_path / "studies").exists()
+    assert not studies.exists()

@@ -107,9 +107,8 @@ def test_recommend_names_the_explain_command_beside_the_table_only(run: Run, tmp
     assert parse_properties(pasted.stdout) == WINNER
 
 
-def test_the_command_line_has_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
-    write_study(tmp_path / "overnight", trials=12, rounds=0)
+def test_the_command_line_has_explain(studies: Path) -> None:
+    write_study(studies / "overnight", trials=12, rounds=0)
     ended = tuner("explain", "overnight", "--max-p99-ms", "0.01")
     assert (ended.code, ended.out) == (5, "")
     assert tuner("explain", "elsewhere").code == 2

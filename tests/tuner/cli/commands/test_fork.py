@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.command import Ended, tuner
-from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.small_experiment import run_small
 from tests.helpers.studies import on_record
 from tuner.model.trial import TrialKind
@@ -109,9 +108,7 @@ def test_a_wrong_name_or_an_experiment_is_not_blamed_on_the_study_file(
 
 
 @pytest.mark.campaign
-def test_a_study_in_postgresql_can_be_forked(
-    database: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_in_postgresql_can_be_forked(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
     monkeypatch.setenv(STORAGE_VARIABLE, database)
     assert tuner("run", written(tmp_path / "old.yaml"), "--quiet").code == 0

@@ -20,7 +20,6 @@ from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.facts import CLIENT_VERSION
 from tuner.results.study_results import SIMULATED
-from tuner.storage.locations import ROOT_VARIABLE
 
 pytestmark = pytest.mark.broker
 SECRET = "hunter2"
@@ -91,11 +90,8 @@ def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMa
     assert (refused.code, "--advise is for one topic" in refused.complaint) == (2, True)
 
 
-def test_an_estimate_by_a_simulated_study_says_so(
-    broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
-    write_study(tmp_path / "invented", facts={CLIENT_VERSION: "simulated"})
+def test_an_estimate_by_a_simulated_study_says_so(broker: RunningCluster, new_topic: TopicMaker, studies: Path) -> None:
+    write_study(studies / "invented", facts={CLIENT_VERSION: "simulated"})
     topic = new_topic(partitions=2)
     write(broker, topic, each=1)
     words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise", "--json")

@@ -55,7 +55,6 @@ def test_bursts_need_a_rate() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 def test_bench_measures_brokers_in_another_zone() -> None:
     words = ("--zone-delay", "5ms", "--zone-bandwidth", "20MB", "-X", "linger.ms=0", "--rate", "200")
     ended = tuner("bench", *QUICK, *words, "--json")
@@ -214,7 +213,6 @@ def test_the_broker_stays_until_it_is_stopped() -> None:
     assert json.loads(tuner("broker", "status", "--json").out)["running"] is False
 
 
-@pytest.mark.campaign
 @pytest.mark.long
 def test_tools_are_compared_in_turn(broker: RunningCluster) -> None:
     words = ("--rounds", "2", "--seconds", "0.5", "--warmup", "0.5", "--record-bytes", "1000")

@@ -104,17 +104,6 @@ def test_recommend_labels_the_translated_formats(run: Run, tmp_path: Path) -> No
     assert "translated, not measured" in ended.stdout
 
 
-def test_recommend_reads_from_mlflow(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_study(tmp_path / "overnight")
-    record = json.loads(run("recommend", "overnight", "--format", "json").stdout)
-    monkeypatch.setattr("tuner.tracking.recommend_from_tracking", lambda *_: record)
-    monkeypatch.setattr("tuner.tracking.recommendations_from_tracking", lambda *_: [record])
-    words = ("recommend", "overnight", "--record-bytes", "1000", "--tracking-uri", "http://x")
-    assert parse_properties(run(*words, "--format", "properties").stdout) == WINNER
-    assert isinstance(run(*words, "--max-p99-ms", "0.01").exception, NoFeasibleConfig)
-    assert run("recommend", "overnight", "--tracking-uri", "http://x").exit_code == 2
-
-
 def test_front_prints_text_and_json(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
     text = run("front", "overnight", "--record-bytes", "1000").stdout
@@ -277,9 +266,8 @@ def test_status_watches_until_the_study_ends(run: Run, tmp_path: Path, monkeypat
     assert [line["state"] for line in lines] == ["running", "interrupted"]
 
 
-def test_an_error_has_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
-    write_study(tmp_path / "overnight", trials=12, rounds=0)
+def test_an_error_has_its_exit_code(studies: Path) -> None:
+    write_study(studies / "overnight", trials=12, rounds=0)
     ended = tuner("recommend", "overnight", "--max-p99-ms", "0.01")
     assert (ended.code, ended.out) == (5, "")
     assert "p99 <= 0.01 ms" in ended.err
@@ -298,11 +286,8 @@ def test_stored_texts_cannot_change_the_terminal(run: Run, tmp_path: Path) -> No
     assert not any(code in output for output in shown for code in "\x1b\x07\x9b")
 
 
-def test_a_study_that_measured_nothing_has_no_broken_constraint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
-    write_study(tmp_path / "overnight", trials=0, record_sizes=(), rounds=0)
+def test_a_study_that_measured_nothing_has_no_broken_constraint(studies: Path) -> None:
+    write_study(studies / "overnight", trials=0, record_sizes=(), rounds=0)
     for command in ("recommend", "explain"):
         ended = tuner(command, "overnight")
         assert ended.code == 1
@@ -316,20 +301,14 @@ def test_warnings_of_the_rounds_name_the_record_size_if_there_are_several(tmp_pa
 
 
 @pytest.mark.parametrize("address", ["foo", "sqlite:///nodir/o.db"])
-def test_an_export_to_a_wrong_address_is_wrong_input(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
-    write_study(tmp_path / "overnight")
+def test_an_export_to_a_wrong_address_is_wrong_input(address: str, studies: Path) -> None:
+    write_study(studies / "overnight")
     ended = tuner("export", "overnight", "--to", address)
     assert (ended.code, "Optuna needs a database URL" in ended.complaint) == (2, True)
 
 
-def test_an_experiment_in_place_of_a_study_is_wrong_input_and_so_is_the_reverse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
-    write_study(tmp_path / "overnight")
-    run_small(tmp_path / "small")
+def test_an_experiment_in_place_of_a_study_is_wrong_input_and_so_is_the_reverse(studies: Path) -> None:
+    write_study(studies / "overnight")
+    run_small(studies / "small")
     assert tuner("recommend", "small").code == 2
     assert tuner("experiment", "report", "overnight").code == 2

@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 
 from tests.helpers.command import arguments, tuner
-from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.stored_studies import WINNER, write_study
 from tuner.model.facts import IN_MLFLOW
@@ -271,7 +270,7 @@ def test_rm_removes_what_a_link_leads_to_and_a_damaged_study(root: Path) -> None
 
 @pytest.mark.campaign
 def test_rm_removes_the_rows_of_a_study_in_postgresql(
-    database: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     monkeypatch.setenv(STORAGE_VARIABLE, database)

@@ -51,14 +51,11 @@ def test_the_least_limit_that_the_message_names_is_enough(search: dict[str, obje
 
 
 @pytest.mark.parametrize("name", ["short", "other.short"])
-def test_the_python_api_refuses_before_anything_is_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
-    SqliteStore(tmp_path / "studies" / "other").close()
+def test_the_python_api_refuses_before_anything_is_stored(studies: Path, name: str) -> None:
+    SqliteStore(studies / "other").close()
     with pytest.raises(LimitTooLow, match=r"search\.hours: .* give at least [0-9.]+$"):
         tuner.run_study({**STUDY, "study": name, "search": {"hours": 0.03}})
-    assert [path.name for path in (tmp_path / "studies").iterdir()] == ["other"]
+    assert [path.name for path in studies.iterdir()] == ["other"]
 
 
 def test_the_service_refuses_with_status_422_and_the_least(tmp_path: Path) -> None:

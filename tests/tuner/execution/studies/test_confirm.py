@@ -1,37 +1,20 @@
 """Rounds on newly started brokers, or spread over time, so that their scatter shows how starts and hours differ."""
 
 import datetime
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import psutil
 import pytest
 
-from runners.clusters.cluster import RunningCluster
-from runners.errors import BrokerLost, TargetUnreachable
-from runners.reporting import silent
-from runners.runner import Limits
 from runners.simulated import SimulatedRunner
-from runners.workload import RecordSizes
-from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import Told, on_record, simulated_study
 from tests.helpers.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.execution.budgets.budget import WallClock
-from tuner.execution.open_target import OpenTarget, open_target
 from tuner.execution.studies.run import measure_study
-from tuner.execution.trials import trial_target
-from tuner.execution.trials.trial_target import ClusterTarget
 from tuner.model.goals import Goal
-from tuner.model.measurement_setup import ONE_PRODUCER
-from tuner.model.spec import Executor, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
+from tuner.model.spec import Executor, NewBroker, StudySpec
 from tuner.model.study_time import rounds_on_new_brokers, spreads_rounds
 from tuner.model.target import Target
 from tuner.model.trial import Trial, TrialKind
@@ -89,7 +72,7 @@ def spread(hours: float = 4, rounds: int = 4, sizes: tuple[int, ...] = (1000,)) 
 
 def run(folder: Path, night: Night, spec: StudySpec) -> Timed:
     told = Timed(night=night)
-    measure_study(spec, "", folder, told, clock=WallClock(lambda: night.at, night.sleep))
+    measure_study(spec, "", folder, told, simulated=SimulatedRunner(), clock=WallClock(lambda: night.at, night.sleep))
     return told
 
 
@@ -147,14 +130,8 @@ def users_cluster(until: str, *sizes: int, **confirm: object) -> StudySpec:
     )
 
 
-def night_of(folder: Path, spec: StudySpec, night: Night) -> Timed:
-    told = Timed(night=night)
-    measure_study(spec, "", folder, told, simulated=SimulatedRunner(), clock=WallClock(lambda: night.at, night.sleep))
-    return told
-
-
 def test_on_a_users_cluster_the_rounds_take_the_time_that_the_search_leaves(tmp_path: Path) -> None:
-    told = night_of(tmp_path, users_cluster("23:15"), Night())
+    told = run(tmp_path, Night(), users_cluster("23:15"))
     hours = [(at - EVENING) / HOUR for at in told.rounds.values()]
     assert hours == pytest.approx([0, 5 / 12, 10 / 12, 15 / 12], abs=0.05)
     (plan,) = plans_of(tmp_path)
@@ -162,7 +139,7 @@ def test_on_a_users_cluster_the_rounds_take_the_time_that_the_search_leaves(tmp_
 
 
 def test_each_record_size_spreads_its_rounds_over_its_own_time(tmp_path: Path) -> None:
-    told = night_of(tmp_path, users_cluster("00:30", 100, 1000), Night())
+    told = run(tmp_path, Night(), users_cluster("00:30", 100, 1000))
     hours = [(at - EVENING) / HOUR for at in told.rounds.values()]
     quarters = [0, 1, 2, 3, 3, 4, 5, 6]
     assert hours == pytest.approx([each * 5 / 12 for each in quarters], abs=0.05)
@@ -175,7 +152,7 @@ def test_each_record_size_spreads_its_rounds_over_its_own_time(tmp_path: Path) -
 )
 def test_rounds_that_are_not_spread_follow_one_another(tmp_path: Path, until: str, confirm: dict[str, object]) -> None:
     night = Night()
-    told = night_of(tmp_path, users_cluster(until, **confirm), night)
+    told = run(tmp_path, night, users_cluster(until, **confirm))
     assert len(told.rounds) == 4
     assert not night.slept
     assert not plans_of(tmp_path)[0].in_sessions(told.trials)
@@ -314,119 +291,6 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
 )
 def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: StudySpec, new_brokers: bool) -> None:
     assert rounds_on_new_brokers(spec) is new_brokers
-
-
-@pytest.mark.broker
-@pytest.mark.campaign
-def test_brokers_of_our_own_are_restarted() -> None:
-    target = ClusterTarget(partial(open_target, Target(), silent), 5.0, silent, time.sleep)
-    try:
-        before = target.opened.cluster
-        target.restart_brokers()
-        after = target.opened.cluster
-        assert [each.pid for each in before.local_brokers] != [each.pid for each in after.local_brokers]
-        assert not any(psutil.pid_exists(each.pid) for each in before.local_brokers)
-        load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(0.0, 0.5), partitions=1)
-        saturating = load.saturating(load.record_sizes[0])
-        with target.topic_for(saturating, Limits(), 0, ONE_PRODUCER) as topic:
-            (runner,) = topic.runners(10**9, librdkafka())
-            assert runner.run(ProducerConfig.parse({}), saturating).counts.acknowledged > 0
-    finally:
-        target.close()
-
-
-@pytest.mark.broker
-def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> None:
-    address = Target(bootstrap=broker.connection["bootstrap.servers"])
-    target = ClusterTarget(partial(open_target, address, silent), 5.0, silent, time.sleep)
-    try:
-        before = target.opened
-        target.restart_brokers()
-        assert target.opened is before
-    finally:
-        target.close()
-
-
-@pytest.mark.broker
-def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningCluster) -> None:
-    address = Target(bootstrap=broker.connection["bootstrap.servers"])
-    night = Night()
-    there = iter([3, 2, 2, 3])
-
-    @contextmanager
-    def opened() -> Iterator[OpenTarget]:
-        with open_target(address) as found, pytest.MonkeyPatch.context() as patch:
-            count = next(there)
-            patch.setattr(found.topics, "brokers", lambda: count)
-            yield found
-
-    target = ClusterTarget(opened, 5.0, silent, night.sleep)
-    try:
-        target.recover()
-        assert night.slept == [1.0, 2.0]
-        there = iter([2] * 9)
-        target.recover()
-        assert sum(night.slept[2:]) == pytest.approx(5.0, abs=1.0), "after the wait, the others are the cluster"
-        pauses = len(night.slept)
-        there = iter([2])
-        target.recover()
-        assert len(night.slept) == pauses
-    finally:
-        target.close()
-
-
-class LostCluster:
-    """A cluster that is lost after it was opened once. Each later attempt to open it fails after `attempt_s`."""
-
-    def __init__(self, sleep: Callable[[float], None] = lambda _: None, attempt_s: float = 0.0) -> None:
-        self.left: list[str] = []
-        self._there, self._attempt = iter([True]), partial(sleep, attempt_s)
-
-    @contextmanager
-    def opened(self) -> Iterator[Any]:
-        if not next(self._there, False):
-            self._attempt()
-            raise TargetUnreachable("no broker answers")
-        yield SimpleNamespace(
-            target=Target(), topics=SimpleNamespace(leave_to_later_run=lambda: self.left.append("topics"))
-        )
-        raise BrokerLost("the cluster did not answer the request to delete topic tuner-1")
-
-
-def test_if_a_cluster_never_comes_back_the_error_is_about_the_cluster_and_not_its_topics() -> None:
-    lost = LostCluster()
-
-    def measured() -> None:
-        with closing(ClusterTarget(lost.opened, 5.0, silent, Night().sleep)) as target:
-            target.recover()
-
-    with pytest.raises(TargetUnreachable, match="no broker answers"):
-        measured()
-    assert lost.left == ["topics"], "no request is sent to delete them, because the answer would take long"
-    with pytest.raises(BrokerLost, match="delete topic"):
-        ClusterTarget(LostCluster().opened, 5.0, silent, Night().sleep).close()
-
-
-def test_the_time_of_attempts_counts_as_time_waited_for_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    night = Night()
-    lost = LostCluster(night.sleep, 10.0)
-    monkeypatch.setattr(trial_target, "time", SimpleNamespace(monotonic=lambda: (night.at - EVENING).total_seconds()))
-    target = ClusterTarget(lost.opened, 20.0, silent, night.sleep)
-    with pytest.raises(TargetUnreachable):
-        target.recover()
-    assert night.slept == [10.0, 1.0, 10.0, 0.0, 10.0], "20 s with the pauses, and one last attempt"
-
-
-def test_ctrl_c_while_a_cluster_is_away_does_not_wait_for_it() -> None:
-    lost = LostCluster()
-
-    def interrupted(_: float) -> None:
-        raise KeyboardInterrupt
-
-    target = ClusterTarget(lost.opened, 5.0, silent, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        target.recover()
-    assert lost.left == ["topics"]
 
 
 def test_a_plan_of_an_older_release_has_all_rounds_on_one_start() -> None:

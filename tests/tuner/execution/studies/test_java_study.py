@@ -76,7 +76,6 @@ def test_studies_of_two_clients_are_told_apart() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 @pytest.mark.broker
 def test_a_real_study_measures_the_java_client(broker: RunningCluster, tmp_path: Path) -> None:
     spec = real_study(broker.bootstrap, trials=2)
@@ -98,7 +97,6 @@ def test_the_python_generator_is_refused_for_the_java_client(broker: RunningClus
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 @pytest.mark.broker
 def test_the_java_client_is_measured_on_a_broker_of_ours() -> None:
     config = ProducerConfig.parse({"acks": "all"}, client=java("3.9.1"))

@@ -182,7 +182,6 @@ def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Stud
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 def test_a_resumed_study_stops_the_same_trials_early(tmp_path: Path, study: Study) -> None:
     at_once = study(LEARNING).trials
     run(replace(LEARNING, search=replace(LEARNING.search, trials=13)), tmp_path)

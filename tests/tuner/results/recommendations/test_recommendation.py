@@ -1,6 +1,6 @@
 """The best config that was shown to be better is recommended, and no more is claimed than was measured."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,11 @@ def study(trials: Sequence[Trial] = SEARCH, **changes: Any) -> StudyResults:
         "sizes": (results(trials),),
     }
     return StudyResults(**{**good, **changes})
+
+
+def claiming(trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]], **plan: Any) -> StudyResults:
+    """Return a study of these trials, whose confirmation measured these winners."""
+    return study(sizes=(results(trials, plan=plan_of(trials, goals, **plan)),))
 
 
 def confirmed(config: dict[str, str], *rounds: tuple[float, float], first: int = 10) -> list[Trial]:
@@ -103,14 +108,16 @@ def test_an_allowed_loss_is_no_limit() -> None:
     assert recommend(study(), "1000", Goal.BALANCED, Conditions(allow_loss=0.2)).asked == ("--allow-loss", "0.2")
 
 
-def test_one_trial_proves_no_gain() -> None:
+def test_one_trial_proves_no_gain_and_its_config_must_be_measured_first() -> None:
     found = recommend(study(), "1000", Goal.THROUGHPUT)
-    assert found.gains == {}
+    assert (found.gains, found.side_effects, found.alternatives) == ({}, {}, {})
     assert not found.confirmed
+    assert not found.proven
     assert found.metrics == SEARCH[1].metrics
     assert found.baseline == SEARCH[0]
     assert found.baseline_metrics["mb_per_s"] == 100
     assert "may have been lucky" in found.how
+    assert "measure it before you use it, with tuner confirm overnight" in found.how
     assert found.warnings == ()
 
 
@@ -137,7 +144,7 @@ def test_each_goal_takes_its_own_confirmed_winner(goal: Goal, config: dict[str, 
             for turn in range(2)
         ]
     claimed = {Goal.THROUGHPUT: FASTEST, Goal.LATENCY: QUICKEST, Goal.BALANCED: BOTH}
-    found = recommend(study(sizes=(results(trials, plan=plan_of(trials, claimed)),)), "1000", goal)
+    found = recommend(claiming(trials, claimed), "1000", goal)
     assert found.config.values == config
     assert found.confirmed
 
@@ -145,7 +152,7 @@ def test_each_goal_takes_its_own_confirmed_winner(goal: Goal, config: dict[str, 
 def test_a_config_is_recommended_for_every_goal_it_is_proven_for() -> None:
     """A config confirmed for balanced only was proven for all goals, but two goals said "keep what you have"."""
     trials = [*SEARCH, *confirmed(BOTH, (154, 1.8), (155, 1.9), (153, 1.8))]
-    asked = study(sizes=(results(trials, plan=plan_of(trials, {Goal.BALANCED: BOTH})),))
+    asked = claiming(trials, {Goal.BALANCED: BOTH})
     for goal in Goal:
         found = recommend(asked, "1000", goal)
         assert (found.config.values, found.proven, found.is_baseline) == (BOTH, True, False)
@@ -172,7 +179,7 @@ def test_a_balanced_config_that_loses_nothing_shows_the_interval_that_decided_it
 def test_a_goal_that_was_not_asked_for_is_tested_as_strictly() -> None:
     """The goal gets the share of the proven goals. Its interval of 97.5 % is not above 1, so it is not proven."""
     trials = [*SEARCH, *confirmed(BOTH, (300, 9.4), (301, 9.8), (302, 9.6))]
-    only_fast = study(sizes=(results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: BOTH}, error_rate=0.0125)),))
+    only_fast = claiming(trials, {Goal.THROUGHPUT: BOTH}, error_rate=0.0125)
     assert recommend(only_fast, "1000", Goal.THROUGHPUT).config.values == BOTH
     kept = recommend(only_fast, "1000", Goal.LATENCY)
     assert kept.is_baseline
@@ -186,7 +193,7 @@ def test_without_a_goal_the_first_goal_with_a_proven_gain_is_taken() -> None:
     better_in = {Goal.THROUGHPUT: (150, 12), Goal.LATENCY: (75, 6), Goal.BALANCED: (150, 6)}
     for goal, (mb_per_s, p99_ms) in better_in.items():
         trials = [*SEARCH, *confirmed(BOTH, *[(mb_per_s + turn, p99_ms) for turn in range(3)])]
-        only = study(sizes=(results(trials, plan=plan_of(trials, {goal: BOTH})),))
+        only = claiming(trials, {goal: BOTH})
         found = recommend(only, "1000")
         assert (found.goal, found.config.values) == (goal, BOTH)
     kept = recommend(study([*SEARCH, *confirmed(BOTH, (140, 6), (70, 20), (150, 6))]), "1000", None)
@@ -322,7 +329,7 @@ def test_a_recommendation_says_what_it_costs_the_consumers() -> None:
 
 def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
     trials = [*SEARCH, *confirmed(QUICKEST, (60, 2), (61, 2.1), (60, 2))]
-    asked = study(sizes=(results(trials, plan=plan_of(trials, {Goal.LATENCY: QUICKEST})),))
+    asked = claiming(trials, {Goal.LATENCY: QUICKEST})
     kept = recommend(asked, "1000", Goal.THROUGHPUT)
     assert kept.is_baseline
     assert not kept.proven
@@ -337,8 +344,7 @@ def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
 def test_without_a_goal_much_latency_is_not_given_up_for_little_throughput() -> None:
     """Both are proven for a goal of their own, and neither for balanced."""
     rounds = [*confirmed(FASTEST, (110, 40), (111, 40), (112, 41)), *confirmed(QUICKEST, (80, 2), (81, 2), (82, 2.1))]
-    plan = plan_of([*SEARCH, *rounds], {Goal.THROUGHPUT: FASTEST, Goal.LATENCY: QUICKEST})
-    both = study(sizes=(results([*SEARCH, *rounds], plan=plan),))
+    both = claiming([*SEARCH, *rounds], {Goal.THROUGHPUT: FASTEST, Goal.LATENCY: QUICKEST})
     found = recommend(both, "1000")
     assert (found.goal, found.config.values, found.unproven) == (Goal.LATENCY, QUICKEST, (Goal.BALANCED,))
     assert {goal: each.config.values for goal, each in found.alternatives.items()} == {Goal.THROUGHPUT: FASTEST}
@@ -465,12 +471,6 @@ def test_a_baseline_that_was_cold_once_keeps_the_constraints() -> None:
     assert recommend(study([cold, *warm, broken]), "1000", Goal.THROUGHPUT).is_baseline, "no other config keeps them"
 
 
-def test_a_config_that_nothing_has_proven_must_be_measured_first() -> None:
-    found = recommend(study(), "1000", Goal.THROUGHPUT)
-    assert (found.proven, found.side_effects, found.alternatives) == (False, {}, {})
-    assert "measure it before you use it, with tuner confirm overnight" in found.how
-
-
 def test_a_winner_that_lost_records_later_is_not_recommended() -> None:
     """It gave up records in the saturating phase, after a paced phase with low latency."""
     rounds = confirmed(QUICKEST, (60, 2), (60, 2), (60, 2))
@@ -576,6 +576,16 @@ def with_p95(p95_ms: float, *numbers: Any, **changes: Any) -> Trial:
     return trial(*numbers, objectives=BY_P95, metrics={"latency_p95_ms": p95_ms}, **changes)
 
 
+def p95_rounds(*numbers: tuple[float, float, float, dict[str, str]]) -> list[Trial]:
+    """Return three rounds that measure each config with these numbers: p95, throughput, p99."""
+    return [
+        with_p95(
+            p95_ms, 10 + place, mb_per_s, p99_ms, kind=TrialKind.CONFIRM, config=config, round=place // len(numbers)
+        )
+        for place, (p95_ms, mb_per_s, p99_ms, config) in enumerate(numbers * 3)
+    ]
+
+
 STALLED = [
     with_p95(8, 0, 100, 10, kind=TrialKind.BASELINE),
     with_p95(4, 1, 90, 30, config=QUICKEST),
@@ -587,11 +597,7 @@ def test_the_goal_latency_means_the_latency_that_the_study_optimises() -> None:
     """A stall in a few windows decides their p99 whatever the config is. So a study may optimise its p95."""
     asked = study(sizes=(results(STALLED, BY_P95),), objectives=BY_P95)
     assert recommend(asked, "1000", Goal.LATENCY).config.values == QUICKEST, "by the p99 it would be the other config"
-    rounds = [
-        with_p95(p95_ms, 10 + place, 100, p99_ms, kind=TrialKind.CONFIRM, config=config, round=place // 2)
-        for place, (p95_ms, p99_ms, config) in enumerate(((8, 10, {}), (4, 60, QUICKEST)) * 3)
-    ]
-    trials = [*STALLED, *rounds]
+    trials = [*STALLED, *p95_rounds((8, 100, 10, {}), (4, 100, 60, QUICKEST))]
     sizes = (results(trials, BY_P95, plan=plan_of(trials, {Goal.LATENCY: QUICKEST})),)
     found = recommend(study(sizes=sizes, objectives=BY_P95), "1000", Goal.LATENCY)
     assert (found.config.values, found.confirmed) == (QUICKEST, True)
@@ -614,17 +620,11 @@ def test_the_goal_latency_is_about_an_optimised_latency(optimised: tuple[str, ..
 
 
 def test_a_p99_that_is_not_optimised_rejects_no_config() -> None:
-    trials = [
-        *STALLED,
-        *(
-            with_p95(p95_ms, 10 + place, mb_per_s, p99_ms, kind=TrialKind.CONFIRM, config=config, round=place // 2)
-            for place, (mb_per_s, p95_ms, p99_ms, config) in enumerate(((100, 8, 10, {}), (130, 6, 60, BOTH)) * 3)
-        ),
-    ]
+    trials = [*STALLED, *p95_rounds((8, 100, 10, {}), (6, 130, 60, BOTH))]
     sizes = (results(trials, BY_P95, plan=plan_of(trials, {Goal.BALANCED: BOTH})),)
     assert recommend(study(sizes=sizes, objectives=BY_P95), "1000", Goal.BALANCED).proven
-    by_p99 = (results(trials, OBJECTIVES, plan=plan_of(trials, {Goal.BALANCED: BOTH})),)
-    assert not recommend(study(sizes=by_p99), "1000", Goal.BALANCED).proven, "an optimised p99 does"
+    by_p99 = claiming(trials, {Goal.BALANCED: BOTH})
+    assert not recommend(by_p99, "1000", Goal.BALANCED).proven, "an optimised p99 does"
 
 
 def by_constraint(limit: str, limit_ms: float, p99_ms: Sequence[float]) -> Recommendation:
@@ -641,8 +641,7 @@ def by_constraint(limit: str, limit_ms: float, p99_ms: Sequence[float]) -> Recom
             for place, ((mb_per_s, p99), config) in enumerate(zip(rounds, ({}, BOTH) * len(p99_ms), strict=True))
         ),
     ]
-    plan = plan_of(trials, {Goal.THROUGHPUT: BOTH}, constraints=constraints)
-    return recommend(study(sizes=(results(trials, plan=plan),)), "1000", Goal.THROUGHPUT)
+    return recommend(claiming(trials, {Goal.THROUGHPUT: BOTH}, constraints=constraints), "1000", Goal.THROUGHPUT)
 
 
 @pytest.mark.parametrize(("limit", "limit_ms"), [("absolute", 10.0), ("relative", 1.0)])
@@ -689,9 +688,7 @@ def test_a_round_without_a_value_is_left_out_and_the_others_count() -> None:
 def test_a_proven_gain_comes_before_one_that_is_not_proven() -> None:
     """Balanced is tried first if no goal is given, but its config has only one trial, and no proven gain."""
     trials = [*SEARCH, *confirmed(FASTEST, (280, 38), (290, 39), (285, 38))]
-    sizes = (results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: FASTEST})),)
-    conditions = Conditions(min_mb_per_s=120)
-    asked = study(sizes=sizes)
+    asked, conditions = claiming(trials, {Goal.THROUGHPUT: FASTEST}), Conditions(min_mb_per_s=120)
     assert not recommend(asked, "1000", Goal.BALANCED, conditions).proven
     found = recommend(asked, "1000", None, conditions)
     assert (found.goal, found.proven, found.config.values) == (Goal.THROUGHPUT, True, FASTEST)

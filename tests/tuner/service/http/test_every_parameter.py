@@ -89,7 +89,6 @@ def requests(
 
 
 @pytest.mark.long
-@pytest.mark.campaign
 def test_no_value_of_any_parameter_causes_a_server_error(served: Serving) -> None:
     seen: dict[str, set[int]] = {}
     for path, method, parameters in operations(served):

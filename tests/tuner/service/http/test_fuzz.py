@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers.serving import Serving
 
 # The short campaign has a similar test, `test_schemathesis`.
-pytestmark = [pytest.mark.campaign, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 EXAMPLES = 400
 NAMES = st.one_of(st.sampled_from(["overnight", "nobody", "..", "%2e%2e", "a" * 101]), st.text(max_size=20))

@@ -67,16 +67,12 @@ def test_an_experiment_in_place_of_a_study_is_wrong_input(served: Serving) -> No
         assert f"small is an experiment, not a study; {advice}" in refused.complaint
 
 
-def test_the_list_shows_experiments_and_studies_that_were_not_started_as_the_local_one_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "studies"
-    monkeypatch.setenv(ROOT_VARIABLE, str(root))
-    write_study(root / "forked", trials=3, rounds=0, facts={"name": "forked", "finished_at": None})
-    run_small(root / "small")
+def test_the_list_shows_experiments_and_studies_that_were_not_started_as_the_local_one_does(studies: Path) -> None:
+    write_study(studies / "forked", trials=3, rounds=0, facts={"name": "forked", "finished_at": None})
+    run_small(studies / "small")
     here = {each["name"]: each for each in tuner("studies", "--json").json["studies"]}
     assert (here["forked"]["state"], here["small"]["state"]) == ("not started", "finished")
-    with serving(root, "--no-access-log") as service:
+    with serving(studies, "--no-access-log") as service:
         there = {each["name"]: each for each in at(service, "studies", "--json").json["studies"]}
         assert at(service, "studies").out == tuner("studies").out
     for name, listed in here.items():
@@ -208,8 +204,8 @@ def test_options_change_the_settings_of_a_file(served: Serving, tmp_path: Path) 
     assert load_results(served.root / "changed").facts["trials_per_size"] == 3
 
 
-def test_a_plan_is_that_of_the_service(served: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+@pytest.mark.usefixtures("studies")
+def test_a_plan_is_that_of_the_service(served: Serving) -> None:
     words = ("plan", "--quick", "--record-bytes", "500", "--name", "mine")
     here, there = (tuner(*words, "--json").json, at(served, *words, "--target", "embedded", "--json").json)
     assert there == here
@@ -355,20 +351,16 @@ def test_a_complete_study_is_complete_again_after_a_task_that_failed_first(serve
     assert state_of(served, "orders") == "complete"
 
 
-def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "studies"
-    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(studies: Path) -> None:
     alive = Progress(StudyState.RUNNING, pid=os.getpid(), updated_at=datetime.now(UTC).isoformat())
-    write_study(root / "finished", trials=12)
+    write_study(studies / "finished", trials=12)
     for name, progress in (("running", alive), ("interrupted", None), ("complete", None)):
-        write_study(root / name, trials=12, progress=progress, facts={"finished_at": None})
-    with closing(open_queue(root)) as queue:
+        write_study(studies / name, trials=12, progress=progress, facts={"finished_at": None})
+    with closing(open_queue(studies)) as queue:
         queue.submit(Submission("complete", "1", "study: complete", ("simulated",)))
         queue.claim("test", at_once=1, lease_s=60)
         queue.move("complete", JobState.COMPLETE)
-    with serving(root, "--no-access-log") as service:
+    with serving(studies, "--no-access-log") as service:
         for command, what in (
             ("front", "its front"),
             ("explain", "the recommendation"),
@@ -382,18 +374,14 @@ def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(
             assert warning not in at(service, command, "complete").complaint, "the service ran it to its end"
 
 
-def test_results_with_a_service_have_all_warnings_of_the_local_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "studies"
-    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+def test_results_with_a_service_have_all_warnings_of_the_local_commands(studies: Path) -> None:
     write_study(
-        root / "simulated",
+        studies / "simulated",
         trials=12,
         change=lambda trial: replace(trial, flagged=trial.number == 7),
         facts={CLIENT_VERSION: "simulated", FINISHED_AT: None},
     )
-    with serving(root, "--no-access-log") as service:
+    with serving(studies, "--no-access-log") as service:
         for words, warnings in (
             (("front",), (f"trial 7: {LIMITED_BY_HOST}", SIMULATED, "its front may still change")),
             (("front", "--csv"), (SIMULATED, "its front may still change")),
