@@ -25,15 +25,13 @@ from tuner.model.errors import (
     exit_code_of_problem,
 )
 from tuner.model.goals import Goal
+from tuner.model.service_variables import SERVER_VARIABLE, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE
 from tuner.present.console import ERR, warn
 from tuner.present.export import recommendation_of
 from tuner.present.number_text import number, title
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Recommendation
 from tuner.service.queue.job import AT_WORK, JobState
 
-_SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
-_TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
-_TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
 _ABOUT_TOKENS: Final = (ProblemKind.NO_TOKEN, ProblemKind.NOT_ALLOWED)
@@ -63,10 +61,10 @@ def service() -> Iterator[Client]:
         typer.Exit: The service refused a request, or can't be reached; the message was printed.
     """
     try:
-        client = Client(os.environ[_SERVER_VARIABLE], _token())
+        client = Client(os.environ[SERVER_VARIABLE], _token())
     except ValueError as error:
         raise typer.BadParameter(
-            f"{error}; --server or {_SERVER_VARIABLE} gives the address, {_TOKEN_VARIABLE} or {_TOKEN_FILE_VARIABLE} "
+            f"{error}; --server or {SERVER_VARIABLE} gives the address, {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} "
             "the token"
         ) from None
     try:
@@ -75,7 +73,7 @@ def service() -> Iterator[Client]:
         if isinstance(error, ServiceRefused) and (wrong := _wrong_options(error)):
             raise typer.BadParameter(wrong) from None
         about_token = isinstance(error, ServiceRefused) and error.kind in _ABOUT_TOKENS
-        hint = f"; {_TOKEN_VARIABLE} or {_TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
+        hint = f"; {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
         ERR.show(f"error: {error}{hint}", style="red")
         code = exit_code_of_problem(error.kind) if isinstance(error, ServiceRefused) else ExitCode.TARGET
         raise typer.Exit(code) from None
@@ -128,7 +126,7 @@ def _token() -> str | None:
 
     There is no option for the token, because other users of the host can read command lines.
     """
-    token, path = os.environ.get(_TOKEN_VARIABLE), os.environ.get(_TOKEN_FILE_VARIABLE)
+    token, path = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
     if token:
         return token.strip()
     if not path:
@@ -138,7 +136,7 @@ def _token() -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.reason
         raise typer.BadParameter(
-            f"the token file that {_TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {reason}"
+            f"the token file that {TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {reason}"
         ) from None
 
 
