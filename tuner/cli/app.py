@@ -26,6 +26,8 @@ from tuner.model.service_variables import SERVER_VARIABLE
 from tuner.present.console import ERR, UNWRAPPED
 
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+_SHOWN: Final = 40
+"""How many characters of a name that is too long an error message shows."""
 _COLUMNS_OF_BOXES: Final = 100
 """How many columns a terminal must have, so that Typer's boxes do not cut long words of the help off."""
 _VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "float": "X", "float range": "X"}
@@ -252,6 +254,10 @@ def start() -> None:
                 ERR.show(f"warning: {error}", style="yellow")
                 left = str(interruption) or "run the same command again, which also deletes what is left"
             _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            named = Path(str(error.filename)).name[:_SHOWN]
+            message = f"the name of a file must have at most 255 bytes, but {named!r}... is too long for the system"
+            _end(f"error: {message}; give a shorter one", ExitCode.USAGE, "red")
         if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
             from tuner.storage.locations import unusable_file
 
