@@ -115,9 +115,9 @@ def check_ended(client: Client, name: str, ended: str, *wanted: str) -> None:
         raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
 
 
-def warn_of_limits(answer: Mapping[str, Any]) -> None:
-    """Warn of each value of a study that the service has changed, according to its answer to the new study."""
-    for change in answer.get("limited", ()):  # a service of an earlier release sends it only for submitted studies
+def warn_of_limits(made: Mapping[str, Any]) -> None:
+    """Warn of each value of a study that the service has changed, according to its response to the new study."""
+    for change in made.get("limited", ()):  # a service of an earlier release sends it only for submitted studies
         warn(f"{change['key']} {change['detail']}")
 
 
@@ -206,7 +206,7 @@ def recommend_each_at(
     try:
         return recommended(record_bytes), None
     except ServiceRefused as error:
-        # The service answers for all sizes or with an error, so each size is requested alone below.
+        # The service returns the recommendations of all sizes or an error, so each size is requested alone below.
         if record_bytes is not None or error.kind not in _NO_RECOMMENDATION:
             raise
         refused = error

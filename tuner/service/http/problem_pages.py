@@ -6,9 +6,9 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope, Send
 
-from tuner.service.answers.query import HTML
 from tuner.service.http.pages import CSP, problem_page
 from tuner.service.problems import PROBLEM_JSON
+from tuner.service.responses.query import HTML
 
 
 def readable_problems(scope: Scope, send: Send) -> Send:
