@@ -190,7 +190,7 @@ class Client:
         return self._json("POST", _path(f"{_study_path(name)}/confirm", goal=list(goals) or None, **settings))
 
     def verify(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the service to measure a producer config in turn with a baseline.
+        """Ask the service to measure a producer config alternating with a baseline.
 
         Args:
             request: The body of `POST /v1/verifications`, with at least `file` (a name for messages) and `config`.

@@ -36,6 +36,8 @@ _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
 _ABOUT_TOKENS: Final = (ProblemKind.NO_TOKEN, ProblemKind.NOT_ALLOWED)
 """The kinds of error with which the service says that a token is missing or that its role is not enough."""
+_ARGUMENTS: Final = {"path.study": "STUDY", "query.study": "STUDY", "query.first": "A", "query.second": "B"}
+"""The argument of a command that sets each parameter of the REST API. All other parameters are set by options."""
 _NO_RECOMMENDATION: Final = (ProblemKind.NO_FEASIBLE_CONFIG, ProblemKind.NOTHING_MEASURED)
 """The kinds of error with which the service says that a record size has no recommendation."""
 
@@ -80,11 +82,14 @@ def service() -> Iterator[Client]:
 
 
 def _wrong_options(error: ServiceRefused) -> str:
-    """Return which options have values that the service refuses, and why; empty if the error has another cause."""
+    """Return which options or arguments the service refuses, and why; empty if the error has another cause."""
     faults = error.problem.get("errors", ())
-    if not all(each["key"].startswith(("query.", "body.")) for each in faults):
+    if not all(each["key"].startswith(("query.", "body.", "path.")) for each in faults):
         return ""
-    return "; ".join(f"{option_of_parameter(each['key'].split('.')[1])}: {each['detail']}" for each in faults)
+    return "; ".join(
+        f"{_ARGUMENTS.get(each['key']) or option_of_parameter(each['key'].split('.')[1])}: {each['detail']}"
+        for each in faults
+    )
 
 
 def media_type(file: Path | None, text: str) -> str:

@@ -381,7 +381,7 @@ def _field_of(key: str) -> str:
 
 
 def _measuring(body: VerificationRequest, name: str) -> str:
-    """Return the study file of a study that measures a config in turn with the baseline."""
+    """Return the study file of a study that measures a config alternating with the baseline."""
     return measuring_text(
         name,
         body.record_bytes or "1000",
