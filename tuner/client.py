@@ -190,7 +190,7 @@ class Client:
         return self._json("POST", _path(f"{_study_path(name)}/confirm", goal=list(goals) or None, **settings))
 
     def verify(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the service to measure a producer config in turn with a baseline.
+        """Ask the service to measure a producer config alternating with a baseline.
 
         Args:
             request: The body of `POST /v1/verifications`, with at least `file` (a name for messages) and `config`.
@@ -314,7 +314,7 @@ class Client:
             form: One of the formats of `tuner recommend --format`.
             everything: Whether the recommended file also lists the properties that have the client's default value.
             unless: The `etag` of the recommendation that the caller already has. If the recommendation has not changed,
-                the service answers without a text, which makes polling cheap.
+                the service responds without a text, which makes polling cheap.
         """
         path = _path(
             "/v1/recommendation",
@@ -328,7 +328,7 @@ class Client:
             **({"all": "true"} if everything else {}),
         )
         headers = {"If-None-Match": unless} if unless is not None else {}
-        with self._answer("GET", path, None, headers, self.timeout_s) as response:
+        with self._response("GET", path, None, headers, self.timeout_s) as response:
             text = response.read(_LARGEST_BYTES).decode()
             return Reply(text, response.headers.get("etag", ""), response.status != 304)
 
@@ -343,7 +343,7 @@ class Client:
             ServiceUnreachable: The connection was lost. Call again with the last sequence number to continue.
         """
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
-        with self._answer("GET", f"{_study_path(name)}/events", None, headers, _SILENCE_S) as response:
+        with self._response("GET", f"{_study_path(name)}/events", None, headers, _SILENCE_S) as response:
             yield from _events(response)
 
     def _json(
@@ -367,11 +367,11 @@ class Client:
     def _ask(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        with self._answer(method, path, body, headers or {}, self.timeout_s) as response:
+        with self._response(method, path, body, headers or {}, self.timeout_s) as response:
             return response.read(_LARGEST_BYTES)
 
     @contextmanager
-    def _answer(
+    def _response(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], timeout_s: float
     ) -> Iterator[http.client.HTTPResponse]:
         """Send a request and yield the response, which must be read before the `with` block ends.

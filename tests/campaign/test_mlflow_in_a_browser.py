@@ -25,8 +25,8 @@ from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import TrialKind
 from tuner.results.study_results import StudyResults
-from tuner.service.answers.query import ResultQuery
-from tuner.service.answers.responder import Responder
+from tuner.service.responses.query import ResultQuery
+from tuner.service.responses.responder import Responder
 from tuner.storage.locations import storage_at
 from tuner.tracking import MlflowMirror
 

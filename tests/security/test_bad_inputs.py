@@ -23,8 +23,8 @@ from tuner.model.errors import EXPECTED, ResultsDamaged, StudyError
 from tuner.model.progress import Progress, StudyState
 from tuner.results.recommendations.recommend import recommendations
 from tuner.results.study_results import load_results
-from tuner.service.answers.query import ResultQuery
-from tuner.service.answers.responder import Responder
+from tuner.service.responses.query import ResultQuery
+from tuner.service.responses.responder import Responder
 from tuner.storage.locations import storage_at
 from tuner.storage.sqlite import FolderStorage
 from tuner.study_file import parse_study, read_study_file

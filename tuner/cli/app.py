@@ -22,10 +22,12 @@ from tuner.cli.interruption import (
     leave_closed_terminals,
     terminal_is_closed,
 )
+from tuner.model.service_variables import SERVER_VARIABLE
 from tuner.present.console import ERR, UNWRAPPED
 
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
-_SERVER: Final = "KAFKA_TUNER_SERVER"
+_SHOWN: Final = 40
+"""How many characters of a name that is too long an error message shows."""
 _COLUMNS_OF_BOXES: Final = 100
 """How many columns a terminal must have, so that Typer's boxes do not cut long words of the help off."""
 _VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "float": "X", "float range": "X"}
@@ -41,7 +43,7 @@ def _commands() -> Mapping[str, tuple[str, str]]:
     """
     if any(word == "--server" or word.startswith("--server=") for word in sys.argv[1:]):
         return SERVICE_COMMANDS
-    return {**COMMANDS, **SERVICE_COMMANDS} if os.environ.get(_SERVER) else COMMANDS
+    return {**COMMANDS, **SERVICE_COMMANDS} if os.environ.get(SERVER_VARIABLE) else COMMANDS
 
 
 class _OptionsGivenOnce:
@@ -89,7 +91,7 @@ class _Commands(_OptionsGivenOnce, TyperGroup):
             )
         elif called in SERVICE_COMMANDS:
             raise typer.BadParameter(
-                f"{called} works on the studies of a service only: give --server, or set {_SERVER}"
+                f"{called} works on the studies of a service only: give --server, or set {SERVER_VARIABLE}"
             )
         return super().resolve_command(ctx, args)
 
@@ -113,7 +115,8 @@ class _Commands(_OptionsGivenOnce, TyperGroup):
                 local = _command(called, COMMANDS[called][0])
                 if any(option in parameter.opts for parameter in local.params):
                     raise typer.BadParameter(
-                        f"{option} can't be used with a service: leave it out, or leave out --server (or {_SERVER})",
+                        f"{option} can't be used with a service: leave it out, or leave out --server "
+                        f"(or {SERVER_VARIABLE})",
                         ctx=getattr(error, "ctx", None),
                     ) from None
             raise
@@ -195,7 +198,7 @@ def _root(
 ) -> None:
     """Apply the options that come before the command."""
     if server is not None:
-        os.environ[_SERVER] = server
+        os.environ[SERVER_VARIABLE] = server
     if storage is not None:
         from tuner.storage.locations import STORAGE_VARIABLE
 
@@ -251,6 +254,10 @@ def start() -> None:
                 ERR.show(f"warning: {error}", style="yellow")
                 left = str(interruption) or "run the same command again, which also deletes what is left"
             _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            named = Path(str(error.filename)).name[:_SHOWN]
+            message = f"the name of a file must have at most 255 bytes, but {named!r}... is too long for the system"
+            _end(f"error: {message}; give a shorter one", ExitCode.USAGE, "red")
         if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
             from tuner.storage.locations import unusable_file
 

@@ -12,8 +12,8 @@ from cachetools import LRUCache
 
 from tuner.model.study_files import RESULTS_FILE
 from tuner.results.recommendations.recommendation import CONDITIONS
-from tuner.service.answers.query import EVERY_RECOMMENDATION, Answer, Answers, ResultQuery
-from tuner.service.answers.reading_process import ReadingProcess
+from tuner.service.responses.query import EVERY_RECOMMENDATION, QueryResponse, QueryResponses, ResultQuery
+from tuner.service.responses.reading_process import ReadingProcess
 
 Read = TypeVar("Read")
 _MOST_STUDIES: Final = 1_000
@@ -80,16 +80,16 @@ class ResponseCache:
         self._shared = shared
         self._quick = ReadingProcess(root)
         self._slow = ReadingProcess(root)
-        self._kept: LRUCache[ResultQuery, tuple[object, Answer]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
+        self._kept: LRUCache[ResultQuery, tuple[object, QueryResponse]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
         """The response to each query, with the value that `_stamp` returned for the study before it was computed."""
         self._stamps = BriefCache(lambda study: self.fresh(ResultQuery.of(study, "stamp")), _FRESH_S)
-        self._asking: dict[ResultQuery, asyncio.Task[Answers]] = {}
+        self._asking: dict[ResultQuery, asyncio.Task[QueryResponses]] = {}
         # The process is started now, because its imports take seconds and no client should wait for them.
         self._quick.ask(ResultQuery.of("", "stamp"))
         self.hits = 0
         self.misses = 0
 
-    async def get(self, query: ResultQuery) -> Answer:
+    async def get(self, query: ResultQuery) -> QueryResponse:
         """Return the response to a query, from the cache if the study's results have not changed."""
         stamp = await self._stamp(query.study)
         kept_stamp, kept = self._kept.get(query, (None, None))
@@ -104,7 +104,7 @@ class ResponseCache:
                 return kept
         return await asyncio.shield(asking)
 
-    async def fresh(self, query: ResultQuery) -> Answer:
+    async def fresh(self, query: ResultQuery) -> QueryResponse:
         """Return a newly computed response, without using the cache.
 
         Use this method for the status of a study, which can change while the study's results stay the same.
@@ -126,7 +126,7 @@ class ResponseCache:
         """The approximate size of the cached responses, in bytes."""
         return int(self._kept.currsize)
 
-    async def _compute(self, query: ResultQuery, stamp: object) -> Answer:
+    async def _compute(self, query: ResultQuery, stamp: object) -> QueryResponse:
         """Return the response to a query, computed by a process that reads studies.
 
         A query for one recommendation computes all recommendations of the study and caches them.
@@ -137,7 +137,7 @@ class ResponseCache:
                 return every[query]
         return (await self._ask_once(query, stamp))[query]
 
-    async def _ask_once(self, query: ResultQuery, stamp: object) -> Answers:
+    async def _ask_once(self, query: ResultQuery, stamp: object) -> QueryResponses:
         """Return the responses to a query. If the same query is being answered already, wait for its responses."""
         asking = self._asking.get(query)
         if asking is None:
@@ -146,7 +146,7 @@ class ResponseCache:
             asking.add_done_callback(lambda _: self._asking.pop(query, None))
         return await asyncio.shield(asking)
 
-    async def _ask(self, query: ResultQuery, stamp: object) -> Answers:
+    async def _ask(self, query: ResultQuery, stamp: object) -> QueryResponses:
         responses = await asyncio.wrap_future(self._process(query).ask(query))
         for each, response in responses.items():
             if len(response.body) > _LARGEST_BYTES:
@@ -169,7 +169,7 @@ class ResponseCache:
         return stamp.etag
 
 
-def _size_bytes(entry: tuple[object, Answer]) -> int:
+def _size_bytes(entry: tuple[object, QueryResponse]) -> int:
     return len(entry[1].body) + _OVERHEAD_BYTES
 
 

@@ -56,14 +56,14 @@ _SAFETY: Final = SafetySpec()
 
 _MOST_BYTES: Final = 10**18
 _LARGEST_SEED: Final = 2**32 - 1
-_NAME_RULE: Final = (
+NAME_RULE: Final = (
     "a name must consist of letters, digits, -, _ and ., begin with a letter or digit, and have at most 100 characters"
 )
 _RESERVED_RULE: Final = (
     f"a study must not have the name of another file beside the studies ({', '.join(sorted(RESERVED_NAMES))})"
 )
 
-NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+NAME: Final = fields.text(NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 def _study_name(value: object) -> object:

@@ -10,10 +10,10 @@ import typer
 
 from tuner.cli.app import app
 from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
+from tuner.model.service_variables import SERVER_VARIABLE
 
 from .markdown import code, entry, fenced, heading, prose, sentence, together
 
-_SERVER: Final = "KAFKA_TUNER_SERVER"
 _EXAMPLES: Final = re.compile(r"\x08\nExamples?:\n(?P<lines>(?:[ ]{4}.*(?:\n|$))+)")
 _FACTS: Final = re.compile(r"(?:^|\s+)\[(?P<facts>[^\[\]]+)\]$")
 
@@ -26,7 +26,7 @@ def commands() -> str:
         blocks += _command(2, *_resolved(root, context, name))
     blocks += [
         heading(2, "tuner --server"),
-        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these commands talk to a service that "
+        f"With {code('--server URL')}, or the variable {code(SERVER_VARIABLE)}, these commands talk to a service that "
         f"{code('tuner serve')} runs.",
     ]
     with _a_server_named():
@@ -48,14 +48,14 @@ def _resolved(root: Any, context: Any, name: str) -> tuple[Any, Any]:
 @contextmanager
 def _a_server_named() -> Iterator[None]:
     """Set the variable with the address of a service, so that the program offers the commands that talk to it."""
-    before = os.environ.get(_SERVER)
-    os.environ[_SERVER] = "http://127.0.0.1:8080"
+    before = os.environ.get(SERVER_VARIABLE)
+    os.environ[SERVER_VARIABLE] = "http://127.0.0.1:8080"
     try:
         yield
     finally:
-        del os.environ[_SERVER]
+        del os.environ[SERVER_VARIABLE]
         if before is not None:
-            os.environ[_SERVER] = before
+            os.environ[SERVER_VARIABLE] = before
 
 
 def _command(level: int, command: Any, context: Any, under: str = "") -> Iterator[str]:

@@ -193,6 +193,32 @@ def test_an_impossible_action_is_refused_in_the_words_of_the_user(
     assert not [*tmp_path.glob("*.yaml"), *tmp_path.glob("-")]
 
 
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ("predict LONG", "there is no study 'LONG'...: a name must consist of"),
+        ("status LONG", "and have at most 100 characters, but this one is longer"),
+        ("rm LONG --yes", "and have at most 100 characters, but this one is longer"),
+        ("confirm LONG.yaml", "and have at most 100 characters, but this one is longer"),
+        ("experiment report LONG", "and have at most 100 characters, but this one is longer"),
+        ("run LONG", "the name of a file must have at most 255 bytes, but 'LONG'..."),
+        ("plan LONG.yaml", "the name of a file must have at most 255 bytes, but 'LONG'..."),
+        ("experiment show LONG", "the name of a file must have at most 255 bytes, but 'LONG'..."),
+        ("init LONG", "the name of a file must have at most 255 bytes, but 'LONG'..."),
+    ],
+)
+def test_a_name_that_is_too_long_is_refused_with_the_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, rule: str
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
+    monkeypatch.chdir(tmp_path)
+    ended = tuner(*words.replace("LONG", 300 * "A").split())
+    assert ended.code == 2
+    assert rule.replace("LONG", 40 * "A") in ended.complaint
+    assert 41 * "A" not in ended.err
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "producer.properties"
     file.write_text("acks=all\n\nlinger.msec=5\n")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.service.answers.query import Answer, ResultQuery
-from tuner.service.answers.reading_process import ReadingProcess
+from tuner.service.responses.query import QueryResponse, ResultQuery
+from tuner.service.responses.reading_process import ReadingProcess
 
 QUERY = ResultQuery.of("nobody", "summary")
 TIMEOUT_S = 120.0
@@ -32,7 +32,7 @@ def child(reading: ReadingProcess) -> BaseProcess:
     return found
 
 
-def asked(reading: ReadingProcess) -> Answer:
+def asked(reading: ReadingProcess) -> QueryResponse:
     return reading.ask(QUERY).result(TIMEOUT_S)[QUERY]
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.helpers.stored_studies import write_study
-from tuner.service.answers.query import ResultQuery
-from tuner.service.answers.reading_process import ReadingProcess
 from tuner.service.config import load_config
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.studies import Studies
 from tuner.service.queue.job import Submission
 from tuner.service.queue.job_queue import open_queue
 from tuner.service.response_cache import ResponseCache
+from tuner.service.responses.query import ResultQuery
+from tuner.service.responses.reading_process import ReadingProcess
 from tuner.service.worker.supervisor import Supervisor
 
 FOLLOWERS = 50

@@ -65,5 +65,8 @@ def confirm(
     if not silent:
         say(f"report: {folder / REPORT_FILE}")
     if not recommended:
-        unmeasured = all(size.baseline is None for size in results.sizes)
-        raise (NothingMeasured if unmeasured else NoFeasibleConfig)(no_config_meets_constraints(spec.name))
+        if all(size.baseline is None for size in results.sizes):
+            raise NothingMeasured(
+                f"a confirmation needs a measured baseline, but {spec.name} has none; continue the study"
+            )
+        raise NoFeasibleConfig(no_config_meets_constraints(spec.name))

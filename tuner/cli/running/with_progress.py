@@ -65,7 +65,6 @@ def run_experiment_with_progress(
         results = api.run_experiment(
             spec, text=text, reporter=view, warn=warn, mlflow=mlflow, mix_environments=mix_environments
         )
-
     if not silent:
         say(f"report: {folder / REPORT_FILE}")
     return results

@@ -25,19 +25,19 @@ from tuner.model.errors import (
     exit_code_of_problem,
 )
 from tuner.model.goals import Goal
+from tuner.model.service_variables import SERVER_VARIABLE, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE
 from tuner.present.console import ERR, warn
 from tuner.present.export import recommendation_of
 from tuner.present.number_text import number, title
 from tuner.results.recommendations.recommendation import NO_CONDITIONS, Conditions, Recommendation
 from tuner.service.queue.job import AT_WORK, JobState
 
-_SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
-_TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
-_TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
 _ABOUT_TOKENS: Final = (ProblemKind.NO_TOKEN, ProblemKind.NOT_ALLOWED)
 """The kinds of error with which the service says that a token is missing or that its role is not enough."""
+_ARGUMENTS: Final = {"path.study": "STUDY", "query.study": "STUDY", "query.first": "A", "query.second": "B"}
+"""The argument of a command that sets each parameter of the REST API. All other parameters are set by options."""
 _NO_RECOMMENDATION: Final = (ProblemKind.NO_FEASIBLE_CONFIG, ProblemKind.NOTHING_MEASURED)
 """The kinds of error with which the service says that a record size has no recommendation."""
 
@@ -63,10 +63,10 @@ def service() -> Iterator[Client]:
         typer.Exit: The service refused a request, or can't be reached; the message was printed.
     """
     try:
-        client = Client(os.environ[_SERVER_VARIABLE], _token())
+        client = Client(os.environ[SERVER_VARIABLE], _token())
     except ValueError as error:
         raise typer.BadParameter(
-            f"{error}; --server or {_SERVER_VARIABLE} gives the address, {_TOKEN_VARIABLE} or {_TOKEN_FILE_VARIABLE} "
+            f"{error}; --server or {SERVER_VARIABLE} gives the address, {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} "
             "the token"
         ) from None
     try:
@@ -75,18 +75,21 @@ def service() -> Iterator[Client]:
         if isinstance(error, ServiceRefused) and (wrong := _wrong_options(error)):
             raise typer.BadParameter(wrong) from None
         about_token = isinstance(error, ServiceRefused) and error.kind in _ABOUT_TOKENS
-        hint = f"; {_TOKEN_VARIABLE} or {_TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
+        hint = f"; {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
         ERR.show(f"error: {error}{hint}", style="red")
         code = exit_code_of_problem(error.kind) if isinstance(error, ServiceRefused) else ExitCode.TARGET
         raise typer.Exit(code) from None
 
 
 def _wrong_options(error: ServiceRefused) -> str:
-    """Return which options have values that the service refuses, and why; empty if the error has another cause."""
+    """Return which options or arguments the service refuses, and why; empty if the error has another cause."""
     faults = error.problem.get("errors", ())
-    if not all(each["key"].startswith(("query.", "body.")) for each in faults):
+    if not all(each["key"].startswith(("query.", "body.", "path.")) for each in faults):
         return ""
-    return "; ".join(f"{option_of_parameter(each['key'].split('.')[1])}: {each['detail']}" for each in faults)
+    return "; ".join(
+        f"{_ARGUMENTS.get(each['key']) or option_of_parameter(each['key'].split('.')[1])}: {each['detail']}"
+        for each in faults
+    )
 
 
 def media_type(file: Path | None, text: str) -> str:
@@ -117,9 +120,9 @@ def check_ended(client: Client, name: str, ended: str, *wanted: str) -> None:
         raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
 
 
-def warn_of_limits(answer: Mapping[str, Any]) -> None:
-    """Warn of each value of a study that the service has changed, according to its answer to the new study."""
-    for change in answer.get("limited", ()):  # a service of an earlier release sends it only for submitted studies
+def warn_of_limits(made: Mapping[str, Any]) -> None:
+    """Warn of each value of a study that the service has changed, according to its response to the new study."""
+    for change in made.get("limited", ()):  # a service of an earlier release sends it only for submitted studies
         warn(f"{change['key']} {change['detail']}")
 
 
@@ -128,7 +131,7 @@ def _token() -> str | None:
 
     There is no option for the token, because other users of the host can read command lines.
     """
-    token, path = os.environ.get(_TOKEN_VARIABLE), os.environ.get(_TOKEN_FILE_VARIABLE)
+    token, path = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
     if token:
         return token.strip()
     if not path:
@@ -138,7 +141,7 @@ def _token() -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.reason
         raise typer.BadParameter(
-            f"the token file that {_TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {reason}"
+            f"the token file that {TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {reason}"
         ) from None
 
 
@@ -208,7 +211,7 @@ def recommend_each_at(
     try:
         return recommended(record_bytes), None
     except ServiceRefused as error:
-        # The service answers for all sizes or with an error, so each size is requested alone below.
+        # The service returns the recommendations of all sizes or an error, so each size is requested alone below.
         if record_bytes is not None or error.kind not in _NO_RECOMMENDATION:
             raise
         refused = error

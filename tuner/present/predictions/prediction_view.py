@@ -85,7 +85,8 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
     rows.append([BOUND_BY, *(each.bound_by for each in predictions)])
     stored = [each.stored_gb_per_day for each in predictions]
     if any(each is not None for each in stored):
-        rows.append(["stored by all replicas, GB per day, at the fixed rate", *map(number, stored)])
+        slower = ", or at full speed where that is lower" if any(each.falls_behind for each in predictions) else ""
+        rows.append([f"stored by all replicas, GB per day, at the fixed rate{slower}", *map(number, stored)])
     return rows if retention is None else [*rows, *_retention_rows(retention, predictions)]
 
 

@@ -22,7 +22,6 @@ from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import ProblemKind, StudyError
 from tuner.present.report.assets import plotly_script
-from tuner.service.answers.query import HTML, ResultQuery
 from tuner.service.config import ServiceConfig
 from tuner.service.http import pages
 from tuner.service.http.access import AccessControl, problem_response
@@ -33,7 +32,7 @@ from tuner.service.http.prometheus import PROMETHEUS_TEXT, Labels, Requests, fam
 from tuner.service.http.requests_and_responses import (
     RequiredRecordBytes,
     Study,
-    answered,
+    conditional_response,
     each_parameter_once,
     only_known_parameters,
     response_of,
@@ -45,6 +44,7 @@ from tuner.service.http.tokens import TokenFile
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.response_cache import ResponseCache
+from tuner.service.responses.query import HTML, ResultQuery
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.locations import storage_at
 
@@ -140,11 +140,11 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
     @app.get("/studies/{study}/front.png", include_in_schema=False, dependencies=once)
     async def picture(request: Request, study: Study, record_bytes: RequiredRecordBytes) -> Response:
-        return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
+        return await conditional_response(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
 
     @app.get("/studies/{study}/front.json", include_in_schema=False, dependencies=once)
     async def figure(request: Request, study: Study, record_bytes: RequiredRecordBytes) -> Response:
-        return await answered(request, studies, ResultQuery.of(study, "figure", record_bytes=record_bytes))
+        return await conditional_response(request, studies, ResultQuery.of(study, "figure", record_bytes=record_bytes))
 
     @app.get("/studies/{study}/what-if", include_in_schema=False, dependencies=once)
     async def what_if_page(request: Request, study: Study) -> Response:

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, Final
 
-from tuner.service.answers.query import ResultQuery
 from tuner.service.http.studies import Studies
 from tuner.service.queue.job import AT_WORK
 from tuner.service.response_cache import BriefCache
+from tuner.service.responses.query import ResultQuery
 
 _POLL_S: Final = 0.5
 _HEARTBEAT_S: Final = 10.0

@@ -98,7 +98,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def _answer(text: str, example: Any, media_type: str = "application/json", **schema: Any) -> dict[str, Any]:
+def _response(text: str, example: Any, media_type: str = "application/json", **schema: Any) -> dict[str, Any]:
     kind = schema or ({"type": "object"} if isinstance(example, dict) else {"type": "string"})
     return {"description": text, "content": {media_type: {"schema": kind, "example": example}}}
 
@@ -128,20 +128,20 @@ _SUBMITTED: Final = {
         }
     ],
 }
-STUDY: Final = _answer("The study with its state and progress.", _VIEW, **_VIEW_SCHEMA)
-NEW_STUDY: Final = _answer("The study, and in `limited` the values that were changed.", _SUBMITTED, **_VIEW_SCHEMA)
-SAME_STUDY: Final = _answer(
+STUDY: Final = _response("The study with its state and progress.", _VIEW, **_VIEW_SCHEMA)
+NEW_STUDY: Final = _response("The study, and in `limited` the values that were changed.", _SUBMITTED, **_VIEW_SCHEMA)
+SAME_STUDY: Final = _response(
     "The same study was submitted before, or its study file was changed. This is its present state.",
     _SUBMITTED,
     **_VIEW_SCHEMA,
 )
-STUDIES: Final = _answer(
+STUDIES: Final = _response(
     "A page of studies.",
     {"schema_version": 1, "kind": "studies", "studies": [_VIEW], "next": None},
     type="object",
     required=["studies", "next"],
 )
-_TRIAL_PAGE: Final = _answer(
+_TRIAL_PAGE: Final = _response(
     "A page of trials, or a table of all trials.",
     {"schema_version": 2, "kind": "trials", "study": "orders", "trials": [_TRIAL], "next_after": None},
     type="object",
@@ -152,7 +152,7 @@ TRIALS: Final = {**_TRIAL_PAGE, "content": {**_TRIAL_PAGE["content"], "text/csv"
 
 
 def _json_or(description: str, example: Mapping[str, Any], *other_types: str) -> dict[str, Any]:
-    """Return the description of an answer that is a JSON object, and a text in other media types."""
+    """Return the description of a response that is a JSON object, and a text in other media types."""
     others = {each: {"schema": {"type": "string"}} for each in other_types}
     return {
         "description": description,
@@ -173,8 +173,8 @@ GRID: Final = _json_or(
     "text/plain",
 )
 STATUS: Final = _json_or("The progress of the study.", _VIEW["progress"], "text/plain")
-REPORT: Final = _answer("The report as an HTML page.", "<!doctype html>...", "text/html")
-EVENTS: Final = _answer(
+REPORT: Final = _response("The report as an HTML page.", "<!doctype html>...", "text/html")
+EVENTS: Final = _response(
     "A stream of server-sent events, which ends when the study ends.",
     'id: 13\nevent: trial\ndata: {"sequence":13}\n\n',
     "text/event-stream",
@@ -231,11 +231,11 @@ _JUDGEMENT: Final[dict[str, Any]] = {
 VERIFICATION: Final = _json_or(
     "The judgement. `exit_code` is that of `tuner verify`: 0, 98, 99 or 1.", _JUDGEMENT, "text/plain"
 )
-NEW_VERIFICATION: Final = _answer(
+NEW_VERIFICATION: Final = _response(
     "The study that measures the config, and in `limited` the values that were changed.", _SUBMITTED, **_VIEW_SCHEMA
 )
-REMOVED: Final = _answer("The study was removed.", {"schema_version": 1, "kind": "removed", "removed": ["orders"]})
-FORK: Final = _answer(
+REMOVED: Final = _response("The study was removed.", {"schema_version": 1, "kind": "removed", "removed": ["orders"]})
+FORK: Final = _response(
     "The new study, how many trials it has taken over, and in `limited` the values that were changed.",
     {
         "schema_version": 1,

@@ -10,11 +10,11 @@ from pydantic import BaseModel, StringConstraints
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
 from tuner.model.errors import ProblemKind
 from tuner.prediction.changed_settings import LOAD_SETTINGS
-from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.requests_and_responses import JsonOrText, RecordBytes, Study, answered
+from tuner.service.http.requests_and_responses import JsonOrText, RecordBytes, Study, conditional_response
 from tuner.service.http.studies import Studies
 from tuner.service.problems import Problem
+from tuner.service.responses.query import ResultQuery
 
 SETTING_PATTERN: Final = r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$"
 """A property and its value, as the parameter `set` takes them."""
@@ -126,7 +126,7 @@ def add_prediction(api: APIRouter, studies: Studies) -> None:
         Each number has an interval, in which about 9 of 10 single measurements lie. If the study
         has measured nothing similar, there are no numbers, and `outside` says why.
         """
-        return await answered(request, studies, parameters.query(study))
+        return await conditional_response(request, studies, parameters.query(study))
 
 
 def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: str | float | None) -> ResultQuery:

@@ -6,9 +6,9 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope, Send
 
-from tuner.service.answers.query import HTML
 from tuner.service.http.pages import CSP, problem_page
 from tuner.service.problems import PROBLEM_JSON
+from tuner.service.responses.query import HTML
 
 
 def readable_problems(scope: Scope, send: Send) -> Send:
@@ -50,6 +50,8 @@ def readable_problems(scope: Scope, send: Send) -> Send:
 def prefers_html(accept: str) -> bool:
     """Return whether a client wants HTML rather than JSON, according to its Accept header, as browsers do.
 
+    A client that names HTML, and JSON only by a wildcard of the same quality, wants HTML.
+
     Source: RFC 9110, section 12.5.1 (Accept).
     """
     wanted = {}
@@ -61,8 +63,9 @@ def prefers_html(accept: str) -> bool:
         wanted[kind] = _quality(values.get("q", "1"))
     # A range that names the type takes precedence over one with a wildcard.
     json_ranges = (PROBLEM_JSON, "application/json", "application/*", "*/*")
-    other = next((wanted[each] for each in json_ranges if each in wanted), 0.0)
-    return wanted.get("text/html", 0.0) > other
+    json_range = next((each for each in json_ranges if each in wanted), "*/*")
+    html, other = wanted.get("text/html", 0.0), wanted.get(json_range, 0.0)
+    return html > other or (html == other > 0 and json_range.endswith("*"))
 
 
 def _quality(text: str) -> float:

@@ -11,10 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes
 from tuner.model.errors import ProblemKind
-from tuner.service.answers.query import JSON, Answer, ResultQuery
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.http.tokens import Token
 from tuner.service.problems import Problem
+from tuner.service.responses.query import JSON, QueryResponse, ResultQuery
 from tuner.service.submission import text_of_body, text_of_json
 
 
@@ -121,20 +121,20 @@ def json_response(body: dict[str, Any], status: int = 200, headers: dict[str, st
     return Response(json.dumps(body, ensure_ascii=False), status, headers, JSON)
 
 
-async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
+async def conditional_response(request: Request, studies: Studies, query: ResultQuery) -> Response:
     """Return the response to a query, or status 304 if the client has this response already."""
-    answer = await studies.responses.get(query)
-    if answer.status != 200:
-        return response_of(answer)
+    found = await studies.responses.get(query)
+    if found.status != 200:
+        return response_of(found)
     # Caches may store the response, but must ask each time whether it is still valid.
-    headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
+    headers = {"etag": found.etag, "cache-control": "private, no-cache"}
     # Source: RFC 9110, section 13.1.2: If-None-Match uses the weak comparison.
     named = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
-    if "*" in named or answer.etag in named:
+    if "*" in named or found.etag in named:
         return Response(status_code=304, headers=headers)
-    return response_of(answer, headers)
+    return response_of(found, headers)
 
 
-def response_of(answer: Answer, headers: dict[str, str] | None = None) -> Response:
-    """Return a cached response as a response of the framework, with more headers if given."""
-    return Response(answer.body, answer.status, headers, answer.media_type)
+def response_of(found: QueryResponse, headers: dict[str, str] | None = None) -> Response:
+    """Return the response to a query as a response of the framework, with more headers if given."""
+    return Response(found.body, found.status, headers, found.media_type)

@@ -13,7 +13,6 @@ from runners.workload import RecordSizes
 from tuner.model.errors import ProblemKind
 from tuner.model.goals import Goal
 from tuner.present.export import Format
-from tuner.service.answers.query import ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.prediction_api import add_prediction
@@ -22,11 +21,12 @@ from tuner.service.http.requests_and_responses import (
     JsonOrText,
     RecordBytes,
     Study,
-    answered,
+    conditional_response,
     response_of,
 )
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
+from tuner.service.responses.query import ResultQuery
 
 EVENT_ID_PATTERN: Final = r"^[0-9]{1,15}$"
 """The id of an event of a stream."""
@@ -85,14 +85,14 @@ class RecommendationParameters(BaseModel):
 
         Args:
             study: The study's name.
-            what: What is asked: a key of `tuner.service.answers.responder.RESPONSES`.
+            what: What is asked: a key of `tuner.service.responses.responder.RESPONSES`.
 
         Raises:
             WorkloadRefused: `record_bytes` is no record size.
         """
         parameters = self.model_dump(mode="json", exclude={"study"})
         if self.record_bytes is not None:
-            # The cache has one answer for all spellings of a size.
+            # The cache has one response for all spellings of a size.
             parameters["record_bytes"] = str(RecordSizes.parse(self.record_bytes))
         return ResultQuery.of(study, what, **parameters)
 
@@ -154,9 +154,9 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         """
         if form == "json":
             query = ResultQuery.of(study, "trials", after=after, limit=limit, record_bytes=record_bytes)
-            return await answered(request, studies, query)
+            return await conditional_response(request, studies, query)
         query = ResultQuery.of(study, "trials_table", record_bytes=record_bytes, form=form)
-        return await answered(request, studies, query)
+        return await conditional_response(request, studies, query)
 
     @api.get("/studies/{study}/front", response_class=Response, responses={200: examples.FRONT}, tags=["results"])
     async def front(
@@ -166,7 +166,9 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         form: JsonCsvOrText = "json",
     ) -> Response:
         """Show the Pareto front of each record size: the configs that no other config dominates."""
-        return await answered(request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form))
+        return await conditional_response(
+            request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form)
+        )
 
     @api.get("/studies/{study}/grid", response_class=Response, responses={200: examples.GRID}, tags=["results"])
     async def grid(
@@ -176,7 +178,9 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         form: JsonCsvOrText = "json",
     ) -> Response:
         """Show the tables of a grid search: each metric by the values of two knobs; empty for another search."""
-        return await answered(request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form))
+        return await conditional_response(
+            request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form)
+        )
 
     @api.get(
         "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
@@ -185,7 +189,7 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         request: Request, study: Study, parameters: Annotated[ExplanationParameters, Query()]
     ) -> Response:
         """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
-        return await answered(request, studies, parameters.query(study, "explanation"))
+        return await conditional_response(request, studies, parameters.query(study, "explanation"))
 
     add_prediction(api, studies)
 
@@ -201,9 +205,9 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
     @api.get("/studies/{study}/report", response_class=Response, responses={200: examples.REPORT}, tags=["results"])
     async def report(request: Request, study: Study) -> Response:
         """Show the report of a study as one HTML page, which loads nothing from the network."""
-        answer = await answered(request, studies, ResultQuery.of(study, "report"))
-        answer.headers["content-security-policy"] = SANDBOX
-        return answer
+        response = await conditional_response(request, studies, ResultQuery.of(study, "report"))
+        response.headers["content-security-policy"] = SANDBOX
+        return response
 
     @api.get("/studies/{study}/events", response_class=Response, responses={200: examples.EVENTS}, tags=["results"])
     async def follow(
@@ -246,8 +250,8 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
             raise Problem(
                 ProblemKind.BAD_REQUEST, f"second must be another study than first, but both are {first}", status=422
             )
-        answer = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
-        return response_of(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
+        found = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
+        return response_of(found, {"content-security-policy": SANDBOX} if form == "html" else None)
 
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
     async def recommendation(request: Request, parameters: Annotated[ConfigParameters, Query()]) -> Response:
@@ -256,6 +260,6 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         To poll it, send the `ETag` of the last response as `If-None-Match`. The status is 304 while the response is
         still the same.
         """
-        return await answered(request, studies, parameters.query(parameters.study, "recommendation"))
+        return await conditional_response(request, studies, parameters.query(parameters.study, "recommendation"))
 
     return api

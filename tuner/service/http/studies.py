@@ -17,12 +17,12 @@ from tuner.model.errors import ResultsDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.progress import StudyState
-from tuner.service.answers.query import Answer, ResultQuery
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
 from tuner.service.queue.job import JobState, QueuedJob, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.response_cache import ResponseCache
+from tuner.service.responses.query import QueryResponse, ResultQuery
 from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.locations import shared_url, storage_at
@@ -147,7 +147,7 @@ class Studies:
             return await self._view(name, None)
         return await self._view(name, job)
 
-    async def status(self, name: str, state: str, form: str = "json") -> Answer:
+    async def status(self, name: str, state: str, form: str = "json") -> QueryResponse:
         """Return the progress of a study.
 
         Args:
@@ -223,10 +223,10 @@ class Studies:
     async def _view(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         head = self._head(name, job)
         found = await self.status(name, head["state"])
-        answer = json.loads(found.body)
-        if found.status != 200 and answer["type"].endswith("/not-a-study"):
-            head["note"] = head["note"] or answer["detail"]
-        return {**head, "progress": answer if found.status == 200 else None, "links": links(name)}
+        body = json.loads(found.body)
+        if found.status != 200 and body["type"].endswith("/not-a-study"):
+            head["note"] = head["note"] or body["detail"]
+        return {**head, "progress": body if found.status == 200 else None, "links": links(name)}
 
     async def _with_summary(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         # What a running study or experiment is doing changes even while its results do not.

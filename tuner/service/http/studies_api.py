@@ -13,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 from tuner.model.document import document
 from tuner.model.errors import ProblemKind
 from tuner.model.goals import Goal
-from tuner.service.answers.query import TEXT, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.requests_and_responses import (
     JsonOrText,
@@ -28,6 +27,7 @@ from tuner.service.http.studies import CURSOR_PATTERN, NAME_PATTERN, Studies
 from tuner.service.http.study_actions import StudyActions, VerificationRequest, confirm_options
 from tuner.service.operator_limits import limited_json
 from tuner.service.problems import Problem
+from tuner.service.responses.query import TEXT, ResultQuery
 from tuner.service.submission import submission_of
 
 
@@ -216,8 +216,8 @@ def actions_router(studies: Studies) -> APIRouter:
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
         without any measurement, and its judgement is returned immediately (status 200).
         """
-        answer, new = await actions.verify(body, client_name(request))
-        return json_response(answer, status=201 if new else 200)
+        shown, new = await actions.verify(body, client_name(request))
+        return json_response(shown, status=201 if new else 200)
 
     @api.get(
         "/studies/{study}/verification",

@@ -24,12 +24,12 @@ from tuner.model.study_files import SERVICE_FILES, numbered_name, verification_s
 from tuner.present.console import text_of
 from tuner.present.studies.plan_view import plan_json, plan_warning, print_plan
 from tuner.results.comparisons.verification import FEWEST_ROUNDS, MOST_ROUNDS, VerificationTerms, verification_rounds
-from tuner.service.answers.results_cache import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.operator_limits import LimitedValue, limited_json
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, TaskKind
+from tuner.service.responses.results_cache import no_study
 from tuner.service.submission import spec_of, submission_of
 from tuner.storage.folder_files import remove_files
 from tuner.storage.locations import storage_at
@@ -381,7 +381,7 @@ def _field_of(key: str) -> str:
 
 
 def _measuring(body: VerificationRequest, name: str) -> str:
-    """Return the study file of a study that measures a config in turn with the baseline."""
+    """Return the study file of a study that measures a config alternating with the baseline."""
     return measuring_text(
         name,
         body.record_bytes or "1000",

@@ -20,11 +20,12 @@ from typing import Any, Final, Self
 
 from runners.host_processes.processes import ProcessIdentity
 from tuner.model.errors import ExitCode, StudyError, exit_code_of
+from tuner.model.service_variables import SERVER_VARIABLE, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE
 from tuner.model.study_files import LOG_FILE, OLD_LOG_FILE, OUTCOME_FILE, PROCESS_FILE, SUBMITTED_FILE, TASK_FILE
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task
 from tuner.storage.folder_files import write_for_everybody
-from tuner.storage.locations import storage_at
+from tuner.storage.locations import ROOT_VARIABLE, storage_at
 
 _GO: Final = b"go"
 _LONGEST_MESSAGE: Final = 4_000
@@ -91,9 +92,9 @@ class StudyProcess:
         command = [sys.executable, "-m", "tuner.cli", "serve", "study", name, "--attempt", attempt]
         if config_file is not None:
             command += ["--config", str(config_file)]
-        environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root), "COLUMNS": "160"}
-        environ.pop("KAFKA_TUNER_TOKEN", None)
-        environ.pop("KAFKA_TUNER_SERVER", None)
+        environ = {**os.environ, ROOT_VARIABLE: str(root), "COLUMNS": "160"}
+        for variable in (SERVER_VARIABLE, TOKEN_VARIABLE, TOKEN_FILE_VARIABLE):
+            environ.pop(variable, None)
         log = folder / LOG_FILE
         if log.is_file() and log.stat().st_size > _LARGEST_LOG_BYTES:
             log.replace(folder / OLD_LOG_FILE)

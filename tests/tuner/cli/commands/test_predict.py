@@ -109,6 +109,16 @@ def test_latencies_that_can_not_be_predicted_have_a_reason() -> None:
     assert "falls behind the rate" in tuner("predict", "small", "--rate", "50000000").out
 
 
+def test_stored_bytes_above_the_throughput_are_those_at_full_speed() -> None:
+    ran = tuner("predict", "small", "--rate", "50000000")
+    assert "stored by all replicas, GB per day, at the fixed rate, or at full speed where that is lower" in ran.out
+    stored = [
+        tuner("predict", "small", "--rate", rate, "--json").json["predictions"]["changed"]["stored_gb_per_day"]
+        for rate in ("50000000", "100000000")
+    ]
+    assert stored[0] == pytest.approx(stored[1])
+
+
 def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
     words = ("predict", "small", "--rate", "10000", "--partitions", "4", "--brokers", "2", "--retention", "6h")
     asked = tuner(*words, "--json").json["predictions"]["changed"]

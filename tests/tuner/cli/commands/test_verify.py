@@ -261,6 +261,15 @@ def test_a_confirmation_without_a_recommendation_has_the_exit_code_of_the_run(tm
         assert "no config of small meets every constraint" in ended.complaint
 
 
+def test_a_confirmation_of_a_study_without_measurements_says_that_it_has_none(tmp_path: Path) -> None:
+    file = written(tmp_path / "small.yaml", STUDY)
+    assert tuner("run", str(file), "--max-bytes", "1MB", "--no-mlflow", "--quiet").code == 1
+    ended = tuner("confirm", "small", "--no-mlflow", "--quiet")
+    assert ended.code == 1
+    assert "a confirmation needs a measured baseline, but small has none; continue the study" in ended.complaint
+    assert "constraint" not in ended.err
+
+
 def test_a_missing_study_cannot_be_confirmed() -> None:
     refused = tuner("confirm", "nothing")
     assert refused.code == 2

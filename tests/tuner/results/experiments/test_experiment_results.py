@@ -8,7 +8,10 @@ from typing import Final
 import pytest
 
 import tuner
+from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from search_spaces.client import librdkafka
 from search_spaces.properties.catalogue import shown_values
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.trials import trial
@@ -17,6 +20,8 @@ from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
 from tuner.model.paper import Comparison, Expectation, Finding
+from tuner.model.target import Target
+from tuner.prediction.probes import calibration_file
 from tuner.present.experiments.experiment_plan_view import planned_lines
 from tuner.present.experiments.experiment_view import (
     because,
@@ -194,6 +199,15 @@ def test_one_round_decides_no_finding(tmp_path: Path) -> None:
     assert (mean["low"], mean["high"], mean["rounds"]) == (None, None, 1)
     assert "small:" in overview_lines([results, results])
     assert experiments_csv([results, results]).startswith("experiment,row,")
+
+
+def test_a_calibration_is_not_advised_to_add_rounds(tmp_path: Path) -> None:
+    load = Workload(RecordSizes.fixed(1000), rate_records_per_s=1_000.0)
+    text, _ = calibration_file(librdkafka(), Target(), load, 4, EMBEDDED)
+    results = run_small(tmp_path / "small", text=text)
+    for report in ("\n".join(experiment_lines(results)), experiment_markdown(results)):
+        assert "One round gives no interval." in report
+        assert "--rounds" not in report
 
 
 def test_the_plan_says_time_and_bytes() -> None:

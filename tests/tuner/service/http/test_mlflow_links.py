@@ -9,8 +9,8 @@ import pytest
 from tests.helpers.stored_studies import write_study
 from tests.tuner.service.http.test_pages import page
 from tuner.model.facts import IN_MLFLOW
-from tuner.service.answers.query import ResultQuery
-from tuner.service.answers.responder import Responder
+from tuner.service.responses.query import ResultQuery
+from tuner.service.responses.responder import Responder
 from tuner.storage.locations import storage_at
 
 ADDRESS = "https://mlflow.example/team"

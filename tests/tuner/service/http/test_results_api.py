@@ -9,9 +9,9 @@ from tests.helpers.stored_studies import write_study
 from tuner.cli.options.recommend_options import ExplainOptions
 from tuner.client import Client
 from tuner.results.recommendations.recommendation import CONDITIONS
-from tuner.service.answers.query import EVERY_RECOMMENDATION, ResultQuery
-from tuner.service.answers.responder import Responder
 from tuner.service.http.results_api import ConfigParameters, ExplanationParameters, RecommendationParameters
+from tuner.service.responses.query import EVERY_RECOMMENDATION, ResultQuery
+from tuner.service.responses.responder import Responder
 from tuner.storage.locations import storage_at
 
 

@@ -459,13 +459,17 @@ def test_the_body_of_a_verification_must_be_json(served: Serving) -> None:
     assert typed.json["detail"] == "the Content-Type must be application/json, but got 'application/yaml'"
 
 
-def test_a_value_that_the_service_refuses_is_named_by_its_option(served: Serving, tmp_path: Path) -> None:
+def test_a_value_that_the_service_refuses_is_named_by_its_option_or_argument(served: Serving, tmp_path: Path) -> None:
     file = tmp_path / "producer.properties"
     file.write_text("linger.ms=20\nenable.idempotence=true\n")
     for words, told in (
         (("verify", str(file), "--target", "nowhere"), "--target: this must be a target of this service"),
         (("predict", "orders", "--sweep", "linger.ms=1,1"), "--sweep: a sweep takes each value once, but got '1,1'"),
         (("predict", "orders", "--disk", "1TB", "--brokers", "1", "--replication", "2"), "--brokers: each replica of"),
+        (("status", "a b"), "Invalid value: STUDY: must consist of letters"),
+        (("recommend", "a b"), "Invalid value: STUDY: must consist of letters"),
+        (("compare", "a b", "orders"), "Invalid value: A: must consist of letters"),
+        (("compare", "orders", "a b"), "Invalid value: B: must consist of letters"),
     ):
         refused = at(served, *words)
         assert refused.code == 2, refused.err

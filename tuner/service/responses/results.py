@@ -1,4 +1,4 @@
-"""Answers the requests for what a study has measured, recommends and predicts: front, grids, report and others."""
+"""Computes what is requested of a study's results: front, grids, report, recommendations, predictions and others."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,16 +23,16 @@ from tuner.results.grid_tables import grid_tables
 from tuner.results.recommendations.recommend import recommend_each
 from tuner.results.recommendations.recommendation import Conditions, Recommendation
 from tuner.results.study_results import StudyResults
-from tuner.service.answers.query import CSV, HTML, JSON, TEXT, YAML, Answer, ResultQuery
-from tuner.service.answers.results_cache import ResultsCache, selected_sizes
 from tuner.service.problems import Problem
+from tuner.service.responses.query import CSV, HTML, JSON, TEXT, YAML, QueryResponse, ResultQuery
+from tuner.service.responses.results_cache import ResultsCache, selected_sizes
 from tuner.storage.protocols import ResultsStore
 
 _MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
 """The media types of formats, by the end of their files' names."""
 
 
-def status(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def status(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the progress of a study."""
     status_now = status_of(cache.results(study, store), store.progress(), datetime.now(UTC))
     if state := parameters.get("state"):
@@ -40,11 +40,11 @@ def status(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
     if parameters.get("form") == "text":
         from tuner.present.studies.status_view import status_text
 
-        return Answer.of(text_of(lambda out: out.print(status_text(status_now))), TEXT)
-    return Answer.of(status_now.as_json())
+        return QueryResponse.of(text_of(lambda out: out.print(status_text(status_now))), TEXT)
+    return QueryResponse.of(status_now.as_json())
 
 
-def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return one page of a study's trials: at most `limit` of them, beginning after the sequence number `after`."""
     after, limit = int(parameters.get("after", 0)), int(parameters.get("limit", 100))
     page = store.trials(after, limit)
@@ -62,10 +62,10 @@ def trials(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
     for row in rows:
         row.pop("sampler_state", None)
     following = page[-1][0] if len(page) == limit else None
-    return Answer.of(document("trials", study=study, trials=rows, next_after=following))
+    return QueryResponse.of(document("trials", study=study, trials=rows, next_after=following))
 
 
-def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the table of all trials of a study, as CSV or JSON."""
     # Imported here, because it imports pandas.
     from tuner.present.trial_tables.frames import trials_csv, trials_frame, trials_json
@@ -73,12 +73,12 @@ def trials_table(cache: ResultsCache, study: str, store: ResultsStore, parameter
     results = cache.results(study, store)
     frame = trials_frame(selected_sizes(results, parameters.get("record_bytes")))
     if parameters["form"] == "csv":
-        return Answer.of(trials_csv(frame), CSV)
+        return QueryResponse.of(trials_csv(frame), CSV)
     objectives = [each.metric for each in results.objectives]
-    return Answer.of(trials_json(results.name, frame, objectives, simulated=results.simulated))
+    return QueryResponse.of(trials_json(results.name, frame, objectives, simulated=results.simulated))
 
 
-def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the Pareto front of each record size."""
     from tuner.present.trial_tables.front_table import front_csv, fronts_json, print_fronts
 
@@ -86,14 +86,14 @@ def front(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapp
     sizes = selected_sizes(results, parameters.get("record_bytes"))
     match parameters.get("form", "json"):
         case "csv":
-            return Answer.of(front_csv(*sizes), CSV)
+            return QueryResponse.of(front_csv(*sizes), CSV)
         case "text":
-            return Answer.of(text_of(partial(print_fronts, results, sizes)), TEXT)
+            return QueryResponse.of(text_of(partial(print_fronts, results, sizes)), TEXT)
         case _:
-            return Answer.of(fronts_json(results, sizes))
+            return QueryResponse.of(fronts_json(results, sizes))
 
 
-def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the tables of a grid search."""
     from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grids
 
@@ -102,21 +102,21 @@ def grid(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mappi
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     match parameters.get("form", "json"):
         case "csv":
-            return Answer.of(grid_csv(tables), CSV)
+            return QueryResponse.of(grid_csv(tables), CSV)
         case "text":
-            return Answer.of(text_of(partial(print_grids, results.name, tables)), TEXT)
+            return QueryResponse.of(text_of(partial(print_grids, results.name, tables)), TEXT)
         case _:
-            return Answer.of(grid_json(results.name, tables, simulated=results.simulated))
+            return QueryResponse.of(grid_json(results.name, tables, simulated=results.simulated))
 
 
-def report(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def report(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the report of a study as one HTML page."""
     from tuner.present.report.page import report_page
 
-    return Answer.of(report_page(cache.results(study, store)), HTML)
+    return QueryResponse.of(report_page(cache.results(study, store)), HTML)
 
 
-def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the comparison of a study with another one."""
     found_in = (cache.results(study, store), cache.other_results(parameters["second"]))
     # The studies are named after their folders. Otherwise, two studies of the same name would be shown with their
@@ -128,34 +128,36 @@ def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters:
             from tuner.present.report.study_points import front_charts
 
             drawn = found_in[0].objectives == found_in[1].objectives
-            return Answer.of(fronts_html(compared, front_charts(found_in, compared) if drawn else {}), HTML)
+            return QueryResponse.of(fronts_html(compared, front_charts(found_in, compared) if drawn else {}), HTML)
         case "text":
             from tuner.present.comparisons.comparison_view import print_comparison
 
-            return Answer.of(text_of(partial(print_comparison, compared)), TEXT)
+            return QueryResponse.of(text_of(partial(print_comparison, compared)), TEXT)
         case _:
-            return Answer.of(compared.as_json())
+            return QueryResponse.of(compared.as_json())
 
 
-def verification(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def verification(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the judgement of a verified config."""
     stored = store.facts().get(VERIFICATION)
     if stored is None:
         raise Problem(ProblemKind.NOT_FOUND, f"{study} verifies no config, or has not ended yet")
     if parameters.get("form") == "text":
-        return Answer.of(stored["text"] + "\n", TEXT)
-    return Answer.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})
+        return QueryResponse.of(stored["text"] + "\n", TEXT)
+    return QueryResponse.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})
 
 
-def recommendation(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def recommendation(
+    cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]
+) -> QueryResponse:
     """Return the configs that a study recommends."""
     results = cache.results(study, store)
     form = Format(parameters.get("form", Format.JSON))
     text = export_all(_recommended(results, parameters), form, everything=parameters.get("everything", False))
-    return Answer.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
+    return QueryResponse.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
 
 
-def explanation(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def explanation(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the explanation of a study's recommendations."""
     from tuner.present.export.recommendation_json import explanations_json
     from tuner.present.recommendations.explanation_words import print_explanations
@@ -167,8 +169,8 @@ def explanation(cache: ResultsCache, study: str, store: ResultsStore, parameters
         for each in _recommended(results, parameters)
     ]
     if parameters.get("form") == "text":
-        return Answer.of(text_of(partial(print_explanations, explanations)), TEXT)
-    return Answer.of(explanations_json(results.name, explanations))
+        return QueryResponse.of(text_of(partial(print_explanations, explanations)), TEXT)
+    return QueryResponse.of(explanations_json(results.name, explanations))
 
 
 def _recommended(results: StudyResults, parameters: Mapping[str, Any]) -> list[Recommendation]:
@@ -197,7 +199,7 @@ def polled_recommendations(study: str, results: StudyResults) -> list[ResultQuer
     ]
 
 
-def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the prediction for another config or load, or the content of the what-if page."""
     try:
         return _prediction(cache, study, store, parameters)
@@ -208,7 +210,7 @@ def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters:
         raise
 
 
-def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     from tuner.prediction.question import PredictionRequest
     from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
     from tuner.present.predictions.what_if import what_if_json
@@ -226,12 +228,12 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
     request = PredictionRequest.of(source, changes, begin, swept, retention)
     calibration = cache.calibration(study, store, source)
     if form == "page":
-        return Answer.of(what_if_json(source, calibration, request.question, retention, typed))
+        return QueryResponse.of(what_if_json(source, calibration, request.question, retention, typed))
     predictions = request.predictions(calibration)
     if form != "text":
-        return Answer.of(prediction_json(source, calibration, predictions, retention, setting=request.setting))
+        return QueryResponse.of(prediction_json(source, calibration, predictions, retention, setting=request.setting))
     if request.setting is None:
         lines = prediction_lines(source, calibration, predictions, retention)
     else:
         lines = sweep_lines(source, request.setting, predictions)
-    return Answer.of("\n".join(lines) + "\n", TEXT)
+    return QueryResponse.of("\n".join(lines) + "\n", TEXT)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from tuner.model.errors import ProblemKind
-from tuner.service.answers.query import Answer, Answers, ResultQuery
 from tuner.service.problems import Problem
+from tuner.service.responses.query import QueryResponse, QueryResponses, ResultQuery
 from tuner.storage.locations import storage_at
 
 _MOST_ASKED: Final = 20_000
@@ -46,7 +46,7 @@ class ReadingProcess:
         # One thread, so that the process has one query at a time: if a query crashes it, no other query is lost.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tuner-reading")
 
-    def ask(self, query: ResultQuery) -> Future[Answers]:
+    def ask(self, query: ResultQuery) -> Future[QueryResponses]:
         """Send a query to the process.
 
         Returns:
@@ -61,7 +61,7 @@ class ReadingProcess:
         if child is not None:
             child.process.kill()
 
-    def _responses(self, query: ResultQuery) -> Answers:
+    def _responses(self, query: ResultQuery) -> QueryResponses:
         for _ in range(_TRIES):
             if self._closed:
                 return _unavailable(query, "the service is stopping")
@@ -69,7 +69,7 @@ class ReadingProcess:
                 child = self._started()
                 child.pipe.send(query)
                 if child.pipe.poll(self.longest_s):
-                    responses: Answers = child.pipe.recv()
+                    responses: QueryResponses = child.pipe.recv()
                     return responses
             except (OSError, EOFError):
                 self._end()
@@ -108,8 +108,8 @@ class _Child:
         self.asked = 0
 
 
-def _unavailable(query: ResultQuery, detail: str) -> Answers:
-    return {query: Answer.of_problem(Problem(ProblemKind.UNAVAILABLE, detail))}
+def _unavailable(query: ResultQuery, detail: str) -> QueryResponses:
+    return {query: QueryResponse.of_problem(Problem(ProblemKind.UNAVAILABLE, detail))}
 
 
 def _serve(pipe: Connection, root: Path) -> None:
@@ -118,7 +118,7 @@ def _serve(pipe: Connection, root: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     # Imported here, because the server imports this module and does not need these libraries.
-    from tuner.service.answers.responder import Responder
+    from tuner.service.responses.responder import Responder
 
     responder = Responder(storage_at(), root)
     with contextlib.suppress(EOFError, ConnectionError):

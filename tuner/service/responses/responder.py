@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.errors import ProblemKind, ResultsDamaged, StudyNotFound
-from tuner.service.answers import pages, results
-from tuner.service.answers.query import EVERY_RECOMMENDATION, TEXT, Answer, Answers, ResultQuery
-from tuner.service.answers.results_cache import ResultsCache, no_study
 from tuner.service.problems import Problem, problem_of
+from tuner.service.responses import pages, results
+from tuner.service.responses.query import EVERY_RECOMMENDATION, TEXT, QueryResponse, QueryResponses, ResultQuery
+from tuner.service.responses.results_cache import ResultsCache, no_study
 from tuner.storage.protocols import ResultsStore, Storage
 
 _LOG: Final = logging.getLogger("tuner.service")
@@ -31,7 +31,7 @@ class Responder:
     def __init__(self, storage: Storage, root: Path) -> None:
         self._cache = ResultsCache(storage, root)
 
-    def responses(self, query: ResultQuery) -> Answers:
+    def responses(self, query: ResultQuery) -> QueryResponses:
         """Return the response to a query.
 
         For `EVERY_RECOMMENDATION`, return the responses to all queries for recommendations that clients are likely to
@@ -47,14 +47,14 @@ class Responder:
         except Exception as error:  # noqa: BLE001 - `_problem` says why
             return {query: _problem(query, error)}
 
-    def _response(self, query: ResultQuery, store: ResultsStore) -> Answer:
+    def _response(self, query: ResultQuery, store: ResultsStore) -> QueryResponse:
         try:
             return RESPONSES[query.what](self._cache, query.study, store, dict(query.parameters))
         except Exception as error:  # noqa: BLE001 - `_problem` says why
             return _problem(query, error)
 
 
-def _problem(query: ResultQuery, error: Exception) -> Answer:
+def _problem(query: ResultQuery, error: Exception) -> QueryResponse:
     """Return the error response to a query that failed. No exception is raised, because it would end this process."""
     match error:
         case StudyNotFound():
@@ -73,14 +73,14 @@ def _problem(query: ResultQuery, error: Exception) -> Answer:
             problem = problem_of(error)
     if problem.status == 500:
         traceback.print_exception(error)
-    return Answer.of_problem(problem)
+    return QueryResponse.of_problem(problem)
 
 
-def _stamp(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
-    return Answer.of(repr(cache.stamp(study, store)), TEXT)
+def _stamp(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
+    return QueryResponse.of(repr(cache.stamp(study, store)), TEXT)
 
 
-_Respond = Callable[[ResultsCache, str, ResultsStore, Mapping[str, Any]], Answer]
+_Respond = Callable[[ResultsCache, str, ResultsStore, Mapping[str, Any]], QueryResponse]
 RESPONSES: Final[Mapping[str, _Respond]] = {
     "recommendation": results.recommendation,
     "front": results.front,

@@ -1,4 +1,4 @@
-"""Answers the requests of the pages: for summaries of studies, new trials, charts and links to MLflow."""
+"""Computes what the pages request: summaries of studies, new trials, charts and links to MLflow."""
 
 import tempfile
 from collections.abc import Mapping
@@ -23,16 +23,16 @@ from tuner.model.facts import (
 from tuner.present.studies.status import status_of
 from tuner.present.studies.study_list import listed_experiment, listed_study
 from tuner.present.trial_tables.newest_trials import newest_trials
-from tuner.service.answers.query import JSON, PNG, Answer
-from tuner.service.answers.results_cache import ResultsCache, selected_sizes
+from tuner.service.responses.query import JSON, PNG, QueryResponse
+from tuner.service.responses.results_cache import ResultsCache, selected_sizes
 from tuner.storage.protocols import ResultsStore
 
 
-def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the values that the list of studies shows for one study.
 
     All results of the study are needed for its current work, its remaining time and its best gain. So the results are
-    read only for a study that is running or has ended. The answer for an ended study is cached.
+    read only for a study that is running or has ended. The response for an ended study is cached.
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
@@ -44,7 +44,7 @@ def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Ma
         experiment = listed_experiment(study, facts, progress, (trial for _, trial in store.trials())).as_json()
     extent = cache.extent(study, store, facts)
     names = (TARGET, RECORD_SIZES, OBJECTIVES, STARTED_AT, FINISHED_AT, TRIALS_PER_SIZE, TOTALS)
-    return Answer.of(
+    return QueryResponse.of(
         {
             "trials": extent.trials,
             "search_trials": extent.search_trials,
@@ -59,14 +59,14 @@ def summary(cache: ResultsCache, study: str, store: ResultsStore, parameters: Ma
     )
 
 
-def newest(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def newest(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the newest trials of a study, for its page."""
     facts = store.facts()
     rows = newest_trials(cache.results(study, store)) if OBJECTIVES in facts else []
-    return Answer.of({"last": cache.extent(study, store, facts).last, "trials": rows})
+    return QueryResponse.of({"last": cache.extent(study, store, facts).last, "trials": rows})
 
 
-def picture(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def picture(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the chart of a Pareto front, as PNG."""
     from tuner.present.report.study_pictures import draw_front
     from tuner.results.recommendations.by_goal import goals_by_trial, recommendations_by_goal
@@ -78,10 +78,10 @@ def picture(cache: ResultsCache, study: str, store: ResultsStore, parameters: Ma
         draw_front(
             size, goals_by_trial(recommendations_by_goal(results, size)), path, heading=f"{size.record_bytes} B records"
         )
-        return Answer.of(path.read_bytes(), PNG)
+        return QueryResponse.of(path.read_bytes(), PNG)
 
 
-def figure(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def figure(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the interactive chart of a Pareto front, as JSON."""
     from tuner.present.report.interactive import figure_json
     from tuner.present.report.study_figures import front_figure
@@ -89,17 +89,19 @@ def figure(cache: ResultsCache, study: str, store: ResultsStore, parameters: Map
 
     results = cache.results(study, store)
     (size,) = selected_sizes(results, parameters["record_bytes"])
-    return Answer.of(figure_json(front_figure(size, goals_by_trial(recommendations_by_goal(results, size)))), JSON)
+    return QueryResponse.of(
+        figure_json(front_figure(size, goals_by_trial(recommendations_by_goal(results, size)))), JSON
+    )
 
 
-def mlflow_views(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> Answer:
+def mlflow_views(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
     from tuner.tracking.views import SavedView, views_of
 
     place = store.facts().get(IN_MLFLOW)
     if place is None:
-        return Answer.of({})
+        return QueryResponse.of({})
     link = partial(
         SavedView.link, address=parameters["address"], experiment_id=place["experiment_id"], saved=place["views"]
     )
-    return Answer.of({each.name: link(each) for each in views_of(cache.results(study, store))})
+    return QueryResponse.of({each.name: link(each) for each in views_of(cache.results(study, store))})

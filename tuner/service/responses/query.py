@@ -1,4 +1,4 @@
-"""A query about a study's results, and the HTTP answer to it."""
+"""A query about a study's results, and the HTTP response to it."""
 
 import hashlib
 import json
@@ -19,11 +19,11 @@ PNG: Final = "image/png"
 class ResultQuery:
     """A query about the results of one study.
 
-    Equal queries have equal answers for as long as the study's results stay the same.
+    Equal queries have equal responses for as long as the study's results stay the same.
 
     Attributes:
         study: The study's name.
-        what: The kind of answer: a key of `tuner.service.answers.responder.RESPONSES`, or `EVERY_RECOMMENDATION`.
+        what: The kind of response: a key of `tuner.service.responses.responder.RESPONSES`, or `EVERY_RECOMMENDATION`.
         parameters: The parameters of the query as pairs of name and value, sorted by name.
     """
 
@@ -38,8 +38,8 @@ class ResultQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A complete HTTP response.
+class QueryResponse:
+    """The complete HTTP response to a query.
 
     Attributes:
         status: The HTTP status.
@@ -67,7 +67,7 @@ class Answer:
         return cls.of(problem.as_json(), PROBLEM_JSON, problem.status)
 
 
-Answers = dict[ResultQuery, Answer]
+QueryResponses = dict[ResultQuery, QueryResponse]
 EVERY_RECOMMENDATION: Final = "recommendations"
 """The value of `ResultQuery.what` that asks for all recommendations that clients are likely to poll for.
 

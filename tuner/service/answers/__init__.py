@@ -1,1 +1,0 @@
-"""The HTTP answers to queries about the results of studies, and the processes that compute them."""
