@@ -22,14 +22,13 @@ from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_
 
 REQUEST_HEADER_BYTES: Final = 60.0
 """Bytes on the wire around a batch, which are not stored."""
-_OVERHEAD_REMOVED_RATIO: Final = 0.6
 _HALF_COMPRESSED_BYTES: Final = 150.0
 """A codec removes little from a batch whose compressible part is smaller than this."""
 _IDEMPOTENT_RATIO: Final = 1.03
 _NAGLE_RATIO: Final = 0.5
 _MOST_WAITING: Final = 0.8
 """While a batch waits for the client's thread, this thread is busy with other records for at most this share."""
-_NO_CODEC: Final = Codec(0.0, 0.0, 0.0)
+_NO_CODEC: Final = Codec(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +191,13 @@ class Stages:
         network_byte_s = 1.0 / cluster.network_bytes_per_s + send_buffer_byte_s
         norm, producers = cluster.capacity_norm, settings.producers
         removed_ratio = load.compressibility_ratio * compression.removed_ratio
+        removed_overhead_bytes = load.framing_bytes * compression.overhead_removed_ratio
         compressible_bytes = load.compressibility_ratio * value
         full_batches = FullBatches.of(
             settings,
             load,
             record,
-            removed_ratio * value,
+            removed_ratio * value + removed_overhead_bytes,
             _removed(removed_ratio, compressible_bytes) * value,
             compression.compresses,
         )
@@ -227,8 +227,7 @@ class Stages:
             send_buffer_byte_s=send_buffer_byte_s,
             carried_byte_s=(cluster.network_bytes_per_s**-norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
             # Keys are taken to be random.
-            overhead_bytes=load.key_bytes
-            + load.framing_bytes * (1.0 - _OVERHEAD_REMOVED_RATIO * compression.compresses),
+            overhead_bytes=load.key_bytes + load.framing_bytes - removed_overhead_bytes,
             removed_ratio=removed_ratio,
             compressible_bytes=compressible_bytes,
         )
@@ -364,6 +363,7 @@ class _Compression:
     Attributes:
         compresses: Whether there is a codec, 0 or 1, shape (1, loads).
         removed_ratio: Share of the compressible bytes that the codec removes in a large batch, shape (1, loads).
+        overhead_removed_ratio: Share that the codec removes of the bytes that Kafka's format adds, shape (1, loads).
         byte_s: Time to compress a byte of value, shape (clusters, loads).
         decompression_byte_s: Time to decompress a byte of value in the broker, shape (clusters, loads).
         batch_s: Time to set up the codec for a batch, shape (clusters, loads).
@@ -371,6 +371,7 @@ class _Compression:
 
     compresses: Array
     removed_ratio: Array
+    overhead_removed_ratio: Array
     byte_s: Array
     decompression_byte_s: Array
     batch_s: Array
@@ -384,6 +385,7 @@ class _Compression:
         return cls(
             compresses=np.array([[bool(name) for name in names]], dtype=float),
             removed_ratio=np.array([[codec.removed(level) for codec, level in codecs]]),
+            overhead_removed_ratio=np.array([[codec.overhead_removed_ratio for codec, _ in codecs]]),
             byte_s=ratio * [codec.cost_s_per_byte(level) for codec, level in codecs],
             decompression_byte_s=ratio * [codec.decompression_s_per_byte for codec, _ in codecs],
             batch_s=ratio * [codec.s_per_batch for codec, _ in codecs],

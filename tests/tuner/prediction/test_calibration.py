@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from math import log
+from statistics import geometric_mean
 from typing import Any, Final
 
 import numpy as np
@@ -11,14 +12,14 @@ import pytest
 
 from benchmarks.problems.observed import observed, paced_load, start_of
 from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
-from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.constants import EMBEDDED, EMBEDDED_JAVA, ClusterConstants
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import calibrate, similar_host, uncalibrated, value_of
+from tuner.prediction.calibration import PRIOR_SD_LOG, calibrate, similar_host, uncalibrated, value_of
 from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
@@ -55,6 +56,16 @@ def configs(*batch_sizes: int) -> list[ProducerConfig]:
 def measured(cluster: ClusterConstants, among: list[ProducerConfig]) -> list[Observation]:
     loads = (LOAD, replace(LOAD, rate_records_per_s=RATE))
     return [told_by(cluster, config, load) for config in among for load in loads]
+
+
+def test_the_constants_of_the_java_client_are_those_that_its_tables_give() -> None:
+    seen = [
+        [each for found in observed(read()).values() for each in found] for read in (java_grid, small_records_java_grid)
+    ]
+    fitted = [calibrate(each).constants for each in seen]
+    for name in PRIOR_SD_LOG:
+        mean = geometric_mean(getattr(each, name) for each in fitted)
+        assert getattr(EMBEDDED_JAVA, name) == pytest.approx(mean, rel=0.05), name
 
 
 def test_a_dozen_configs_calibrate_predictions_for_another_host() -> None:
