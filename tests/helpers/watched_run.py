@@ -60,7 +60,7 @@ class FullMirror:
 
 def watched_run(folder: Path) -> list[Progress]:
     """Run a whole study of one record size, with undo rounds, and return the progress that was read meanwhile."""
-    spec = simulated_study((1000,), trials=12, seed=8)
+    spec = simulated_study((1000,), trials=12, seed=10)
     confirm = replace(spec.confirm, nominees=2, nominee_repeats=1, undo_rounds=1)
     watching = Watching(folder)
     measure_study(replace(spec, confirm=confirm), "", folder, watching, FullMirror())
