@@ -42,7 +42,7 @@ LEARNING = replace(
     search=replace(SPEC.search, method=Method.BAYESIAN, startup_trials=5, trials=40, seed=15, performance_model=False),
 )
 LIMITED = replace(
-    SPEC, objectives=(THROUGHPUT,), constraints=(Constraint("latency_p99_ms", at_most=True, limit=4.0),)
+    SPEC, objectives=(THROUGHPUT,), constraints=(Constraint("latency_p99_ms", at_most=True, limit=6.0),)
 )  # fmt: skip
 
 
@@ -168,8 +168,8 @@ def test_a_shortened_phase_of_a_trial_on_the_front_is_run_in_full(study: Study) 
 
 def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Study) -> None:
     (limit,) = LIMITED.constraints
-    told = [each for each in study(LIMITED).trials if "must be <= 4" in each.stopped_early]
-    broken = [each for each in told if each.metrics["latency_p99_ms"] > 4.5]  # others are near the limit for longer
+    told = [each for each in study(LIMITED).trials if "must be <= 6" in each.stopped_early]
+    broken = [each for each in told if each.metrics["latency_p99_ms"] > 6.75]  # others are near the limit for longer
     assert broken
     for each in broken:
         assert not each.feasible
@@ -178,7 +178,8 @@ def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Stud
         assert each.violations.keys() == {str(limit), "delivered_ratio >= 1", "held_rate_ratio >= 0.95"}
         assert each.saved_s >= 13.0, "the saturating phase with its warm-up was skipped"
     kept = [each for each in study(LIMITED).trials if each.feasible]
-    assert all(each.metrics["latency_p99_ms"] <= 4.0 for each in kept)
+    assert kept
+    assert all(each.metrics["latency_p99_ms"] <= 6.0 for each in kept)
 
 
 @pytest.mark.long
