@@ -103,12 +103,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
 
 
 def draw_fronts(views: Mapping[str, Mapping[str, FrontChart]], path: Path) -> None:
-    """Draw several studies on the same axes, one picture per record size.
-
-    Args:
-        views: The content of each picture, by record size and then by the study's name.
-        path: The file to write; its suffix decides the format.
-    """
+    """Draw several studies on the same axes, one picture per record size."""
     figure = canvas(height=4.8 * len(views))
     for index, (record_bytes, studies) in enumerate(views.items()):
         axes = figure.add_subplot(len(views), 1, index + 1)
@@ -126,13 +121,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, FrontChart]], path: Path) -> No
 
 
 def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str) -> None:
-    """Draw the tables of a pair of knobs as heat maps, one below the other.
-
-    Args:
-        tables: The tables, one for each metric; not empty.
-        path: The file to write; its suffix decides the format.
-        heading: The title of the picture.
-    """
+    """Draw the tables of a pair of knobs as heat maps, one below the other."""
     figure = canvas(height=len(tables) * (1.4 + 0.4 * len(tables[0].rows)))
     figure.suptitle(heading, fontsize=11, fontweight="bold", x=0.01, ha="left")
     for index, table in enumerate(tables):

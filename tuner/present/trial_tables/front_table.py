@@ -292,13 +292,7 @@ def _json(row: FrontRow, size: SizeResults) -> dict[str, Any]:
 
 
 def print_fronts(results: StudyResults, sizes: Iterable[SizeResults], out: Unwrapped) -> None:
-    """Print the front of each record size.
-
-    Args:
-        results: The study's results.
-        sizes: The results of the record sizes.
-        out: The console to print to.
-    """
+    """Print the front of each record size."""
     for size in sizes:
         _print_front(results, size, out)
 

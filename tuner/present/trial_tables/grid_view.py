@@ -54,13 +54,7 @@ def cell_text(cell: Cell | None) -> str:
 
 
 def print_grids(study: str, tables_of_sizes: Mapping[str, Sequence[GridTable]], out: Unwrapped) -> None:
-    """Print the tables of each record size; in a terminal, a cell is the greener, the better it is.
-
-    Args:
-        study: The study's name.
-        tables_of_sizes: The tables of each record size, from `grid_tables`.
-        out: The console to print to.
-    """
+    """Print the tables of each record size; in a terminal, a cell is the greener, the better it is."""
     for record_bytes, table in ((size, table) for size, tables in tables_of_sizes.items() for table in tables):
         out.show(f"{study}: {record_bytes} B records, {grid_heading(table)}", style="bold")
         for line in _lines(table):
@@ -97,13 +91,7 @@ def _green(good: float) -> str:
 
 
 def grid_json(study: str, tables: Mapping[str, Sequence[GridTable]], *, simulated: bool) -> dict[str, Any]:
-    """Return the tables as a JSON object, given by record size.
-
-    Args:
-        study: The study's name.
-        tables: The tables of each record size, from `grid_tables`.
-        simulated: Whether the study measured nothing on Kafka.
-    """
+    """Return the tables as a JSON object, given by record size."""
     return document(
         "grid",
         study=study,
