@@ -98,10 +98,7 @@ def grid_json(study: str, tables: Mapping[str, Sequence[GridTable]], *, simulate
         simulated=simulated,
         tables=[
             {
-                "record_bytes": record_bytes,
-                "metric": table.metric,
-                "row_knob": table.row_knob,
-                "column_knob": table.column_knob,
+                **_table_json(record_bytes, table),
                 "rows": list(table.rows),
                 "columns": list(table.columns),
                 "averaged_over": list(table.averaged),
@@ -117,18 +114,21 @@ def grid_csv(tables: Mapping[str, Sequence[GridTable]]) -> str:
     """Return the tables as CSV with a line for each cell, given by record size."""
     columns = ("record_bytes", "metric", "row_knob", "column_knob", *_cell_json("", "", Cell(None, 0)))
     cells = (
-        {
-            "record_bytes": record_bytes,
-            "metric": table.metric,
-            "row_knob": table.row_knob,
-            "column_knob": table.column_knob,
-            **_cell_json(*place, cell),
-        }
+        {**_table_json(record_bytes, table), **_cell_json(*place, cell)}
         for record_bytes, found in tables.items()
         for table in found
         for place, cell in table.cells.items()
     )
     return csv_of(cells, columns)
+
+
+def _table_json(record_bytes: str, table: GridTable) -> dict[str, Any]:
+    return {
+        "record_bytes": record_bytes,
+        "metric": table.metric,
+        "row_knob": table.row_knob,
+        "column_knob": table.column_knob,
+    }
 
 
 def _cell_json(row: str, column: str, cell: Cell) -> dict[str, Any]:
