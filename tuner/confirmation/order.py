@@ -91,9 +91,6 @@ def measured_before(trials: Iterable[Trial]) -> dict[int, str]:
     Burn-in runs count, because they influence what follows as all measurements do. In a round that begins with a
     burn-in run of its first config, this config has therefore followed itself.
 
-    Args:
-        trials: All trials of the record size, with the burn-in runs.
-
     Returns:
         The fingerprints of the configs, by number of the trial that followed. The first trial is left out.
     """

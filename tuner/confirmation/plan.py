@@ -91,9 +91,6 @@ class ConfirmationPlan:
         If so, the scatter of the rounds' ratios contains what differs between sessions. If not, a gain is only about
         the minutes in which the rounds were measured. Without new brokers, the rounds' real starting times decide, not
         the planned ones, because a study that was interrupted catches up.
-
-        Args:
-            trials: The trials of the record size.
         """
         if self.new_broker or not self.gap_s:
             return self.new_broker
@@ -203,10 +200,6 @@ def plans_in(facts: Mapping[str, Any], size: str) -> tuple[ConfirmationPlan, ...
     """Return the plans of all confirmations of a record size, the oldest first.
 
     The `end_round` of each plan is the first round of the next plan.
-
-    Args:
-        facts: The values that the results store keeps by name, from `ResultsStore.facts`.
-        size: The record size or mix.
     """
     kept = facts.get(CONFIRMING, {}).get(size, [])
     # Earlier releases stored a single plan instead of a list.
@@ -230,14 +223,7 @@ def add_plan(store: ResultsStore, size: str, plan: ConfirmationPlan) -> None:
 
 
 def leave_out(store: ResultsStore, size: str, plan: ConfirmationPlan, numbers: Iterable[int]) -> ConfirmationPlan:
-    """Store that trials of the newest confirmation do not count, and return its changed plan.
-
-    Args:
-        store: The results store.
-        size: The record size or mix.
-        plan: The plan of its newest confirmation.
-        numbers: The numbers of the trials.
-    """
+    """Store that trials of the newest confirmation do not count, and return its changed plan."""
     changed = replace(plan, left_out=(*plan.left_out, *numbers))
     facts = store.facts()
     *earlier, _ = (each.as_json() for each in plans_in(facts, size))

@@ -139,13 +139,7 @@ class Rounds:
 
 
 def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str) -> Rounds:
-    """Return the rounds of a confirmation in which both a config and the baseline have a measurement.
-
-    Args:
-        plan: The plan of the confirmation.
-        trials: The trials of the record size.
-        fingerprint: The fingerprint of the config.
-    """
+    """Return the rounds of a confirmation in which both a config and the baseline have a measurement."""
     by_round: dict[str, dict[int, Trial]] = {plan.baseline: {}, fingerprint: {}}
     of_rounds = plan.trials_of(TrialKind.CONFIRM, trials)
     for trial in of_rounds:

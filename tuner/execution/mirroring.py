@@ -55,19 +55,10 @@ class Mirror(Protocol):
         """Tell the mirror that there are new trials to copy, and return immediately."""
 
     def behind(self, stored: int) -> int:
-        """Return how many stored trials the mirror may not show yet, without waiting.
-
-        Args:
-            stored: How many trials the results store has.
-        """
+        """Return how many of the `stored` trials the mirror may not show yet, without waiting."""
 
     def finish(self, timeout_s: float, state: StudyState) -> SyncOutcome:
-        """Wait until all trials are copied, for at most `timeout_s` seconds, and stop the mirror.
-
-        Args:
-            timeout_s: The time limit, in seconds.
-            state: How the study has ended.
-        """
+        """Wait until all trials are copied, for at most `timeout_s` seconds, and stop the mirror."""
 
 
 def finish_mirror(
@@ -77,12 +68,6 @@ def finish_mirror(
 
     At the regular end we wait up to a minute for the copying, but only a few seconds after an error or Ctrl-C. `kind`
     and the arguments after it are those of `__exit__`.
-
-    Args:
-        mirror: The mirror.
-        name: The name of the study or experiment.
-        say: Shows the user a sentence.
-        kind: The class of the error that ended the study or experiment; None at the regular end.
     """
     outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _PATIENCE_AFTER_ERROR_S, state_after(kind))
     if outcome.trials_behind or (outcome.error and kind is None):

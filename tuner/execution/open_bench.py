@@ -78,15 +78,8 @@ def open_bench(
 
     The facts about the environment are stored, and the results are copied to the mirror.
 
-    Args:
-        spec: What to open.
-        store: The results store.
-        say: Called with a sentence for the user about each step.
-        mirror: Copies the results to another place; None for no copy.
-        mix_environments: Whether to continue although earlier trials were measured in another environment.
-
     Raises:
-        StudyChanged: The stored trials were measured in another environment.
+        StudyChanged: The stored trials were measured in another environment, and `mix_environments` is False.
         RunnerError: The clusters or the workers can't be used.
     """
     with ExitStack() as stack:
@@ -200,12 +193,6 @@ def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) ->
 
     The usual causes are a mistyped address or topic, and a Docker engine that does not run. A study or a folder that
     was there before is kept, also the folder of all studies.
-
-    Args:
-        storage: Where the study or experiment is kept.
-        folder: Its folder.
-        name: Its name.
-        say: Called with a sentence for the user.
 
     Raises:
         RunnerError: The error from the block.

@@ -41,11 +41,6 @@ def changes(trial: Trial, baseline: Mapping[str, str]) -> tuple[Change, ...]:
 def changed_values(client: Client, values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:
     """Return the properties whose effective value differs from the baseline's, by name.
 
-    Args:
-        client: The client of both configs.
-        values: The config's properties.
-        baseline: The baseline's properties.
-
     Raises:
         UnknownProperty: The client has no such property, because the config was written for another client version.
     """

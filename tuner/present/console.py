@@ -58,11 +58,7 @@ def _without_blanks_at_ends(segments: Iterable[Segment]) -> Iterator[Segment]:
 
 
 def text_of(show: Callable[[Unwrapped], None]) -> str:
-    """Return what a function prints, as plain text without colours.
-
-    Args:
-        show: The function, which prints on the console that it gets as its argument.
-    """
+    """Return what a function prints on the console that it gets, as plain text without colours."""
     text = io.StringIO()
     show(Unwrapped(file=text, highlight=False, no_color=True))
     return text.getvalue()

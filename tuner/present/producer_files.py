@@ -48,13 +48,7 @@ def lint_json(report: LintReport, file: Path, load: LintLoad | None) -> dict[str
 
 
 def translated_text(translation: FileTranslation, file: Path, output: Path | None) -> str:
-    """Return the translated properties as a file to paste, with a comment that says what they are.
-
-    Args:
-        translation: The translation.
-        file: The file that was translated.
-        output: Where the text will be written; None if that is not known.
-    """
+    """Return the translated properties as a file to paste, with a comment that says what they are."""
     source, target = translation.source.client, translation.target.client
     comment = [
         f"kafka-tuner: translated from {file.name}, for {source.label}, to {target.label}",

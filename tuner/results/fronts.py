@@ -19,10 +19,6 @@ def may_be_on_front(trial: Trial, baseline: Trial | None) -> bool:
 
     Burn-in runs are left out, because a broker that has just started is not yet as fast as it will be. Repeats of the
     baseline and trials of a confirmation are left out, because the front shows each config once.
-
-    Args:
-        trial: The trial.
-        baseline: The first complete baseline trial; None if there is none yet.
     """
     counts = trial.kind is TrialKind.SEARCH or (baseline is not None and trial.number == baseline.number)
     return counts and trial.feasible and not trial.stopped_early

@@ -278,11 +278,7 @@ class StudyResults:
 
 
 def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
-    """Read a study's results.
-
-    Args:
-        folder: The study's folder.
-        storage: Where the study is stored; by default the storage that the environment names.
+    """Read a study's results, by default from the storage that the environment names.
 
     Raises:
         StudyNotFound: The folder holds no study.
@@ -427,12 +423,6 @@ def _judged_again(
     When the trial was stored, the later drift of the baseline was not known. So a trial of the search is judged by its
     metrics after correction for drift, and a baseline trial by the baseline's present metrics. Trials of other kinds
     are returned unchanged.
-
-    Args:
-        trial: The trial.
-        constraints: The constraints, by text.
-        estimates: The baseline's drift.
-        baseline: The baseline's present metrics.
     """
     if trial.kind not in SEARCHING_KINDS:
         return trial
@@ -451,10 +441,6 @@ def burn_ins_as_baseline(trials: Iterable[Trial], objectives: Sequence[Objective
     Runs without a value for some objective do not count. The target is warm at the end of the burn-in, so these two
     runs are measurements of the baseline, too. Without them, all gains among a study's first ten trials would depend on
     a single measurement of the baseline.
-
-    Args:
-        trials: The trials of one record size, by number.
-        objectives: The study's objectives.
     """
     candidates: list[Trial] = []
     for trial in trials:

@@ -16,9 +16,6 @@ from tuner.model.trial import Trial
 def undamaged(what: str) -> Iterator[None]:
     """Run the block, which reads a stored value. If the value is damaged, the error says where it is stored.
 
-    Args:
-        what: The value and where it is stored, for the error message.
-
     Raises:
         ResultsDamaged: The block could not read the value, for example because another program has changed it.
     """
@@ -39,11 +36,7 @@ def trial_body(trial: Trial) -> str:
 
 
 def read_trials(rows: Iterable[tuple[int, str]], where: str) -> list[tuple[int, Trial]]:
-    """Return stored trials with their sequence numbers.
-
-    Args:
-        rows: The sequence number and the stored form of each trial.
-        where: The place of the rows, for the error message.
+    """Return stored trials with their sequence numbers; `where` names their place in errors.
 
     Raises:
         ResultsDamaged: A stored trial can't be read, for example because another program has changed it.
@@ -66,11 +59,7 @@ def read_attachment(body: bytes) -> Any:
 
 
 def read_facts(rows: Iterable[tuple[str, str]], where: str) -> dict[str, Any]:
-    """Return stored facts (values about the study, such as its seed) by name.
-
-    Args:
-        rows: The name and the stored form of each fact.
-        where: The place of the rows, for the error message.
+    """Return stored facts (values about the study, such as its seed) by name; `where` names their place in errors.
 
     Raises:
         ResultsDamaged: A stored fact can't be read, for example because another program has changed it.

@@ -66,11 +66,7 @@ class ResultsStore(Protocol):
         """
 
     def hold(self, what: str) -> "Hold | None":
-        """Take a lock on a task for this study; return None if another process on any host holds the lock.
-
-        Args:
-            what: The name of the task.
-        """
+        """Take a lock on a task for this study; return None if another process on any host holds the lock."""
 
     def lost_leases(self) -> int | None:
         """Return how often this process has lost the lease on the study so far; None while it has no valid lease.

@@ -138,13 +138,7 @@ def check_uri(uri: str) -> None:
 
 
 def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpec:
-    """Return the settings for MLflow that are stored with a study.
-
-    Args:
-        facts: The stored values that belong to the study as a whole, such as its id, its target and the settings for
-            MLflow.
-        uri: A tracking URI that replaces the stored URI.
-    """
+    """Return the settings for MLflow that are stored with a study; `uri` replaces the stored URI."""
     kept = facts.get(TRACKING) or {}
     return TrackingSpec(
         uri=uri or kept.get("uri"), experiment=kept.get("experiment"), enabled=kept.get("enabled", True)

@@ -33,10 +33,6 @@ def with_section(description: str, section: str) -> str:
 
     Pictures of other studies are left out. The oldest sections are left out, too, if there is no room. The text of
     users is kept.
-
-    Args:
-        description: The description so far.
-        section: The section of the study, from `study_section`.
     """
     sections, theirs = _sections(description)
     ours, _ = _sections(section)

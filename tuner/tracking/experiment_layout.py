@@ -34,12 +34,7 @@ def measurement_key(results: ExperimentResults, trial: Trial) -> str:
 
 
 def experiment_run(results: ExperimentResults, status: str) -> RunContent:
-    """Return the content of the experiment's run: its settings and its report.
-
-    Args:
-        results: The results of the experiment.
-        status: The status of the experiment, under MLflow's name.
-    """
+    """Return the content of the experiment's run: its settings and its report."""
     spec, trials = results.spec, [trial for row in results.rows for trial in row.trials] or list(results.burn_in)
     at_ms = max(map(end_ms, trials))
     return RunContent(
@@ -66,14 +61,7 @@ def experiment_run(results: ExperimentResults, status: str) -> RunContent:
 
 
 def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, parent_run: str) -> RunContent:
-    """Return the content of the run of one measurement.
-
-    Args:
-        results: The results of the experiment.
-        row: The row that was measured.
-        trial: The measurement.
-        parent_run: MLflow's id of the experiment's run.
-    """
+    """Return the content of the run of one measurement."""
     at_ms = end_ms(trial)
     key = measurement_key(results, trial)
     round_ = f" round {trial.round + 1}" if trial.round is not None else ""

@@ -179,12 +179,7 @@ class MlflowMirror:
         self._in_mlflow: Mapping[str, Any] | None = None
 
     def start(self, remember: Callable[[str, Any], None] = lambda _, __: None) -> None:
-        """Start the thread that writes to MLflow, if the study's settings enable MLflow.
-
-        Args:
-            remember: Called with a name and a value, which it stores as a fact about the study: where MLflow holds the
-                study.
-        """
+        """Start the thread that writes to MLflow, if the study's settings enable MLflow; see `Mirror.start`."""
         self._remember = remember
         if self._tracking.enabled:
             self._news.set()
@@ -195,20 +190,11 @@ class MlflowMirror:
         self._news.set()
 
     def behind(self, stored: int) -> int:
-        """Return the number of trials that MLflow may not show yet. This sends no request to MLflow.
-
-        Args:
-            stored: The number of trials in the results store.
-        """
+        """Return the number of trials that MLflow may not show yet. This sends no request to MLflow."""
         return max(0, stored - self._shown) if self._thread.ident is not None else 0
 
     def finish(self, timeout_s: float, state: StudyState = StudyState.FINISHED) -> SyncOutcome:
-        """Wait until MLflow shows all results or the time limit is over, then stop the thread.
-
-        Args:
-            timeout_s: The time limit, in seconds.
-            state: How the study has ended, which MLflow shows as the status of its runs.
-        """
+        """Wait until MLflow shows all results or the time limit is over, then stop the thread."""
         if self._thread.ident is None:
             return SyncOutcome(0, 0, self._location.shown, None)
         self._state = state

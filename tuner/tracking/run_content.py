@@ -63,12 +63,7 @@ class RunContent:
 
 
 def shared_tags(facts: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the tags that all runs of a study or an experiment have.
-
-    Args:
-        facts: What is stored about the study or experiment as a whole.
-        name: The name of the study or experiment.
-    """
+    """Return the tags that all runs of a study or an experiment have."""
     return {
         tags.STUDY_ID: str(facts[STUDY_ID]),
         tags.STUDY: name,
@@ -91,12 +86,7 @@ def params_of(trial: Trial) -> dict[str, str]:
 
 
 def status_of_study(state: StudyState, *, finished: bool) -> str:
-    """Return the status of a study's or an experiment's run, under MLflow's name.
-
-    Args:
-        state: The state of the study.
-        finished: Whether the study has run to its end.
-    """
+    """Return the status of a study's or an experiment's run, under MLflow's name."""
     if finished:
         return FINISHED
     if state in (StudyState.RUNNING, StudyState.CONFIRMING):

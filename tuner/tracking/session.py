@@ -208,12 +208,7 @@ class MirrorSession:
             self._show_description(size_runs(study))
 
     def _mark_left_behind(self, study_id: str, name: str) -> None:
-        """Mark the study's runs in other experiments as old, because `tracking.experiment` has changed.
-
-        Args:
-            study_id: The id of the study.
-            name: The name of the experiment that the study is in now.
-        """
+        """Mark the study's runs in other experiments as old, because `tracking.experiment` has changed."""
         from mlflow.exceptions import MlflowException
 
         try:

@@ -88,12 +88,7 @@ class SizeRuns:
         return f"{self.key}/{trial.number}"
 
     def parent(self, status: str, picture: str | None = None) -> RunContent:
-        """Return the content of the MLflow run for this record size, which is the parent of its trials' runs.
-
-        Args:
-            status: The status of the study, under MLflow's name.
-            picture: The address of the picture to show in the description; None if MLflow holds no picture.
-        """
+        """Return the content of the MLflow run for this record size, which is the parent of its trials' runs."""
         facts, trials = self.study.facts, self.size.trials
         host, cluster = facts.get(HOST) or {}, facts.get(CLUSTER) or {}
         return RunContent(
@@ -123,12 +118,7 @@ class SizeRuns:
         )
 
     def child(self, trial: Trial, parent_run: str) -> RunContent:
-        """Return the content of a trial's run in MLflow.
-
-        Args:
-            trial: The trial.
-            parent_run: MLflow's id of the run for the record size. MLflow shows the trial's run below this run.
-        """
+        """Return the content of a trial's run in MLflow."""
         at_ms, newest = end_ms(trial), self.size.trials[-1].number
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
         metrics = self.size.shown_metrics(trial)
@@ -246,11 +236,7 @@ class SizeRuns:
             yield MetricPoint(name, value, last, at_ms)
 
     def note(self, picture: str | None = None) -> str:
-        """Return the description of the MLflow run for this record size, in Markdown.
-
-        Args:
-            picture: The address of the picture to show; None if there is none.
-        """
+        """Return the description of the MLflow run for this record size, in Markdown."""
         first = self._first
         if first is None:
             return self.advice

@@ -37,10 +37,6 @@ _LEAST_GAP_RATIO: Final = 0.95
 def planned_s(spec: StudySpec, spaces: Collection[SearchSpace]) -> float | None:
     """Return the seconds that a study takes, if all rounds are needed.
 
-    Args:
-        spec: The study.
-        spaces: The search space of each record size.
-
     Returns:
         Seconds; None if only a time of day or bytes end the search.
     """
@@ -91,12 +87,7 @@ def least_s(spec: StudySpec) -> float:
 
 
 def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
-    """Return the fewest bytes with which a study can search and confirm all of its record sizes.
-
-    Args:
-        spec: The study.
-        mb_per_s: The throughput at full speed.
-    """
+    """Return the fewest bytes with which a study can search and confirm all of its record sizes at this throughput."""
     around = burn_in_trials(spec) + least_confirm_trials(spec)
     measured = sum(around + trials for trials in _least_trials(spec))
     return round(measured * _bytes_per_trial(spec, mb_per_s))
@@ -138,12 +129,7 @@ def time_per_size_s(spec: StudySpec) -> float:
 
 
 def least_spread_s(spec: StudySpec, each_s: float) -> float:
-    """Return the seconds that a confirmation takes if its first rounds start `SESSION_GAP_S` apart.
-
-    Args:
-        spec: The study.
-        each_s: The seconds that a trial takes.
-    """
+    """Return the seconds that a confirmation takes if its first rounds start `SESSION_GAP_S` apart."""
     return _outside_gaps_s(spec, each_s) + (spec.confirm.rounds - 1) * SESSION_GAP_S
 
 

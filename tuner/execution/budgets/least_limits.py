@@ -22,10 +22,6 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
 
     A simulated study is not refused, because it takes no time.
 
-    Args:
-        spec: The study.
-        now: The current local time; by default that of this host's clock.
-
     Raises:
         LimitTooLow: A limit is too low. The message names the lowest value that is allowed.
     """

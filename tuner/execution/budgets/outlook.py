@@ -40,14 +40,7 @@ class Outlook:
     def after(
         cls, trials: Sequence[Trial], spec: StudySpec, searches: Mapping[RecordSizes, SearchState], budget: Budget
     ) -> Self:
-        """Return the outlook of a study that has measured the given trials.
-
-        Args:
-            trials: All trials so far, in the order in which they ended.
-            spec: See the attribute.
-            searches: See the attribute.
-            budget: See the attribute.
-        """
+        """Return the outlook of a study that has measured the given trials, in the order in which they ended."""
         return cls(spec, searches, budget, deque(trials, _RECENT), dict.fromkeys(searches, spec.search.trials))
 
     def count(self, trial: Trial) -> None:

@@ -210,10 +210,6 @@ class RowLoop:
     def _measure(self, step: ExperimentStep, left_s: float) -> None:
         """Measure a row, and store the result.
 
-        Args:
-            step: What to measure.
-            left_s: Seconds until the end of the experiment, as planned.
-
         Raises:
             SafetyStop: We stopped to protect the cluster.
             TargetError: The cluster can't be used.

@@ -31,10 +31,6 @@ def rows_of_round(spec: ExperimentSpec, number: int) -> list[Row]:
     """Return the rows of a round in the order in which they are measured: the control first, the others at random.
 
     After every `control_every` other rows the control is measured again.
-
-    Args:
-        spec: The experiment.
-        number: The number of the round, from 0.
     """
     control = spec.row(spec.control)
     others = [row for row in spec.rows if row.name != spec.control]

@@ -94,16 +94,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
 def fork(
     spec: StudySpec, text: str, source: ResultsStore, trials: Iterable[Trial], store: ResultsStore, say: Say
 ) -> None:
-    """Store a new study that begins with trials of another study.
-
-    Args:
-        spec: The specification of the new study.
-        text: The text of its study file.
-        source: The results store of the other study.
-        trials: The trials to take over, from `trials_for`.
-        store: The results store of the new study.
-        say: Called with a sentence for the user.
-    """
+    """Store a new study, in `store`, that begins with trials of another study, from `source`."""
     facts, taken = source.facts(), list(trials)
     for name in (*_ENVIRONMENT, TOPIC_MAX_MESSAGE_BYTES, TOPIC_SHAPE, RATES, MIXED):
         if name in facts:
@@ -122,15 +113,6 @@ def begin_fork(
 
     If this fails or is interrupted, the new study is removed again, because an incomplete fork would look like a
     complete study.
-
-    Args:
-        storage: The storage that keeps the new study.
-        folder: The folder of the new study.
-        spec: The specification of the new study.
-        text: The text of its study file.
-        source: The results store of the other study.
-        trials: The trials to take over, from `trials_for`.
-        say: Called with a sentence for the user.
     """
     if not storage.create(folder):
         return False

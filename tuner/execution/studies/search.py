@@ -38,14 +38,6 @@ def search_size(
 ) -> None:
     """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
 
-    Args:
-        trials: Runs the trials of the study.
-        burn_in: Measures the baseline before the search.
-        make_strategy: Creates the strategy that proposes configs.
-        size: The record size.
-        space: The search space of the record size.
-        for_others: The time and the bytes that must be left for the record sizes that follow.
-
     Raises:
         RunnerError: The cluster can't be used, or we stopped to protect it.
         TooManyFailures: Too many trials in a row gave no measurement.

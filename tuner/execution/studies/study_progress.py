@@ -46,12 +46,7 @@ class Reporter(Protocol):
         """Show that a trial has ended and is in the results store."""
 
     def confirmed(self, results: StudyResults, record_bytes: str) -> None:
-        """Show what the study recommends for a record size whose confirmation has ended. Other sizes still follow.
-
-        Args:
-            results: The study's results so far.
-            record_bytes: The record size or mix.
-        """
+        """Show what the study recommends for a record size whose confirmation has ended. Other sizes still follow."""
 
 
 class SilentReporter:
@@ -104,21 +99,14 @@ class StudyProgress:
     def tell(self, progress: Progress) -> None:
         """Store the progress of the study for `tuner status` and the service.
 
-        Args:
-            progress: The progress. This method fills in the process id, the times, and how far the mirror is behind.
+        This method fills in the process id, the times, and how far the mirror is behind.
         """
         mirror = self.keeper.mirror
         behind = mirror.behind(self.stored) if mirror is not None else 0
         self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
 
     def tell_trial(self, started: StartedTrial, progress: SizeProgress, phase: str = "") -> None:
-        """Store which trial is running, in which phase, and when the study will end.
-
-        Args:
-            started: The trial.
-            progress: How far the study had got when the trial started.
-            phase: The phase that is running; empty before the first phase.
-        """
+        """Store which trial is running, in which phase (empty before the first), and when the study will end."""
         ends_at = None
         if progress.left_s is not None:
             ends_at = (utc_now() + datetime.timedelta(seconds=progress.left_s)).isoformat(timespec="seconds")

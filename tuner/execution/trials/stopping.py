@@ -156,14 +156,7 @@ class PhaseRule:
 
 
 def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number: int) -> Race:
-    """Return the results of the stored trials that a new trial must beat so that it is not stopped early.
-
-    Args:
-        spec: The specification of the study.
-        search: The trials of this record size so far.
-        config: The config that the trial measures.
-        number: The number of the trial.
-    """
+    """Return the results of the stored trials that a new trial must beat so that it is not stopped early."""
     metrics = metrics_in_windows(spec.objectives, spec.constraints)
     if config.acks == 0:
         # With acks=0 no broker answers, so there are no latencies to compare.

@@ -36,11 +36,7 @@ def print_comparison(comparison: StudyComparison, out: Unwrapped) -> None:
 
 
 def comparison_csv(record: Mapping[str, Any]) -> str:
-    """Return a comparison as CSV, one line for each record size, goal and study.
-
-    Args:
-        record: What `StudyComparison.as_json` returned.
-    """
+    """Return a comparison, from `StudyComparison.as_json`, as CSV: one line for each record size, goal and study."""
     return csv_of(
         {
             "record_bytes": size["record_bytes"],

@@ -73,12 +73,9 @@ def recommendation_json(recommendation: Recommendation) -> dict[str, Any]:
 
 
 def study_json(name: str, folder: str | None, recommendations: Sequence[Recommendation]) -> dict[str, Any]:
-    """Return the recommendations of a study as one JSON document.
+    """Return the recommendations of a study, one per record size, as one JSON document.
 
-    Args:
-        name: The study's name.
-        folder: The study's folder; None if it is on another host.
-        recommendations: The recommendations, one per record size.
+    The folder is None if it is on another host.
     """
     return document(
         "study",

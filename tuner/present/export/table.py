@@ -27,12 +27,7 @@ _ONE_MORE_ROUND: Final = (
 
 
 def recommendation_table(recommendation: Recommendation, values: Mapping[str, str]) -> str:
-    """Return the recommendation as plain text that can be read in a terminal of any width.
-
-    Args:
-        recommendation: The recommendation.
-        values: The properties to paste.
-    """
+    """Return the recommendation as plain text that can be read in a terminal of any width."""
     head = (
         f"study {recommendation.study}, {in_bytes(recommendation.record_bytes)} records, goal {recommendation.goal}: "
         f"trial {recommendation.trial.number}"

@@ -28,11 +28,7 @@ _PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.99
 def print_measurement(measurement: Measurement, bootstrap: str, command_config: Path | None, *, plot: bool) -> None:
     """Print the result of a measurement with its verdict and checks, and a command for the same load with Kafka's tool.
 
-    Args:
-        measurement: The measurement.
-        bootstrap: The cluster's address, for the command.
-        command_config: File with the connection settings, for the command.
-        plot: Whether to print the latency distribution as a bar chart, too.
+    With `plot`, the latency distribution is printed as a bar chart, too.
     """
     verdict = judge(Evidence.of(measurement))
     print_pairs(_rows(measurement, verdict))

@@ -75,14 +75,7 @@ def command(advice: Advice, topic: str) -> str:
 
 
 def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simulated: bool = False) -> dict[str, Any]:
-    """Return estimates as a JSON document.
-
-    Args:
-        advice: As for `advice_lines`.
-        topic: As for `advice_lines`.
-        calibrated_by: As for `advice_lines`.
-        simulated: Whether the measurements of that study were computed by a model.
-    """
+    """Return estimates as a JSON document; `simulated` tells whether a model computed what calibrates them."""
     load = advice.load
     return {
         "calibrated_by": calibrated_by,

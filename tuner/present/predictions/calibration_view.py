@@ -14,12 +14,7 @@ from tuner.present.predictions.prediction_view import determined, fitted_to
 
 
 def calibration_lines(name: str, calibration: Calibration) -> list[str]:
-    """Return what an experiment has calibrated, as lines of text.
-
-    Args:
-        name: Name of the experiment.
-        calibration: The constants that were fitted to the experiment.
-    """
+    """Return what an experiment has calibrated, as lines of text."""
     rows = [["constant", "value", "95 % interval"]]
     for constant, value, low, high in _constants(calibration):
         if constant not in calibration.undetermined:

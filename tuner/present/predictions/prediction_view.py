@@ -67,12 +67,7 @@ def title_of(heading: str) -> str:
 
 
 def prediction_rows(predictions: Iterable[Prediction], retention: Retention | None) -> list[list[str]]:
-    """Return a row for each predicted number: its name, and its value in each prediction.
-
-    Args:
-        predictions: The predictions.
-        retention: The retention limits and the disks; None if the user gave neither.
-    """
+    """Return a row for each predicted number: its name, and its value in each prediction."""
     predictions, rows = list(predictions), []
     for name in (*AT_FULL_SPEED, *AT_RATE):
         cells = [_cell(each, name) for each in predictions]
@@ -104,13 +99,7 @@ def _retention_rows(retention: Retention, predictions: Sequence[Prediction]) -> 
 
 
 def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str, Prediction | str]) -> list[str]:
-    """Return a sweep as lines of text: a row for each value of a setting.
-
-    Args:
-        source: The study or experiment.
-        setting: The setting that varies.
-        predictions: By value of the setting, the prediction, or why there is none.
-    """
+    """Return a sweep as lines of text: a row for each value of a setting."""
     rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), BOUND_BY]]
     for value, outcome in predictions.items():
         if isinstance(outcome, Prediction):

@@ -156,13 +156,7 @@ def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
 
 
 def ratio_with_remark(recommendation: Recommendation, metric: str, *, with_level: bool = False) -> str:
-    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): worse`.
-
-    Args:
-        recommendation: The recommendation.
-        metric: The metric.
-        with_level: Whether to add the interval's level.
-    """
+    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): worse`."""
     ratio = shown_gains(recommendation)[metric]
     if not recommendation.proven or ratio.inconclusive or ratio.low > 1.0:
         return gain(ratio, with_level=with_level)

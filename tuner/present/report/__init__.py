@@ -11,10 +11,6 @@ def write_all_artifacts(folder: Path, out: Path) -> None:
     """Write the tables, pictures and configs of a study into one folder per record size.
 
     Record sizes without trials are left out.
-
-    Args:
-        folder: The study's folder.
-        out: The folder in which the folders of the record sizes are made; created if it does not exist.
     """
     # Imported here, because it imports plotly, which takes a fifth of a second.
     from tuner.present.report.bundle import write_artifacts

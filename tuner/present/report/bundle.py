@@ -39,11 +39,6 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     `why.md`, which explains each recommendation; and `recommended/<goal>` in every format of its client. Knob
     importance is also written as JSON, and left out if there are too few trials. For a grid search, `grid.csv` has all
     tables, and the folder `grid` has a picture of the heat maps of each pair of knobs.
-
-    Args:
-        results: The study's results.
-        size: The results of the record size.
-        out: The folder to write to; made if it does not exist.
     """
     # Imported here, because it imports matplotlib, which a report does not need.
     from tuner.present.report.study_pictures import draw_front, draw_hypervolume, draw_importance

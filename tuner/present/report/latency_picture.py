@@ -13,12 +13,7 @@ _NINES: Final = 5
 
 
 def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
-    """Draw latency by percentile for one or more runs, on HdrHistogram's axis: 90 %, 99 %, 99.9 %, ...
-
-    Args:
-        runs: At least one measurement.
-        path: The file to write; its suffix decides the format.
-    """
+    """Draw latency by percentile for one or more runs, on HdrHistogram's axis: 90 %, 99 %, 99.9 %, ..."""
     figure = canvas(height=4.5)
     axes = figure.add_subplot()
     nines = np.linspace(0.0, _NINES, 300)

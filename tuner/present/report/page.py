@@ -62,12 +62,7 @@ def experiment_page(results: ExperimentResults) -> str:
 
 
 def front_html(study: StudyResults, sizes: Sequence[SizeResults]) -> str:
-    """Return a page with a picture of the front of each record size.
-
-    Args:
-        study: The study's results.
-        sizes: The record sizes to show.
-    """
+    """Return a page with a picture of the front of each record size."""
     return _PAGES.get_template("fronts.html").render(
         title=f"{study.name}: front",
         plotly=inlined_plotly(),

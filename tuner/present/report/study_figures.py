@@ -90,12 +90,7 @@ def _label_positions(points: Sequence[Point], right: Callable[[Point], bool]) ->
 
 
 def fronts_figure(views: Mapping[str, FrontChart], heading: str) -> go.Figure:
-    """Return a picture of the fronts of several studies on the same axes.
-
-    Args:
-        views: The content of the picture by the study's name; at least one study.
-        heading: The title of the picture.
-    """
+    """Return a picture of the fronts of several studies on the same axes."""
     figure = figure_of(heading, height=480)
     for (name, view), colour in zip(views.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
         named = escape(name)
@@ -157,11 +152,7 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
 
 
 def effects_figure(why: Explanation) -> go.Figure:
-    """Return a picture of the effect of each change, with its interval.
-
-    Args:
-        why: An explanation in which at least one change was measured.
-    """
+    """Return a picture of the effect of each measured change, with its interval."""
     shown = [each for each in why.effects.each if each.gains]
     figure = figure_of("", height=150 + 22 * len(shown) * len(why.metrics))
     for metric, colour in zip(why.metrics, (BLUE, ORANGE, GREEN, PURPLE), strict=False):

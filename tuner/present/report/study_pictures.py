@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from runners.reporting import counted
 from search_spaces.properties.catalogue import shown_value
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.chart_style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
@@ -31,7 +30,7 @@ from tuner.results.grid_tables import GridTable
 from tuner.results.study_results import SizeResults
 
 
-def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, heading: str = "") -> None:
+def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, heading: str) -> None:
     """Draw all trials, and the front as a step line.
 
     For a study with one objective, the line is the best value so far.
@@ -40,10 +39,10 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
         size: The results of one record size.
         labels: By trial number, the goals that the trial is recommended for.
         path: The file to write; its suffix decides the format.
-        heading: The title of the picture; by default, the record size and the number of measurements.
+        heading: The title of the picture.
     """
     view = front_chart(size)
-    figure, axes = _figure(heading or f"{size.record_bytes} B records: {counted(len(size.trials), 'measurement')}")
+    figure, axes = _figure(heading)
     _axes_of(view, axes)
     _scatter(view, axes)
     named = [(point.x, point.y, labels[point.trial.number]) for point in view.feasible if point.trial.number in labels]
@@ -77,7 +76,7 @@ def draw_hypervolume(size: SizeResults, path: Path) -> None:
     save(figure, path)
 
 
-def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *, heading: str = "") -> None:
+def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *, heading: str) -> None:
     """Draw a bar for the importance of each knob, for each objective and for reaching the front.
 
     Args:
@@ -88,7 +87,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
     all_knobs = {knob for shares in importance.values() for knob in shares}
     knobs = sorted(all_knobs, key=lambda knob: -sum(shares.get(knob, 0.0) for shares in importance.values()))
     knobs.reverse()  # the first bar is drawn at the bottom
-    figure, axes = _figure(heading or "how much each knob matters", height=1.9 + 0.28 * len(knobs) * len(importance))
+    figure, axes = _figure(heading, height=1.9 + 0.28 * len(knobs) * len(importance))
     thickness = 0.8 / len(importance)
     for index, (name, colour) in enumerate(zip(importance, (BLUE, GREEN, PURPLE, ORANGE), strict=False)):
         offsets = [row + 0.4 - thickness * (index + 0.5) for row in range(len(knobs))]
@@ -103,12 +102,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
 
 
 def draw_fronts(views: Mapping[str, Mapping[str, FrontChart]], path: Path) -> None:
-    """Draw several studies on the same axes, one picture per record size.
-
-    Args:
-        views: The content of each picture, by record size and then by the study's name.
-        path: The file to write; its suffix decides the format.
-    """
+    """Draw several studies on the same axes, one picture per record size."""
     figure = canvas(height=4.8 * len(views))
     for index, (record_bytes, studies) in enumerate(views.items()):
         axes = figure.add_subplot(len(views), 1, index + 1)
@@ -126,13 +120,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, FrontChart]], path: Path) -> No
 
 
 def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str) -> None:
-    """Draw the tables of a pair of knobs as heat maps, one below the other.
-
-    Args:
-        tables: The tables, one for each metric; not empty.
-        path: The file to write; its suffix decides the format.
-        heading: The title of the picture.
-    """
+    """Draw the tables of a pair of knobs as heat maps, one below the other."""
     figure = canvas(height=len(tables) * (1.4 + 0.4 * len(tables[0].rows)))
     figure.suptitle(heading, fontsize=11, fontweight="bold", x=0.01, ha="left")
     for index, table in enumerate(tables):

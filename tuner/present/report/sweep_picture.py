@@ -22,12 +22,7 @@ _MOST_MARKS: Final = 12
 def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: Path, *, heading: str = "") -> None:
     """Draw the predictions for several values of a setting: the throughput, and below it the latencies at the rate.
 
-    Args:
-        setting: The setting that varies.
-        predictions: By value of the setting, the prediction, or a text that says why there is no prediction. Values
-            without a prediction are left out.
-        path: The file to write; its suffix decides the format.
-        heading: The title of the picture.
+    Values without a prediction are left out.
     """
     predicted = {value: each for value, each in predictions.items() if isinstance(each, Prediction)}
     charts = [("mb_per_s",)] + [LATENCIES] * any(LATENCIES[0] in each.values for each in predicted.values())

@@ -77,12 +77,7 @@ def plan_json(
 
 
 def plan_warning(spec: StudySpec, mb_per_s: float) -> str:
-    """Return a sentence about the study's limit on bytes if it is probably too low; empty if it is not.
-
-    Args:
-        spec: The study.
-        mb_per_s: The throughput that the user expects at full speed.
-    """
+    """Return a sentence about the study's limit on bytes if it is probably too low; empty if it is not."""
     limit, least_bytes = spec.search.max_bytes, estimate.least_bytes(spec, mb_per_s)
     if limit is None or limit >= least_bytes:
         return ""
@@ -95,14 +90,7 @@ def plan_warning(spec: StudySpec, mb_per_s: float) -> str:
 def print_plan(
     spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], record: Mapping[str, Any], out: Unwrapped
 ) -> None:
-    """Print the plan of a study.
-
-    Args:
-        spec: The study.
-        spaces: The search space of each record size.
-        record: What `plan_json` returned.
-        out: The console.
-    """
+    """Print the plan of a study; `record` is what `plan_json` returned."""
     own = " ".join(map(str, changed_values(spec.client, spec.baseline.values, {})))
     out.show(*_lines(spec, record, own))
     for sizes, space in spaces.items():

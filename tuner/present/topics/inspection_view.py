@@ -30,13 +30,7 @@ _RANKING_RULE: Final = (
 
 
 def inspection_json(inspection: Inspection, sample: BatchSample, received_bytes: int) -> dict[str, Any]:
-    """Return the results of inspecting a topic as a JSON document.
-
-    Args:
-        inspection: The results.
-        sample: The batches.
-        received_bytes: How many bytes were read from the brokers.
-    """
+    """Return the results of inspecting a topic as a JSON document."""
     return document(
         "inspection",
         received_bytes=received_bytes,
@@ -126,14 +120,7 @@ def inspection_lines(inspection: Inspection, received_bytes: int) -> Iterator[tu
 
 
 def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], received_bytes: int, top: int) -> None:
-    """Print the topics of a cluster in the order of what they could save.
-
-    Args:
-        rows: The topics.
-        unread: Why other topics were not read, by their name.
-        received_bytes: How many bytes were read from the brokers.
-        top: The largest number of topics to print.
-    """
+    """Print the `top` topics of a cluster, in the order of what they could save."""
     if rows:
         _print_ranked(rows, received_bytes, top)
     else:

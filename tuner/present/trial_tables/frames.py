@@ -93,14 +93,7 @@ def trials_parquet(frame: "pd.DataFrame") -> bytes:
 def trials_json(
     study: str, frame: "pd.DataFrame", objectives: Sequence[str], *, simulated: bool = False
 ) -> dict[str, Any]:
-    """Return a table of trials as a JSON object; a value that a trial does not have is null.
-
-    Args:
-        study: The study's name.
-        frame: The table.
-        objectives: The metrics that the study optimises.
-        simulated: Whether the study measured nothing on Kafka.
-    """
+    """Return a table of trials as a JSON object; a value that a trial does not have is null."""
     rows = [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
     head = document("trials_table", study=study, simulated=simulated)
     return {**head, "objectives": list(objectives), "trials": rows}

@@ -114,7 +114,7 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
 
 def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
     """Return the metrics of the front's table: those always shown there and the objectives, if any row has them."""
-    wanted = dict.fromkeys((*shown_in(ShownIn.FRONT), *(objective.metric for objective in size.objectives)))
+    wanted = dict.fromkeys((*shown_in(ShownIn.FRONT), *_objectives(size)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
 
 
@@ -165,7 +165,7 @@ def front_json(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         "front",
         study=study.name,
         record_bytes=size.record_bytes,
-        objectives=[objective.metric for objective in size.objectives],
+        objectives=_objectives(size),
         trials=len(size.trials),
         rate_records_per_s=size.rate_records_per_s,
         hypervolume=size.hypervolume[-1][1] if size.hypervolume else None,
@@ -292,13 +292,7 @@ def _json(row: FrontRow, size: SizeResults) -> dict[str, Any]:
 
 
 def print_fronts(results: StudyResults, sizes: Iterable[SizeResults], out: Unwrapped) -> None:
-    """Print the front of each record size.
-
-    Args:
-        results: The study's results.
-        sizes: The results of the record sizes.
-        out: The console to print to.
-    """
+    """Print the front of each record size."""
     for size in sizes:
         _print_front(results, size, out)
 

@@ -54,13 +54,7 @@ def cell_text(cell: Cell | None) -> str:
 
 
 def print_grids(study: str, tables_of_sizes: Mapping[str, Sequence[GridTable]], out: Unwrapped) -> None:
-    """Print the tables of each record size; in a terminal, a cell is the greener, the better it is.
-
-    Args:
-        study: The study's name.
-        tables_of_sizes: The tables of each record size, from `grid_tables`.
-        out: The console to print to.
-    """
+    """Print the tables of each record size; in a terminal, a cell is the greener, the better it is."""
     for record_bytes, table in ((size, table) for size, tables in tables_of_sizes.items() for table in tables):
         out.show(f"{study}: {record_bytes} B records, {grid_heading(table)}", style="bold")
         for line in _lines(table):
@@ -97,23 +91,14 @@ def _green(good: float) -> str:
 
 
 def grid_json(study: str, tables: Mapping[str, Sequence[GridTable]], *, simulated: bool) -> dict[str, Any]:
-    """Return the tables as a JSON object, given by record size.
-
-    Args:
-        study: The study's name.
-        tables: The tables of each record size, from `grid_tables`.
-        simulated: Whether the study measured nothing on Kafka.
-    """
+    """Return the tables as a JSON object, given by record size."""
     return document(
         "grid",
         study=study,
         simulated=simulated,
         tables=[
             {
-                "record_bytes": record_bytes,
-                "metric": table.metric,
-                "row_knob": table.row_knob,
-                "column_knob": table.column_knob,
+                **_table_json(record_bytes, table),
                 "rows": list(table.rows),
                 "columns": list(table.columns),
                 "averaged_over": list(table.averaged),
@@ -129,18 +114,21 @@ def grid_csv(tables: Mapping[str, Sequence[GridTable]]) -> str:
     """Return the tables as CSV with a line for each cell, given by record size."""
     columns = ("record_bytes", "metric", "row_knob", "column_knob", *_cell_json("", "", Cell(None, 0)))
     cells = (
-        {
-            "record_bytes": record_bytes,
-            "metric": table.metric,
-            "row_knob": table.row_knob,
-            "column_knob": table.column_knob,
-            **_cell_json(*place, cell),
-        }
+        {**_table_json(record_bytes, table), **_cell_json(*place, cell)}
         for record_bytes, found in tables.items()
         for table in found
         for place, cell in table.cells.items()
     )
     return csv_of(cells, columns)
+
+
+def _table_json(record_bytes: str, table: GridTable) -> dict[str, Any]:
+    return {
+        "record_bytes": record_bytes,
+        "metric": table.metric,
+        "row_knob": table.row_knob,
+        "column_knob": table.column_knob,
+    }
 
 
 def _cell_json(row: str, column: str, cell: Cell) -> dict[str, Any]:

@@ -12,10 +12,6 @@ def trial_json(size: SizeResults, trial: Trial) -> dict[str, Any]:
     `metrics` and `objectives` have the values of `tuner front` and `tuner trials`: corrected for drift, and the mean of
     all measurements of the config. The values as measured stand beside them as `raw_mb_per_s` and so on. The values of
     single windows in `course` are as measured.
-
-    Args:
-        size: The results of the trial's record size.
-        trial: One of the trials of `size`.
     """
     metrics = size.shown_metrics(trial)
     objectives = [

@@ -70,11 +70,7 @@ class Guarantees:
         return f"{self.config}; the baseline's is {'stronger' if self.weaker else 'different'}: {self.baseline}"
 
     def misses(self, *, allow_weaker: bool) -> list[str]:
-        """Return why the config's guarantee is too weak, in sentences; empty if it is strong enough.
-
-        Args:
-            allow_weaker: Whether a guarantee that is weaker than required is accepted.
-        """
+        """Return why the config's guarantee is too weak, in sentences; empty if it is strong enough."""
         if allow_weaker or self.config.at_least(self.floor or self.baseline):
             return []
         asked = f"the study requires at least {self.floor}" if self.floor else f"the baseline's is {self.baseline}"
@@ -115,10 +111,6 @@ class SizeVerification:
         """Return how the config compares with the baseline in each metric.
 
         A metric is undecided if its interval contains the threshold and is too wide (`_open`).
-
-        Args:
-            min_gain: As for `misses`.
-            tolerance_ratio: As for `misses`.
         """
         open_ = self._open(min_gain, tolerance_ratio)
         return {
@@ -156,12 +148,7 @@ class SizeVerification:
         return [*missed, *self.broken]
 
     def undecided(self, min_gain: float | None, tolerance_ratio: float) -> list[str]:
-        """Return what the rounds could not decide, and what would decide it, in sentences; empty if nothing.
-
-        Args:
-            min_gain: As for `misses`.
-            tolerance_ratio: As for `misses`.
-        """
+        """Return what the rounds could not decide, and what would decide it, in sentences; empty if nothing."""
         bound = decides_at(min_gain, tolerance_ratio)
         return [
             f"{OUTCOME_METRICS[metric].label}: {_undecided(self.gains[metric], bound)}"

@@ -171,13 +171,7 @@ class Judgement:
         return cls("", file, guarantees, refused, [], {}, {}, {})
 
     def after(self, results: StudyResults, spec: StudySpec, terms: VerificationTerms) -> "Judgement":
-        """Return the judgement by the measurements.
-
-        Args:
-            results: The results of the study.
-            spec: The study that `VerificationTerms.study` returned.
-            terms: What the config must show.
-        """
+        """Return the judgement by the measurements."""
         sizes = [verification_of(size, spec) for size in results.sizes]
         gain, tolerance, allow = terms.min_gain, terms.tolerance_ratio, terms.allow_weaker
         return replace(

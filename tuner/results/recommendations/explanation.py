@@ -102,13 +102,7 @@ class Explanation:
 
 
 def explain(study: StudyResults, recommendation: Recommendation, importance: Importance) -> Explanation:
-    """Explain a recommendation.
-
-    Args:
-        study: The study's results.
-        recommendation: The study's recommendation.
-        importance: The result of `knob_importance` for the recommendation's record size.
-    """
+    """Explain a recommendation."""
     size = study.size(recommendation.record_bytes)
     assert size is not None, "a recommendation is for one of the study's record sizes"
     of_goal = goal_metrics(recommendation.goal, size.objectives)

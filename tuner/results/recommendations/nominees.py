@@ -37,12 +37,6 @@ def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = AL
     Only configs that measured better than the baseline count. They need not be on the front, because noise decides
     which of two similar configs is on the front. For the goal balanced, configs that lose a little more than
     `allow_loss` come last. They are not left out, because the search measured each config once, so a loss may be noise.
-
-    Args:
-        results: The results of one record size.
-        goal: The goal.
-        most: The maximum number of trials.
-        allow_loss: How much a balanced config may lose in an objective, as a share from 0 to 1.
     """
     by_fingerprint: dict[str, Trial] = {}
     for trial in sorted(results.candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):

@@ -12,13 +12,7 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 
 def why_baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:
-    """Return why no config of a record size is recommended instead of the baseline for a goal.
-
-    Args:
-        results: The results of the record size.
-        goal: The goal.
-        allow_loss: How much a balanced config may lose in an objective, as a share from 0 to 1.
-    """
+    """Return why no config of a record size is recommended instead of the baseline for a goal."""
     if goal in results.without_winner:
         return "the best configs for this goal were measured again, and each of them broke a constraint"
     tried = {each for found in results.confirmations for each in found.goals}
@@ -83,11 +77,7 @@ def no_config_meets_conditions(
 ) -> str:
     """Return the error message for constraints that no config meets, with the best values on the front.
 
-    Args:
-        study: The study's results.
-        results: The results of the record size.
-        conditions: The conditions of the user, in addition to the study's constraints.
-        front: For each config on the front, the metrics by which the conditions judge it.
+    `front` has the metrics by which the conditions judge each config on the front.
     """
     conditions_text = {
         advice: words.format(limit)

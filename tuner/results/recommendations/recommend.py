@@ -83,11 +83,7 @@ def recommend_each(
 ) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
     """Return the recommendations of a study, and the error that says why some record sizes have none.
 
-    Args:
-        study: The study's results.
-        record_bytes: The record size or mix, as for `recommend`; None for all sizes of the study.
-        goal: As for `recommend`; it is the same for all sizes.
-        conditions: As for `recommend`.
+    `record_bytes` is None for all sizes of the study. The other arguments are those of `recommend`.
 
     Raises:
         NothingMeasured: None of the sizes has a measured baseline.

@@ -29,7 +29,7 @@ def is_png(path: Path) -> bool:
 def test_every_study_can_be_drawn(tmp_path: Path, objectives: list[str], trials: int) -> None:
     results = study(tmp_path / "study", trials=trials, facts={"objectives": objectives})
     size = results.sizes[0]
-    draw_front(size, goals_by_trial(recommendations_by_goal(results, size)), tmp_path / "front.png")
+    draw_front(size, goals_by_trial(recommendations_by_goal(results, size)), tmp_path / "front.png", heading="front")
     draw_hypervolume(size, tmp_path / "hypervolume.png")
     assert is_png(tmp_path / "front.png")
     assert is_png(tmp_path / "hypervolume.png")
@@ -37,7 +37,7 @@ def test_every_study_can_be_drawn(tmp_path: Path, objectives: list[str], trials:
 
 def test_knob_importance_and_two_studies_are_drawn(tmp_path: Path) -> None:
     size = study(tmp_path / "study").sizes[0]
-    draw_importance(knob_importance(size), tmp_path / "importance.png")
+    draw_importance(knob_importance(size), tmp_path / "importance.png", heading="knobs")
     draw_fronts({"1000": {"a": front_chart(size), "b": front_chart(size)}}, tmp_path / "fronts.png")
     assert is_png(tmp_path / "importance.png")
     assert is_png(tmp_path / "fronts.png")
