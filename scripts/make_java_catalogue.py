@@ -76,11 +76,10 @@ def described(lines: str) -> dict[str, dict[str, Any]]:
     """Return the properties that `Configs describe` printed, by name."""
     found = {}
     for line in lines.splitlines():
-        name, kind, default, allowed, importance, text = line.split("\t")
+        name, kind, default, allowed, text = line.split("\t")
         found[name] = {
             **_values(name, kind, allowed),
             "default": default.removeprefix("=") if default else None,
-            "importance": importance.lower(),
             "description": _first_sentence(text),
         }
     return found
@@ -111,7 +110,7 @@ def _first_sentence(text: str) -> str:
 def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the rows of the catalogue: one for each property and each range of releases without a change to it.
 
-    Descriptions and importance are those of the newest release that has the property.
+    Descriptions are those of the newest release that has the property.
     """
     minors = {release: ".".join(release.split(".")[:2]) for release in by_release}
     names = sorted({name for found in by_release.values() for name in found})
@@ -122,7 +121,7 @@ def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any
         for release, found in by_release.items():
             facts = found.get(name)
             if facts is not None:
-                facts = {**facts, "importance": newest["importance"], "description": newest["description"]}
+                facts = {**facts, "description": newest["description"]}
             if row is not None and (facts is None or any(row[key] != value for key, value in facts.items())):
                 row = None
             if facts is not None and row is None:
@@ -134,8 +133,9 @@ def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any
 
 
 def as_json(releases: tuple[str, ...], found: list[dict[str, Any]]) -> str:
-    """Return the text of the catalogue, with one line for each row."""
-    lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in found)
+    """Return the text of the catalogue: one line for each row, which leaves out what the property does not have."""
+    stated = [{key: value for key, value in row.items() if value is not None} for row in found]
+    lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in stated)
     return f'{{\n  "releases": {json.dumps(releases)},\n  "properties": [\n{lines}\n  ]\n}}\n'
 
 

@@ -71,8 +71,12 @@ def describe() -> dict[str, Any]:
 
 
 def as_json(catalogue: dict[str, Any]) -> str:
-    """Return the catalogue as JSON with one property per line, so that the diff to a new version is readable."""
-    rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in catalogue["properties"])
+    """Return the catalogue as JSON with one property per line, so that the diff to a new version is readable.
+
+    A property's line leaves out what the property does not have, such as the range of a text.
+    """
+    stated = [{key: value for key, value in row.items() if value is not None} for row in catalogue["properties"]]
+    rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in stated)
     head = "".join(f"  {json.dumps(key)}: {json.dumps(catalogue[key])},\n" for key in ("client", "version"))
     return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
 

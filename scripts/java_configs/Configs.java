@@ -44,7 +44,7 @@ public final class Configs {
             out.println(String.join("\t", key.name, key.type.name(),
                 hasDefault ? "=" + ConfigDef.convertToString(key.defaultValue, key.type) : "",
                 key.validator == null ? "" : key.validator.toString(),
-                key.importance.name(), key.documentation.replaceAll("\\s+", " ")));
+                key.documentation.replaceAll("\\s+", " ")));
         }
     }
 

@@ -84,8 +84,8 @@ def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str,
 
 
 def _property(row: Mapping[str, Any]) -> Property:
-    name, kind, low, high, default = row["name"], row["type"], row["low"], row["high"], row["default"]
-    choices = None if row["choices"] is None else tuple(row["choices"])
+    name, kind, low, high, default = row["name"], row["type"], row.get("low"), row.get("high"), row.get("default")
+    choices = tuple(row["choices"]) if "choices" in row else None
     if name == "compression.type":
         kind, choices = "enum", CODECS  # releases before 3.3 check the codec only when they start
     elif name == _ANY_CASE and choices is not None:
@@ -96,11 +96,10 @@ def _property(row: Mapping[str, Any]) -> Property:
     elif name == "linger.ms":
         high = INT_MAX  # KafkaProducer.lingerMs lowers longer ones without a word
     elif name == LEVEL_PROPERTIES["gzip"]:
-        low = int(default)  # -1 means the codec's own default; 0 is refused by a rule
+        low = int(row["default"])  # -1 means the codec's own default; 0 is refused by a rule
     role, reason = role_of(name)
     return Property(
         name=name,
-        scope="global",
         producer=True,
         kind=kind,
         low=low,

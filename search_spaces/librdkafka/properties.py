@@ -48,17 +48,16 @@ def load_catalogue() -> Catalogue:
     data = json.loads(text)
     properties: dict[str, Property] = {}
     for row in data["properties"]:
-        alias_of = _alias_of(row["name"], row["alias_of"])
+        alias_of = _alias_of(row["name"], row.get("alias_of"))
         role, reason = role_of(alias_of or row["name"], producer=row["producer"], pointer=row["type"] == "pointer")
         entry = Property(
             name=row["name"],
-            scope=row["scope"],
             producer=row["producer"],
             kind=row["type"],
-            low=row["low"],
-            high=row["high"],
-            choices=None if row["choices"] is None else tuple(row["choices"]),
-            default=row["default"],
+            low=row.get("low"),
+            high=row.get("high"),
+            choices=tuple(row["choices"]) if "choices" in row else None,
+            default=row.get("default"),
             alias_of=alias_of,
             description=row["description"],
             role=role,

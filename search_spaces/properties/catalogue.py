@@ -65,7 +65,6 @@ class Property:
 
     Attributes:
         name: The property's name as the client spells it.
-        scope: "global", or "topic" for a property that the client applies to each topic.
         producer: Whether a producer uses the property.
         kind: The type of the property's value.
         low: The smallest number allowed, in the unit that the name gives; None if the value is not a number.
@@ -86,7 +85,6 @@ class Property:
     """
 
     name: str
-    scope: Literal["global", "topic"]
     producer: bool
     kind: Kind
     low: float | None

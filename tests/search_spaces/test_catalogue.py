@@ -31,7 +31,7 @@ def test_aliases_resolve_to_the_canonical_entry() -> None:
 
 def test_a_name_in_both_lists_means_the_global_property() -> None:
     assert CATALOGUE.find("compression.type").default == "none"
-    assert CATALOGUE.find("compression.codec").scope == "global"
+    assert CATALOGUE.find("compression.codec").default == "none"
 
 
 def test_the_choices_of_the_partitioner_are_known() -> None:

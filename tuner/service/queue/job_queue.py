@@ -112,35 +112,25 @@ class JobQueue:
                 new and is not.
             WrongMove: A study of this name with another study file is running.
         """
+        stated = (
+            submission.digest,
+            submission.text,
+            json.dumps(submission.targets),
+            submission.submitted_by,
+            submission.task.as_text(),
+            str(submission.state),
+        )
 
         def put(ask: Ask, again: bool) -> tuple[QueuedJob, bool]:
             there = _jobs(ask, "WHERE name = ?", submission.name)
             if not there:
-                ask(
-                    _INSERT,
-                    submission.name,
-                    submission.digest,
-                    submission.text,
-                    json.dumps(submission.targets),
-                    submission.submitted_by,
-                    submission.task.as_text(),
-                    str(submission.state),
-                )
+                ask(_INSERT, submission.name, *stated)
                 return _named(ask, submission.name), True
             if must_be_new and not again:
                 raise NameTaken(f"the study must have a new name, but there is already a study {submission.name}")
             if there[0].digest != submission.digest:
                 check_changeable(there[0], may_change=may_change)
-                ask(
-                    _CHANGE,
-                    submission.digest,
-                    submission.text,
-                    json.dumps(submission.targets),
-                    submission.submitted_by,
-                    submission.task.as_text(),
-                    str(submission.state),
-                    submission.name,
-                )
+                ask(_CHANGE, *stated, submission.name)
                 return _named(ask, submission.name), False
             # On a second attempt, the first attempt may have inserted the study, so a study that is still waiting
             # counts as new. If it was in the queue before, the client is wrongly told that it is new. This is harmless.

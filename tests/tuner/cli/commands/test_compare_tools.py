@@ -11,8 +11,8 @@ from tuner.cli.commands.compare_tools import measured_in_turn
 
 def report(records_per_s: float, failed: int = 0, *complaints: str) -> PerformanceReport:
     """Return the report of a run with a warm-up, in which everything else is slower."""
-    steady = PerformanceSummary(1_000, records_per_s, 1.0)
-    return PerformanceReport(PerformanceSummary(2_000, records_per_s / 2, 1.0), steady, failed, complaints)
+    steady = PerformanceSummary(1_000, records_per_s)
+    return PerformanceReport(PerformanceSummary(2_000, records_per_s / 2), steady, failed, complaints)
 
 
 def test_the_first_run_of_kafkas_tool_is_sized_by_our_rate_and_later_runs_by_its_own_rate() -> None:
