@@ -20,7 +20,7 @@ STICKY_LINGER_MS: Final = 0.5
 
 
 def scatter_of_defaults(table: MeasuredTable) -> list[float]:
-    """Return the standard deviations of the logarithms of the defaults' throughput, p50 and p99."""
+    """Return how much throughput, p50 and p99 of the defaults scatter, as standard deviations of their logarithms."""
     defaults = [row for row in table.rows if not row.config.values]
     return [stdev(log(row.metrics[metric]) for row in defaults) for metric in ("mb_per_s", *LATENCIES)]
 

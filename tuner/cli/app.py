@@ -255,7 +255,7 @@ def start() -> None:
                 left = str(interruption) or "run the same command again, which also deletes what is left"
             _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            named = Path(str(error.filename)).name[:_SHOWN]
+            named = max(Path(str(error.filename)).parts, key=len)[:_SHOWN]
             message = f"the name of a file must have at most 255 bytes, but {named!r}... is too long for the system"
             _end(f"error: {message}; give a shorter one", ExitCode.USAGE, "red")
         if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):

@@ -79,7 +79,7 @@ def open_bench(
     The facts about the environment are stored, and the results are copied to the mirror.
 
     Raises:
-        StudyChanged: The stored trials were measured in another environment, and `mix_environments` is False.
+        StudyChanged: The stored trials come from another environment, and `mix_environments` does not allow that.
         RunnerError: The clusters or the workers can't be used.
     """
     with ExitStack() as stack:

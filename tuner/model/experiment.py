@@ -19,8 +19,6 @@ from tuner.model.spec import RaySpec, SafetySpec, StudySpec, TrackingSpec
 from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, trial_s
 from tuner.model.target import Target
 
-CALIBRATION: Final = "Probes that calibrate the performance model."
-"""What an experiment of `tuner calibrate` measures, by which reports know such an experiment."""
 ROW_BURN_IN_S: Final = 3.0
 """The longest time for which each other row is measured before the first round.
 

@@ -25,7 +25,6 @@ from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect
 from search_spaces.errors import RuleBroken
-from tuner.model.experiment import CALIBRATION
 from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
 from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn, value_of
@@ -163,7 +162,7 @@ def calibration_file(
             {"row": f"{name} at the rate", **config.values, "rate_records_per_s": load.rate_records_per_s},
         ]
     file = {
-        "about": CALIBRATION,
+        "about": "Probes that calibrate the performance model.",
         "client": client.identity,
         "target": {"brokers": target.brokers} if target.bootstrap is None else {"bootstrap": target.bootstrap},
         "load": {

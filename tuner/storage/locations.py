@@ -5,7 +5,6 @@ only files that can be made again, such as the report.
 """
 
 import difflib
-import errno
 import os
 from pathlib import Path
 from typing import Final
@@ -23,6 +22,8 @@ _STUDY_FILES: Final = (".yaml", ".yml", ".json")
 """The suffixes of study files. Any other text after a dot is a part of the study's name, as in `v1.2`."""
 _MOST_NAMED: Final = 12
 """How many studies an error message lists at most. There may be many, because every `tuner verify` makes one."""
+_MOST_NAME_BYTES: Final = 255
+"""The longest name of a file, on the usual file systems."""
 _SHOWN: Final = 40
 """How many characters of a name that is too long an error message shows."""
 
@@ -80,7 +81,7 @@ def storage_at(url: str | None = None) -> Storage:
     parsed = shared_url(url)
     if parsed is None:
         return FolderStorage()
-    # Imported only when needed: the PostgreSQL driver is an optional dependency.
+    # Imported here, because the PostgreSQL driver is an optional dependency.
     from tuner.storage.postgres import PostgresStorage
 
     return PostgresStorage(parsed)
@@ -98,26 +99,23 @@ def find_study(
         by_study_file: Whether the name may be that of a study file.
 
     Raises:
-        StudyNotFound: There is no such study. The message names the newest studies. Or the name is too long.
+        StudyNotFound: There is no such study, and the message names the newest ones. Or the name is too long.
         StudyFileError: The study file can't be read, or is not valid YAML.
         StorageUnreachable: The storage's server does not answer.
     """
     root, storage = root or studies_root(), storage or storage_at()
     path = Path(name)
-    try:
-        folder = storage.find(name, root)
-        if folder is None and path.name == RESULTS_FILE:
-            folder = storage.find(str(path.absolute().parent), root)
-        if folder is not None:
-            return folder
-        named = _named_in(path) if by_study_file else None
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        # Imported only when needed: the code that reads study files takes long to import.
+    if len(os.fsencode(path.name)) > _MOST_NAME_BYTES:
+        # Imported here, because the code that reads study files takes long to import.
         from tuner.study_file.sections import NAME_RULE
 
-        raise StudyNotFound(f"there is no study {name[:_SHOWN]!r}...: {NAME_RULE}, but this one is longer") from None
+        raise StudyNotFound(f"there is no study {path.name[:_SHOWN]!r}...: {NAME_RULE}, but this one is longer")
+    folder = storage.find(name, root)
+    if folder is None and path.name == RESULTS_FILE:
+        folder = storage.find(str(path.absolute().parent), root)
+    if folder is not None:
+        return folder
+    named = _named_in(path) if by_study_file else None
     if named is not None and storage.has(root / named):
         return (root / named).absolute()
     names = storage.names(root)
@@ -140,7 +138,7 @@ def _named_in(file: Path) -> str | None:
     may_be_study_file = file.suffix in _STUDY_FILES
     if not file.is_file():
         return file.stem if may_be_study_file else None
-    # Imported only when needed: the code that reads study files takes long to import.
+    # Imported here, because the code that reads study files takes long to import.
     from tuner.study_file.errors import StudyFileError
     from tuner.study_file.loading import name_in_file
 

@@ -204,6 +204,7 @@ def test_an_impossible_action_is_refused_in_the_words_of_the_user(
         ("run LONG", "the name of a file must have at most 255 bytes, but 'LONG'..."),
         ("plan LONG.yaml", "the name of a file must have at most 255 bytes, but 'LONG'..."),
         ("experiment show LONG", "the name of a file must have at most 255 bytes, but 'LONG'..."),
+        ("status LONG/x", "the name of a file must have at most 255 bytes, but 'LONG'..."),
         ("init LONG", "the name of a file must have at most 255 bytes, but 'LONG'..."),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a search expects of configs before it measures them."""
+"""The gains that a search expects of configs that it has not measured."""
 
 from dataclasses import replace
 from math import log

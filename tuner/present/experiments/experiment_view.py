@@ -11,7 +11,6 @@ from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.reporting import counted
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
-from tuner.model.experiment import CALIBRATION
 from tuner.model.facts import MIXED
 from tuner.model.row import settings_text
 from tuner.present.number_text import aligned, number
@@ -26,7 +25,7 @@ _HOW_TO_READ: Final = (
     "Each value is the geometric mean over the rounds, with its 95 % confidence interval. It is called uncertain if "
     "the interval's upper end is over ten times its lower end; more rounds (--rounds) make it narrower."
 )
-_NO_INTERVAL: Final = "One round gives no interval"
+_NO_INTERVAL: Final = "One round gives no interval; more rounds would."
 _ONE_ROUND: Final = "Findings need at least two rounds, so this report says nothing about them."
 _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 
@@ -118,11 +117,7 @@ def notes_of(results: ExperimentResults) -> list[str]:
 
 
 def _how_to_read(experiments: Sequence[ExperimentResults]) -> str:
-    if any(results.spec.rounds > 1 for results in experiments):
-        return _HOW_TO_READ
-    # `tuner calibrate` has no option for rounds, and no other command resumes its experiments.
-    calibrated = all(results.spec.about == CALIBRATION for results in experiments)
-    return f"{_NO_INTERVAL}." if calibrated else f"{_NO_INTERVAL}; --rounds adds rounds."
+    return _NO_INTERVAL if all(results.spec.rounds == 1 for results in experiments) else _HOW_TO_READ
 
 
 def _own_notes(results: ExperimentResults) -> list[str]:

@@ -91,7 +91,7 @@ def _green(good: float) -> str:
 
 
 def grid_json(study: str, tables: Mapping[str, Sequence[GridTable]], *, simulated: bool) -> dict[str, Any]:
-    """Return the tables as a JSON object, given by record size."""
+    """Return a JSON object with the tables of each record size."""
     return document(
         "grid",
         study=study,

@@ -50,7 +50,7 @@ def readable_problems(scope: Scope, send: Send) -> Send:
 def prefers_html(accept: str) -> bool:
     """Return whether a client wants HTML rather than JSON, according to its Accept header, as browsers do.
 
-    A client that names HTML, and JSON only by a wildcard of the same quality, wants HTML.
+    If a client names HTML, and accepts JSON only because of a wildcard with the same quality, it wants HTML.
 
     Source: RFC 9110, section 12.5.1 (Accept).
     """

@@ -136,5 +136,5 @@ async def conditional_response(request: Request, studies: Studies, query: Result
 
 
 def response_of(found: QueryResponse, headers: dict[str, str] | None = None) -> Response:
-    """Return the response to a query as a response of the framework, with more headers if given."""
+    """Return what a query gave as an HTTP response, with `headers` added."""
     return Response(found.body, found.status, headers, found.media_type)
