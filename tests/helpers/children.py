@@ -22,6 +22,7 @@ from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
+from tests.helpers.clients import with_word
 
 CONFIG = ProducerConfig.parse({})
 WORKLOAD = Workload(RecordSizes.fixed(100), warmup_s=1.0, measured_s=1.0)
@@ -113,8 +114,7 @@ class DetailedError(RunnerError):
 
 def child_of(process: psutil.Process) -> psutil.Process:
     """Return the load process, which is the child that was spawned last."""
-    spawned = [each for each in process.children() if "spawn_main" in " ".join(each.cmdline())]
-    return max(spawned, key=psutil.Process.create_time)
+    return max(with_word("spawn_main", process.children()), key=psutil.Process.create_time)
 
 
 @contextmanager

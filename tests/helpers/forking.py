@@ -1,17 +1,21 @@
 """A process that has imported most of the tuner, and forks a copy of itself for each command that a test runs.
 
 Starting Python and importing takes most of the time of a short command. The copy behaves like a new process: it has its
-own exit code and output, and ends as the interpreter does.
+own exit code and output. When it ends, it waits for its threads and runs the functions that are registered for the
+exit, but it leaves out the interpreter's clean-up of modules. That would copy all their memory, which takes longer than
+most commands.
 """
 
+import atexit
 import gc
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from tests.helpers.repository import ROOT
 
@@ -94,7 +98,24 @@ def become_each_command() -> None:
         os.close(opened)
     sys.stdin = os.fdopen(0)
     sys.argv[1:] = words
-    main()
+    _run_to_the_end(main)
+
+
+def _run_to_the_end(command: Callable[[], None]) -> NoReturn:
+    """Run a command, and end the process with the command's exit code."""
+    code = 0
+    try:
+        command()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    except BaseException:  # noqa: BLE001 - shown as the interpreter shows it
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _answer(number: int) -> None:

@@ -29,6 +29,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
+from tests.helpers.clients import with_word
 from tests.helpers.runner_contract import Left, check_nothing_left
 from tests.helpers.waiting import eventually
 
@@ -286,8 +287,7 @@ def test_a_load_whose_owner_is_killed_leaves_no_process(broker: RunningCluster, 
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as owner:
         assert owner.stderr is not None
         assert any("records/s" in line for line in owner.stderr), "it has begun to read"
-        children = psutil.Process(owner.pid).children(recursive=True)
-        consumers = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+        consumers = with_word("spawn_main", psutil.Process(owner.pid).children(recursive=True))
         assert len(consumers) == 2
         owner.kill()
     eventually(lambda: not any(each.is_running() and each.status() != "zombie" for each in consumers))

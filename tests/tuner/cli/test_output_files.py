@@ -1,6 +1,7 @@
 """Output files: what is replaced, what is followed, and what is said if a file can't be written."""
 
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Callable
@@ -46,14 +47,22 @@ WRITERS = {
 writers = pytest.mark.parametrize("words", WRITERS.values(), ids=WRITERS)
 
 
-@pytest.fixture(autouse=True)
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two studies, and an empty working folder."""
-    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two studies and an experiment, which each test copies."""
+    root = tmp_path_factory.mktemp("measured")
     best = trial(1, 20.0, 10.0)
     for name in ("night", "day"):
-        study(tmp_path / "studies" / name, baseline(), best, *confirming(best, 2)).close()
-    run_small(tmp_path / "studies" / "small")
+        study(root / name, baseline(), best, *confirming(best, 2)).close()
+    run_small(root / "small")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def studies(measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two studies and the experiment, and an empty working folder."""
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
+    shutil.copytree(measured, tmp_path / "studies")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
 

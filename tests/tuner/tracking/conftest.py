@@ -1,5 +1,6 @@
 """MLflow stores for the tests. An empty store is created once, because that takes seconds, and then copied."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 
 from tuner.model.spec import TrackingSpec
 from tuner.tracking import TrackingLocation
@@ -46,11 +48,20 @@ connect(TrackingLocation.of(TrackingSpec(), Path(sys.argv[1])))
 
 @pytest.fixture(scope="session")
 def created(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A SQLite file with MLflow's tables, created by a subprocess, and the output of that subprocess."""
-    folder = tmp_path_factory.mktemp("empty-store")
-    words = [sys.executable, "-c", _CREATE, str(folder)]
-    ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
-    return folder / "mlflow.db", ran.stdout
+    """A SQLite file with MLflow's tables, created by a subprocess, and the output of that subprocess.
+
+    All processes in which pytest runs the tests share the file.
+    """
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "empty-store"
+    output = folder / "output.txt"
+    with FileLock(folder.with_suffix(".lock")):
+        if not output.exists():
+            folder.mkdir(exist_ok=True)
+            words = [sys.executable, "-c", _CREATE, str(folder)]
+            ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+            output.write_text(ran.stdout)
+    return folder / "mlflow.db", output.read_text()
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from runners.clusters.topics.topic_admin import TopicAdmin
 from runners.errors import ByteBudgetExceeded
 from runners.measurements.measurement import Window
 from tests.conftest import TopicMaker
+from tests.helpers.clients import with_word
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SizeProgress
@@ -90,9 +91,8 @@ class KillsTheLoad(Told):
     def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
         if not self.killed:
             self.killed = True
-            for child in psutil.Process().children():
-                if "spawn_main" in " ".join(child.cmdline()):
-                    os.kill(child.pid, signal.SIGKILL)
+            for child in with_word("spawn_main", psutil.Process().children()):
+                os.kill(child.pid, signal.SIGKILL)
 
     def trial(self, progress: SizeProgress, trial: Trial) -> None:
         super().trial(progress, trial)
