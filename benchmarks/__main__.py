@@ -38,7 +38,10 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def main() -> None:
-    """Run the benchmarks that the command line names, or all. The exit code is 1 if one of them missed a goal."""
+    """Run the benchmarks that the command line names, or all.
+
+    The exit code is 1 if one of them missed a goal or ended with an error, which Python reports with the same exit code.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", metavar="program", help="a benchmark to run (default: all)")
     parser.add_argument("--short", action="store_true", help="only show within minutes that the benchmarks work")
@@ -48,15 +51,15 @@ def main() -> None:
         parser.error("--write must not be given with --short, because short runs give no results")
     if unknown := sorted(set(asked.programs) - set(PROGRAMS)):
         parser.error(f"a program must be one of {', '.join(PROGRAMS)}, but got {', '.join(unknown)}")
-    missed = []
+    failed = []
     for name in asked.programs or PROGRAMS:
         print(f"\n## {name}\n", flush=True)
         runs = _runs(name, short=asked.short, write=asked.write)
         codes = [subprocess.run([sys.executable, "-m", *words], check=False).returncode for words in runs]
         if any(codes):
-            missed.append(name)
-    if missed:
-        print(f"\nbenchmarks that missed a goal: {', '.join(missed)}")
+            failed.append(name)
+    if failed:
+        print(f"\nbenchmarks that missed a goal or ended with an error: {', '.join(failed)}")
         sys.exit(1)
 
 

@@ -66,7 +66,7 @@ def main() -> None:
     )
     parser.add_argument("--latency-noise", type=float, help="the noise of latencies (default: as --noise)")
     parser.add_argument("--cluster", choices=CLUSTERS, default=EMBEDDED.name)
-    parser.add_argument("--record-bytes", default="1000")
+    parser.add_argument("--record-bytes", type=whole_number, default=1000)
     parser.add_argument("--method", type=Method, default=Method.BAYESIAN)
     parser.add_argument("--goal", type=Goal, default=Goal.BALANCED)
     parser.add_argument("--constraint", help="upper bound of the p99 latency, in ms", type=float)
@@ -79,7 +79,7 @@ def main() -> None:
 
 def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
     """Run one simulated study and return its outcome."""
-    load = WorkloadSpec((RecordSizes.parse(asked.record_bytes),), seed=seed * _SEEDS_APART)
+    load = WorkloadSpec((RecordSizes.fixed(asked.record_bytes),), seed=seed * _SEEDS_APART)
     objectives, constraints = PRESETS[asked.goal]
     if asked.constraint is not None:
         constraints = (*constraints, Constraint("latency_p99_ms", at_most=True, limit=asked.constraint))

@@ -4,7 +4,7 @@ A measurement that was limited by our own load generator says nothing about its 
 
 The causes are checked in the order of `_SIGNS`, and the first that applies is the verdict:
 
-1. A quota, and a requested rate that was delivered: these are certain.
+1. A quota, and a fixed rate that was delivered: these are certain.
 2. Other processes, because threads that wait for a core look busier than they are.
 3. Our own load generator: its threads were busy, or it never had to wait for room in the client's queue.
 4. The client's thread, the network, the broker, and then the client's buffer.
@@ -44,13 +44,13 @@ CALLER_BUSY_RATIO: Final = 0.7
 The share is below `BUSY_RATIO`, because the loop around the calls needs a core, too.
 """
 RATE_REACHED_RATIO: Final = 0.98
-"""If at least this share of the requested rate was delivered, the requested rate was the limit.
+"""If at least this share of the fixed rate was delivered, the fixed rate was the limit.
 
 The rest may be in flight at the end. This is stricter than the constraint of a study (`LEAST_HELD_RATIO`): a study may
-recommend a config that delivers 96 % of the rate, but something other than the requested rate may have held it back.
+recommend a config that delivers 96 % of the rate, but something other than the fixed rate may have held it back.
 """
 RATE_MISSED_RATIO: Final = 0.9
-"""If less than this share of the requested rate was delivered, something else was the limit, at any latency."""
+"""If less than this share of the fixed rate was delivered, something else was the limit, at any latency."""
 LATE_MS: Final = 10.0
 """A paced sender that is this late on average has fallen behind; it checks for due records 4,000 times a second."""
 QUEUE_FULL_RATIO: Final = 0.1
@@ -78,7 +78,7 @@ class Evidence:
 
     Attributes:
         records_per_s: Rate of acknowledged records.
-        offered_records_per_s: The requested rate; None for a saturating load.
+        offered_records_per_s: The fixed rate; None for a saturating load.
         mb_per_s: Megabytes of acknowledged record values per second.
         duration_s: Duration of the measured phase, in seconds.
         mean_latency_ms: Mean time from sending a record to its acknowledgement.
@@ -195,12 +195,12 @@ def _offered_rate(evidence: Evidence) -> str | None:
         return None
     return (
         f"{evidence.records_per_s:,.0f} records/s were delivered of the requested {offered:,.0f} records/s, "
-        "so the requested rate was the limit"
+        "so the fixed rate was the limit"
     )
 
 
 def _held(evidence: Evidence, delivered_ratio: float) -> bool:
-    """Return whether the requested rate was held, with records that were in flight at the end counted as delivered.
+    """Return whether the fixed rate was held, with records that were in flight at the end counted as delivered.
 
     If the client falls behind steadily, records are sent or acknowledged later and later. At the end of the phase, the
     delay is the time that the missing records would have taken. The mean delay over the phase is half of that

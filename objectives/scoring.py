@@ -12,7 +12,7 @@ LEAST_HELD_RATIO: Final = 0.95
 
 With less, records queue up for as long as the phase lasts, so the latency would depend only on the length of the phase.
 The verdict requires more (`RATE_REACHED_RATIO`): the constraint allows for a short pause of the host, but the verdict
-says that nothing but the requested rate was the limit.
+says that nothing but the fixed rate was the limit.
 """
 
 

@@ -6,7 +6,7 @@ that it delayed (no coordinated omission).
 
 **Bursts.** With a `peak_ratio` above 1, half of the records leave in bursts, in which the rate is that many times the
 mean rate. The other half is spread over the time between the bursts. A burst lasts about a second, and the measured
-phase has a whole number of bursts and of the times between them, so that its mean rate is the requested rate.
+phase has a whole number of bursts and of the times between them, so that its mean rate is the fixed rate.
 """
 
 from dataclasses import dataclass

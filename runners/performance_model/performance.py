@@ -61,12 +61,12 @@ class Performance:
     """Throughput, latency and resource use of a config under a workload, as the model computes them without noise.
 
     Attributes:
-        records_per_s: Acknowledged records per second: the offered rate, or the capacity if that is lower.
+        records_per_s: Acknowledged records per second: the fixed rate, or the capacity if that is lower.
         capacity_records_per_s: Acknowledged records per second of a saturating load.
         mb_per_s: Acknowledged value bytes per second, in millions.
-        latency_p50_ms: Median latency. If the offered rate exceeds the capacity, it is the median at the start of the
+        latency_p50_ms: Median latency. If the fixed rate exceeds the capacity, it is the median at the start of the
             load.
-        latency_p99_ms: 99th percentile of the latency. If the offered rate exceeds the capacity, it is the percentile
+        latency_p99_ms: 99th percentile of the latency. If the fixed rate exceeds the capacity, it is the percentile
             at the start of the load.
         falling_behind_ratio: Share of the offered records that exceeds the capacity; 0 if the capacity is enough. With
             0.1, each second of load adds 0.1 s to the latency.

@@ -70,7 +70,7 @@ def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records
 
 
 def test_a_disk_that_never_fills_differs_from_an_unknown_disk() -> None:
-    """The study has no rate, so only the requested rate has a prediction of the disk."""
+    """The study has no rate, so only the rate in the question has a prediction of the disk."""
     source = source_of(replace(LOAD, rate_records_per_s=None))
     calibration, asked = source.calibrated(), Question.of(source).changed(ChangedSettings(rate=1_000.0))
     retention = Retention(retention_s=3_600.0, disk_bytes=10**13)
