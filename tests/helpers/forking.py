@@ -28,6 +28,12 @@ _IMPORTED_FIRST: Final = (
     "tuner.cli.commands.grid",
     "tuner.cli.commands.status",
     "tuner.present.report.bundle",
+    # These are imported when they are needed.
+    "optuna",
+    "pandas",
+    "plotly.offline",
+    "scipy.optimize",
+    "sklearn.ensemble",
 )
 
 
