@@ -99,7 +99,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     rows = []
     for phase_load, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
         settings = Settings.of(config, phase_load)
-        constants = [start, *raised_in_turn(start, tuple(PRIOR_SD_LOG), _STEP)]
+        constants = [start, *raised_in_turn(start, _STEP)]
         base, *all_raised = (modelled for [modelled] in all_performances(constants, [(settings, phase_load)]))
         if base.falling_behind_ratio:
             continue

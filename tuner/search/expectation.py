@@ -138,7 +138,7 @@ class ModelExpectation:
         root = np.linalg.cholesky(fit.covariance)
         # By the singular value decomposition, as in a principal component analysis of the gains.
         _, _, directions = np.linalg.svd(np.nan_to_num(slopes).T @ root, full_matrices=False)
-        return [with_shifted_logs(fit.constants, fit.names, root @ direction) for direction in directions[:_ERRORS]]
+        return [with_shifted_logs(fit.constants, root @ direction) for direction in directions[:_ERRORS]]
 
     def _settings(self, rows: Array) -> list[Settings]:
         """Return the settings of the configs whose coordinates are the `rows`."""
