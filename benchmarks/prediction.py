@@ -48,7 +48,7 @@ from tuner.prediction.correction import damp_outliers
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES
-from tuner.prediction.predicting import estimate, predict, predict_all
+from tuner.prediction.predicting import predict, predict_all
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
 
@@ -189,7 +189,8 @@ def _errors(
     for config, each in ((config, each) for config, found in rest.items() for each in found):
         load, values = each.workload, each.values
         here = predict(calibration, config, load).values
-        batches = estimate(calibration, config, load)[BATCHES]
+        [modelled] = ModelledLoad.of(calibration, (Settings.of(config, load), load))
+        batches = modelled.intervals([BATCHES])[BATCHES]
         compared: dict[str, tuple[float, float]] = {}
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
@@ -205,7 +206,6 @@ def _errors(
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
-                [modelled] = ModelledLoad.of(calibration, (Settings.of(config, load), load))
                 compared[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
         if BATCHES in values:
             compared[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
