@@ -44,7 +44,7 @@ from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
-from tuner.prediction.correction import damp_outliers
+from tuner.prediction.correction import limit_outliers_of_metric
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES
@@ -253,7 +253,7 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
             [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, modelled, strict=True)]
         )
         # The process has learnt from the values without outliers, and is judged by the values as they are.
-        off = found.process.weights / np.diag(inverse) + logs - damp_outliers(metric, logs)
+        off = found.process.weights / np.diag(inverse) + logs - limit_outliers_of_metric(metric, logs)
         for each, left in zip(measured, off, strict=True):
             if metric in LATENCIES and predict(calibration, each.config, each.workload).no_latency:
                 continue

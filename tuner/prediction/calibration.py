@@ -33,7 +33,7 @@ from runners.performance_model.performance import Performance, all_performances,
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client, ClientKind
-from tuner.prediction.correction import Correction, corrections, without_outliers
+from tuner.prediction.correction import Correction, corrections, limit_outliers
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import FACTORED, FACTORED_SD_LOG, FITTED
 
@@ -206,8 +206,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     # deviations are enlarged to what they would be from new values (studentised residuals).
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0, _FULL_LEVERAGE)
     enlarged = base / np.sqrt(1.0 - leverage)
-    scatter = {name: data.noise[name] * _sd_without_outliers(enlarged[data.metrics == name]) for name in data.noise}
-    widening = max(1.0, _sd_without_outliers(enlarged) ** 2)
+    scatter = {name: data.noise[name] * _robust_sd(enlarged[data.metrics == name]) for name in data.noise}
+    widening = max(1.0, _robust_sd(enlarged) ** 2)
     factors = {}
     [modelled] = all_performances([constants], data.loads)
     for name in FACTORED:
@@ -219,7 +219,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         if ratios:
             middle = float(np.median(ratios))
             factors[name] = exp(middle)
-            scatter[name] = FACTORED_SD_LOG * _sd_without_outliers((np.array(ratios) - middle) / FACTORED_SD_LOG)
+            scatter[name] = FACTORED_SD_LOG * _robust_sd((np.array(ratios) - middle) / FACTORED_SD_LOG)
     return Calibration(constants, covariance * widening, scatter, tuple(observations), factors)
 
 
@@ -267,6 +267,7 @@ class _MeasuredValues:
         modelled = performance_columns(constants, self.loads)
         values = zip(self.observation_indices, self.metrics, strict=True)
         columns = np.array([modelled[name][:, index] for index, name in values]).T.tolist()
+        # numpy's logarithm differs in the last digits between processors, which is enough to change a proposal.
         model = [[log(each) for each in row] for row in columns]
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
@@ -296,10 +297,10 @@ def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
     return softened
 
 
-def _sd_without_outliers(deviations: NDArray[np.float64]) -> float:
+def _robust_sd(deviations: NDArray[np.float64]) -> float:
     """Return the root mean square of the deviations, after outliers are limited.
 
     One deviation of the expected size, 1.0, is added. It matters only if there are few others.
     """
-    near = without_outliers(deviations, 1e-3)
+    near = limit_outliers(deviations, 1e-3)
     return sqrt((1.0 + float(near @ near)) / (1 + len(near)))
