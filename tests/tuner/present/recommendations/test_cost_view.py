@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.helpers.stored_studies import study
-from tuner.present.predictions.cost_view import cost_lines
+from tuner.present.recommendations.cost_view import cost_lines
 from tuner.results.cost import Cost
 from tuner.results.recommendations.recommend import recommend
 from tuner.study_file.prices import Prices
