@@ -204,7 +204,7 @@ class SimulatedProblem:
     @property
     def start(self) -> ClusterConstants:
         """The constants for brokers on the producer's host, or for a cluster in the network."""
-        return similar_host(None if self.cluster.shared_host else "a cluster", self.defaults.client)
+        return similar_host(self.defaults.client, shared=self.cluster.shared_host)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:

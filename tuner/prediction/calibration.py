@@ -134,19 +134,18 @@ class Calibration:
         )
 
 
-def similar_host(bootstrap: str | None, client: Client) -> ClusterConstants:
-    """Return the constants that a fit begins with: those of brokers on this host, or of a cluster in the network.
+def similar_host(client: Client, *, shared: bool) -> ClusterConstants:
+    """Return the constants that a fit begins with.
 
     Args:
-        bootstrap: The address of the cluster; None for brokers that the tuner starts.
         client: The client of the producers.
+        shared: Whether the brokers run on the producers' host, as those that the tuner starts, and not in a network.
     """
     match client.kind:
         case ClientKind.LIBRDKAFKA:
-            here, there = EMBEDDED, REMOTE
+            return EMBEDDED if shared else REMOTE
         case ClientKind.JAVA:
-            here, there = EMBEDDED_JAVA, REMOTE_JAVA
-    return here if bootstrap is None else there
+            return EMBEDDED_JAVA if shared else REMOTE_JAVA
 
 
 def uncalibrated(start: ClusterConstants) -> Calibration:

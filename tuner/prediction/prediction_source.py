@@ -87,7 +87,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None) -> Prediction
     return PredictionSource(
         name=study.name,
         observations=observations,
-        start=similar_host(target.get("bootstrap"), config.client),
+        start=similar_host(config.client, shared=target.get("bootstrap") is None),
         config=config,
         config_name=config_name,
         workload=study_workload(study, size.record_bytes, size.rate_records_per_s),
@@ -137,7 +137,7 @@ def source_of_experiment(experiment: ExperimentResults) -> PredictionSource:
     return PredictionSource(
         name=experiment.spec.name,
         observations=observations,
-        start=similar_host(experiment.spec.target.bootstrap, row.config.client),
+        start=similar_host(row.config.client, shared=experiment.spec.target.bootstrap is None),
         config=row.config,
         config_name=row.name,
         workload=workload,

@@ -204,7 +204,7 @@ def expectation_of(
         workload = spec.workload.paced_at(size, rate_records_per_s)
     workload = replace(workload, **topic_shape)
     metrics = [objective.metric for objective in spec.objectives]
-    start = similar_host(spec.targets[0].bootstrap, spec.baseline.client)
+    start = similar_host(spec.baseline.client, shared=spec.targets[0].bootstrap is None)
     return ModelExpectation(space, workload, metrics, spec.baseline, start, spec.workload.producers)
 
 
