@@ -44,11 +44,11 @@ from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
-from tuner.prediction.correction import damp_outliers
+from tuner.prediction.correction import limit_outliers_of_metric
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES
-from tuner.prediction.predicting import estimate, predict, predict_all
+from tuner.prediction.predicting import predict, predict_all
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
 
@@ -189,7 +189,8 @@ def _errors(
     for config, each in ((config, each) for config, found in rest.items() for each in found):
         load, values = each.workload, each.values
         here = predict(calibration, config, load).values
-        batches = estimate(calibration, config, load)[BATCHES]
+        [modelled] = ModelledLoad.of(calibration, (Settings.of(config, load), load))
+        batches = modelled.intervals([BATCHES])[BATCHES]
         compared: dict[str, tuple[float, float]] = {}
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
@@ -205,7 +206,6 @@ def _errors(
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
-                [modelled] = ModelledLoad.of(calibration, (Settings.of(config, load), load))
                 compared[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
         if BATCHES in values:
             compared[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
@@ -253,7 +253,7 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
             [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, modelled, strict=True)]
         )
         # The process has learnt from the values without outliers, and is judged by the values as they are.
-        off = found.process.weights / np.diag(inverse) + logs - damp_outliers(metric, logs)
+        off = found.process.weights / np.diag(inverse) + logs - limit_outliers_of_metric(metric, logs)
         for each, left in zip(measured, off, strict=True):
             if metric in LATENCIES and predict(calibration, each.config, each.workload).no_latency:
                 continue

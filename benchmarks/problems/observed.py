@@ -65,7 +65,7 @@ def start_of(table: MeasuredTable) -> ClusterConstants:
     table would have seen that table.
     """
     client = table.rows[0].config.client
-    return _fitted_to_other_tables(table.title) if client.kind is ClientKind.JAVA else similar_host(None, client)
+    return _fitted_to_other_tables(table.title) if client.kind is ClientKind.JAVA else similar_host(client, shared=True)
 
 
 @lru_cache

@@ -126,7 +126,7 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
         # Each constant has a draw of its own, so that a further constant of the model leaves the others as they are.
         draws = [np.random.default_rng(zlib.crc32(f"{cluster} {each}".encode())).normal() for each in PRIOR_SD_LOG]
         off = np.array(draws) * _UNLIKE
-        constants = with_shifted_logs(constants, tuple(PRIOR_SD_LOG), off)
+        constants = with_shifted_logs(constants, off)
     return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate, int(producers or 1))
 
 
@@ -204,7 +204,7 @@ class SimulatedProblem:
     @property
     def start(self) -> ClusterConstants:
         """The constants for brokers on the producer's host, or for a cluster in the network."""
-        return similar_host(None if self.cluster.shared_host else "a cluster", self.defaults.client)
+        return similar_host(self.defaults.client, shared=self.cluster.shared_host)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:

@@ -65,7 +65,7 @@ def _expectation(spec: StudySpec, problem: Problem, off: float) -> ModelExpectat
         return None
     # The load of a study with the default settings differs from the load of a problem in the seconds of its phases.
     signs = np.where(np.arange(len(PRIOR_SD_LOG)) % 2, 1.0, -1.0)
-    wrong = with_shifted_logs(problem.start, tuple(PRIOR_SD_LOG), signs * np.log(off))
+    wrong = with_shifted_logs(problem.start, signs * np.log(off))
     metrics = [objective.metric for objective in spec.objectives]
     return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, wrong, problem.producers)
 

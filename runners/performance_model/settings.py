@@ -93,18 +93,16 @@ def _read(effective: ClientValues, value_bytes: float, key_bytes: int, partition
 
 
 def _read_librdkafka(effective: ClientValues, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
-    # Other partitioners send all records without a key to one partition.
-    scatters = effective.text("partitioner") in RANDOM_PARTITIONERS
-    sticks = not key_bytes and scatters
     bytes_hold = effective.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
     messages_hold = effective.integer("queue.buffering.max.messages") or bytes_hold
     codec, level = effective.text("compression.type"), effective.integer("compression.level")
-    idempotent, in_flight = (
-        effective.flag("enable.idempotence"),
-        effective.integer("max.in.flight.requests.per.connection"),
-    )
-    sticky_s = effective.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0
-    if not key_bytes and not scatters:
+    idempotent = effective.flag("enable.idempotence")
+    in_flight = effective.integer("max.in.flight.requests.per.connection")
+    if key_bytes:
+        sticky_s = 0.0
+    elif effective.text("partitioner") in RANDOM_PARTITIONERS:
+        sticky_s = effective.number("sticky.partitioning.linger.ms") / 1e3
+    else:  # such a partitioner sends all records without a key to one partition
         sticky_s = inf
     return Settings(
         batch_bytes=min(effective.integer("batch.size"), effective.integer("message.max.bytes")),
@@ -119,7 +117,7 @@ def _read_librdkafka(effective: ClientValues, value_bytes: float, key_bytes: int
         idempotent=idempotent,
         send_buffer_bytes=effective.integer("socket.send.buffer.bytes"),
         nagle=not effective.flag("socket.nagle.disable"),
-        switches=partitions > 1 and not sticky_s and (key_bytes > 0 or scatters),
+        switches=partitions > 1 and not sticky_s,
     )
 
 
@@ -143,14 +141,14 @@ def _read_java(effective: ClientValues, value_bytes: float, key_bytes: int, part
     bytes, or until twice as many bytes were sent there. Source: `BuiltInPartitioner` and `RecordAccumulator` of Kafka
     4.3.
     """
-    client, codec, linger_ms = effective.client, effective.text("compression.type"), effective.number("linger.ms")
+    client, codec = effective.client, effective.text("compression.type")
     batch_bytes = client.limits.max_batch_bytes(effective)
     batches_of_a_request = int(effective.integer("max.request.size") / max(batch_bytes, value_bytes + key_bytes))
     level = effective.spelt_out(knob.sets) if (knob := client.level_knobs.get(codec)) else ""
     return Settings(
         batch_bytes=batch_bytes,
         batch_records=inf,
-        linger_s=linger_ms / 1e3,
+        linger_s=effective.number("linger.ms") / 1e3,
         in_flight=effective.integer("max.in.flight.requests.per.connection"),
         queue_records=max(1.0, client.limits.queue_bytes(effective) / (value_bytes + key_bytes)),
         sticky_s=0.0 if key_bytes else inf,
@@ -159,7 +157,6 @@ def _read_java(effective: ClientValues, value_bytes: float, key_bytes: int, part
         acks=effective.integer("acks"),
         idempotent=effective.flag("enable.idempotence"),
         send_buffer_bytes=max(0, effective.integer("send.buffer.bytes")),
-        nagle=False,
         batches_per_request=max(1, min(partitions, batches_of_a_request)),
         counts_compressed=True,
         sticks_by_bytes=not key_bytes,

@@ -121,7 +121,7 @@ class Stages:
         record_bytes: Size of a record in an uncompressed batch.
         full_batches: When a batch is full.
         full_records: Number of records in a full batch; 1 if a single record is larger than the batch limit.
-        in_flight: Number of batches of a producer that may be in flight; infinite if it waits for no response.
+        in_flight_batches: Number of batches of a producer that may be in flight; infinite if it waits for no response.
         sender_s: Time of a record in the application's thread.
         senders_s: Time between the records of all producers in their applications' threads.
         client_s: Time of a record in the client's thread, without the part that depends on the batch.
@@ -148,7 +148,7 @@ class Stages:
     record_bytes: Array
     full_batches: FullBatches
     full_records: Array
-    in_flight: Array
+    in_flight_batches: Array
     sender_s: Array
     senders_s: Array
     client_s: Array
@@ -183,8 +183,8 @@ class Stages:
         fixed_latency_s = round_trip_s + client_request_s + broker_request_s
         waits_for_replicas = (load.replication > 1) & (settings.acks == -1)
         fixed_latency_s = fixed_latency_s + cluster.all_acks_s * waits_for_replicas
-        in_flight = np.where(settings.acks == 0, math.inf, settings.in_flight * settings.batches_per_request)
-        responses_s = fixed_latency_s / np.minimum(in_flight, settings.queue_records)
+        in_flight_batches = np.where(settings.acks == 0, math.inf, settings.in_flight * settings.batches_per_request)
+        responses_s = fixed_latency_s / np.minimum(in_flight_batches, settings.queue_records)
         # A connection sends at most what fits in its send buffer in each round trip.
         buffer_bytes = np.where(settings.send_buffer_bytes > 0, settings.send_buffer_bytes, math.inf)
         send_buffer_byte_s = cluster.round_trip_s / buffer_bytes
@@ -212,7 +212,7 @@ class Stages:
             record_bytes=record,
             full_batches=full_batches,
             full_records=full_batches.usual_records(),
-            in_flight=in_flight,
+            in_flight_batches=in_flight_batches,
             sender_s=sender_s,
             senders_s=sender_s / producers,
             client_s=client_s,
@@ -299,7 +299,7 @@ class Stages:
 
         The config and the queue limit them.
         """
-        return np.minimum(self.in_flight, np.maximum(1.0, self.settings.queue_records / batch_records))
+        return np.minimum(self.in_flight_batches, np.maximum(1.0, self.settings.queue_records / batch_records))
 
     def wire_bytes(self, batch_records: Array) -> Array:
         """Return the bytes of one record on the wire, including its share of the batch's headers.

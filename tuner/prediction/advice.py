@@ -11,11 +11,11 @@ from math import ceil, log
 from typing import Final
 
 from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
-from runners.inspection.record_batch import UNCOMPRESSED
+from runners.inspection.record_batch import UNCOMPRESSED, MergedBatches
 from runners.inspection.topic_traffic import TopicTraffic
 from runners.performance_model.constants import CODECS
 from runners.performance_model.full_batches import ESTIMATION_FACTOR
-from runners.performance_model.performance import performance_of_settings
+from runners.performance_model.performance import performance, performance_of_settings
 from runners.performance_model.settings import Settings
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
@@ -23,8 +23,9 @@ from search_spaces.client_facts.record_format import BATCH_HEADER_BYTES, record_
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.inspection.topic_savings import Inspection, best_codec
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.intervals import Interval
-from tuner.prediction.predicting import estimate, reasons_not_covered
+from tuner.prediction.intervals import Interval, ModelledLoad
+from tuner.prediction.predicted_metrics import BATCHES, LATENCIES, WIRE
+from tuner.prediction.predicting import reasons_not_covered
 
 _MOST_TRIED: Final = 200
 """How many values of linger.ms are tried at most, to find the one that explains the topic's batches best."""
@@ -111,7 +112,7 @@ def advice(inspection: Inspection, calibration: Calibration, period_s: float, re
         replication=replication,
         rate_records_per_s=rate,
     )
-    load = min((load, replace(load, key_bytes=1)), key=lambda each: _mismatch(calibration, inspection, each))
+    load = _keyed_if_likely(load, traffic.merged, calibration)
     now = _current_settings(inspection, calibration, load)
     others = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
     others += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _OTHER_SETTINGS]
@@ -169,18 +170,16 @@ def _overloaded(calibration: Calibration, settings: Mapping[str, str], load: Wor
     return performance_of_settings(hosts, Settings.of(config, load, producers), total).falling_behind_ratio > 0
 
 
-def _mismatch(calibration: Calibration, inspection: Inspection, load: Workload) -> float:
-    """Return how much the model's batches differ from the merged ones: the absolute log ratio of their mean records.
+def _keyed_if_likely(load: Workload, merged: MergedBatches, calibration: Calibration) -> Workload:
+    """Return the load, with keys if the model's batches are then more like the merged ones.
 
-    Merged batches are those that a longer linger.ms would give. Records with keys go to all partitions at the same
-    time, so their batches are smaller. Nothing shows directly whether records have keys, so the caller takes the load
-    that differs less.
+    Nothing shows directly whether records have keys. Records with keys go to all partitions at the same time, so their
+    batches are smaller, also those that a longer linger.ms would give: the merged ones.
     """
-    merged = inspection.traffic.merged
     if not merged.after:
-        return 0.0
-    settings = {"linger.ms": str(MERGE_WAIT_MS), "batch.size": str(MERGE_BYTES)}
-    return abs(log(_batch_records(calibration, settings, load) / (merged.records / merged.after)))
+        return load
+    settings, found = {"linger.ms": str(MERGE_WAIT_MS), "batch.size": str(MERGE_BYTES)}, merged.records / merged.after
+    return min((load, replace(load, key_bytes=1)), key=lambda each: _misfit(calibration, settings, each, found))
 
 
 def _current_settings(inspection: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
@@ -190,7 +189,7 @@ def _current_settings(inspection: Inspection, calibration: Calibration, load: Wo
     batches that are most like those of the topic.
     """
     traffic, ending = inspection.traffic, inspection.ending
-    wanted = traffic.records_per_batch.mean
+    found = traffic.records_per_batch.mean
     defaults = ProducerConfig.parse({}, java()).effective_values
     # A batch is taken from the buffer, which is assumed to have its default size.
     full_bytes = ending.full_bytes and min(ending.full_bytes, defaults.integer("buffer.memory"))
@@ -207,7 +206,7 @@ def _current_settings(inspection: Inspection, calibration: Calibration, load: Wo
         compressed = round(full_bytes * traffic.bytes / traffic.plain_bytes * ESTIMATION_FACTOR)
         settings["batch.size"] = min(
             (str(size) for size in (full_bytes, compressed)),
-            key=lambda size: abs(log(_batch_records(calibration, {**settings, "batch.size": size}, load) / wanted)),
+            key=lambda size: _misfit(calibration, {**settings, "batch.size": size}, load, found),
         )
     if ending.linger_at_most_ms is not None:
         least = min(_MOST_LINGER_MS, ceil(ending.linger_at_least_ms))
@@ -215,32 +214,33 @@ def _current_settings(inspection: Inspection, calibration: Calibration, load: Wo
         values = [str(value) for value in sorted({*range(least, min(most, least + _MOST_TRIED) + 1), most})]
         settings["linger.ms"] = min(
             values,
-            key=lambda value: abs(log(_batch_records(calibration, {**settings, "linger.ms": value}, load) / wanted)),
+            key=lambda value: _misfit(calibration, {**settings, "linger.ms": value}, load, found),
         )
     return settings
 
 
-def _batch_records(calibration: Calibration, settings: Mapping[str, str], load: Workload) -> float:
-    config = ProducerConfig.parse(settings, java())
-    return performance_of_settings(calibration.constants, Settings.of(config, load), load).batch_records
+def _misfit(calibration: Calibration, settings: Mapping[str, str], load: Workload, batch_records: float) -> float:
+    """Return how far the model's batches are from `batch_records` records: the absolute value of the log ratio."""
+    modelled = performance(calibration.constants, ProducerConfig.parse(settings, java()), load)
+    return abs(log(modelled.batch_records / batch_records))
 
 
 def _estimate(
     calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int
 ) -> SettingsEstimate:
     config = ProducerConfig.parse(settings, java())
-    estimates = estimate(calibration, config, load)
-    behind = performance_of_settings(calibration.constants, Settings.of(config, load), load).falling_behind_ratio > 0
+    [modelled] = ModelledLoad.of(calibration, (Settings.of(config, load), load))
+    estimates = modelled.intervals((BATCHES, WIRE, "broker_cpu_cores", *LATENCIES))
     rate = (load.rate_records_per_s or 0.0) * producers
-    mb_per_s = rate * load.record_sizes.mean_bytes * estimates["wire_bytes_per_value_byte"].value / 1e6
+    mb_per_s = rate * load.record_sizes.mean_bytes * estimates[WIRE].value / 1e6
     cpu = estimates["broker_cpu_cores"]
     return SettingsEstimate(
         dict(settings),
-        estimates["batch_records"],
-        rate / estimates["batch_records"].value,
+        estimates[BATCHES],
+        rate / estimates[BATCHES].value,
         mb_per_s,
         Interval(*(each * producers for each in (cpu.value, cpu.low, cpu.high))),
         estimates["latency_p50_ms"],
         estimates["latency_p99_ms"],
-        behind,
+        modelled.performance.falling_behind_ratio > 0,
     )

@@ -33,7 +33,7 @@ from runners.performance_model.performance import Performance, all_performances,
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client, ClientKind
-from tuner.prediction.correction import Correction, corrections, without_outliers
+from tuner.prediction.correction import Correction, corrections, limit_outliers
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import FACTORED, FACTORED_SD_LOG, FITTED
 
@@ -102,15 +102,14 @@ class Calibration:
 
     Attributes:
         constants: The fitted constants.
-        names: The names of the constants that were fitted, in the order of `covariance`.
-        covariance: Covariance of the logarithms of the fitted constants, shape (constants, constants).
+        covariance: Covariance of the logarithms of the fitted constants, in the order of `PRIOR_SD_LOG`, shape
+            (constants, constants).
         scatter: For each metric, the standard deviation of a measurement's logarithm around the model.
         observations: The measurements to which the constants were fitted.
         factors: For each measured metric of `FACTORED`, the factor by which the model's value is multiplied.
     """
 
     constants: ClusterConstants
-    names: tuple[str, ...]
     covariance: NDArray[np.float64]
     scatter: Mapping[str, float]
     observations: tuple[Observation, ...]
@@ -123,42 +122,42 @@ class Calibration:
 
     @cached_property
     def perturbed(self) -> tuple[ClusterConstants, ...]:
-        """The constants once for each name, with that constant raised, as `raised_in_turn` returns them."""
-        return tuple(raised_in_turn(self.constants, self.names))
+        """The constants once for each fitted one, with that one raised, as `raised_in_turn` returns them."""
+        return tuple(raised_in_turn(self.constants))
 
     @property
     def undetermined(self) -> tuple[str, ...]:
         """The constants that the measurements say little about: more than half of their uncertainty is left."""
         spreads = np.sqrt(np.diag(self.covariance))
-        return tuple(name for name, sd in zip(self.names, spreads, strict=True) if sd > PRIOR_SD_LOG[name] / 2)
+        return tuple(
+            name for (name, prior_sd), sd in zip(PRIOR_SD_LOG.items(), spreads, strict=True) if sd > prior_sd / 2
+        )
 
 
-def similar_host(bootstrap: str | None, client: Client) -> ClusterConstants:
-    """Return the constants that a fit begins with: those of brokers on this host, or of a cluster in the network.
+def similar_host(client: Client, *, shared: bool) -> ClusterConstants:
+    """Return the constants that a fit begins with.
 
     Args:
-        bootstrap: The address of the cluster; None for brokers that the tuner starts.
         client: The client of the producers.
+        shared: Whether the brokers run on the producers' host, as those that the tuner starts, and not in a network.
     """
     match client.kind:
         case ClientKind.LIBRDKAFKA:
-            here, there = EMBEDDED, REMOTE
+            return EMBEDDED if shared else REMOTE
         case ClientKind.JAVA:
-            here, there = EMBEDDED_JAVA, REMOTE_JAVA
-    return here if bootstrap is None else there
+            return EMBEDDED_JAVA if shared else REMOTE_JAVA
 
 
 def uncalibrated(start: ClusterConstants) -> Calibration:
     """Return a calibration without measurements: the constants of a host, with the uncertainty of the prior."""
-    names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
     scatter = {name: each.model_sd_log for name, each in FITTED.items()}
-    return Calibration(start, names, _prior_covariance(names), scatter, ())
+    return Calibration(start, _prior_covariance(), scatter, ())
 
 
-def _prior_covariance(names: Sequence[str]) -> NDArray[np.float64]:
-    """Return how constants differ among hosts: the covariance of their logarithms, shape (names, names)."""
-    sds = np.array([PRIOR_SD_LOG[name] for name in names])
-    cpu = np.isin(names, _CPU_COSTS)
+def _prior_covariance() -> NDArray[np.float64]:
+    """Return how the fitted constants differ among hosts: the covariance of their logarithms."""
+    sds = np.array(list(PRIOR_SD_LOG.values()))
+    cpu = np.isin(list(PRIOR_SD_LOG), _CPU_COSTS)
     correlation = np.where(np.outer(cpu, cpu), _CPU_CORRELATION, 0.0)
     np.fill_diagonal(correlation, 1.0)
     covariance: NDArray[np.float64] = np.outer(sds, sds) * correlation
@@ -172,23 +171,22 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         observations: The measurements; at least one.
         start: The constants of a host that is as similar as possible.
     """
-    names = tuple(name for name in PRIOR_SD_LOG if getattr(start, name) > 0)
-    prior = _prior_covariance(names)
+    prior = _prior_covariance()
     # Deviations from the prior, in independent parts of standard deviation 1 each.
     parts = np.linalg.inv(np.linalg.cholesky(prior))
     data = _MeasuredValues.of(observations)
-    steps = STEP * np.eye(len(names))
+    steps = STEP * np.eye(len(prior))
 
     def residuals_of_all(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.hstack(
-            [_softened(data.deviations([with_shifted_logs(start, names, each) for each in logs])), logs @ parts.T]
+            [_softened(data.deviations([with_shifted_logs(start, each) for each in logs])), logs @ parts.T]
         )
 
     def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(residuals_of_all(logs[None, :])[0])
 
     def slopes(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        base, *beside = residuals_of_all(logs + np.vstack([np.zeros(len(names)), steps]))
+        base, *beside = residuals_of_all(logs + np.vstack([np.zeros(len(prior)), steps]))
         return np.column_stack([(raised - base) / STEP for raised in beside])
 
     # Imported here, because it takes a sixth of a second, and every search imports this module.
@@ -196,10 +194,10 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
 
     # mypy takes the function for the module of the same name.
     fit = least_squares(  # type: ignore[operator,unused-ignore]
-        residuals, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
+        residuals, np.zeros(len(prior)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
-    constants = with_shifted_logs(start, names, fit.x)
-    base, *beside = data.deviations([constants, *raised_in_turn(constants, names)])
+    constants = with_shifted_logs(start, fit.x)
+    base, *beside = data.deviations([constants, *raised_in_turn(constants)])
     jacobian = np.column_stack([(raised - base) / STEP for raised in beside])
     information = jacobian.T @ jacobian + np.linalg.inv(prior)
     covariance: NDArray[np.float64] = np.linalg.inv(information).astype(np.float64)
@@ -207,8 +205,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     # deviations are enlarged to what they would be from new values (studentised residuals).
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0, _FULL_LEVERAGE)
     enlarged = base / np.sqrt(1.0 - leverage)
-    scatter = {name: data.noise[name] * _sd_without_outliers(enlarged[data.metrics == name]) for name in data.noise}
-    widening = max(1.0, _sd_without_outliers(enlarged) ** 2)
+    scatter = {name: data.noise[name] * _robust_sd(enlarged[data.metrics == name]) for name in data.noise}
+    widening = max(1.0, _robust_sd(enlarged) ** 2)
     factors = {}
     [modelled] = all_performances([constants], data.loads)
     for name in FACTORED:
@@ -220,8 +218,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         if ratios:
             middle = float(np.median(ratios))
             factors[name] = exp(middle)
-            scatter[name] = FACTORED_SD_LOG * _sd_without_outliers((np.array(ratios) - middle) / FACTORED_SD_LOG)
-    return Calibration(constants, names, covariance * widening, scatter, tuple(observations), factors)
+            scatter[name] = FACTORED_SD_LOG * _robust_sd((np.array(ratios) - middle) / FACTORED_SD_LOG)
+    return Calibration(constants, covariance * widening, scatter, tuple(observations), factors)
 
 
 @dataclass(frozen=True)
@@ -268,6 +266,7 @@ class _MeasuredValues:
         modelled = performance_columns(constants, self.loads)
         values = zip(self.observation_indices, self.metrics, strict=True)
         columns = np.array([modelled[name][:, index] for index, name in values]).T.tolist()
+        # numpy's logarithm differs in the last digits between processors, which is enough to change a proposal.
         model = [[log(each) for each in row] for row in columns]
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
@@ -280,21 +279,15 @@ def value_of(performance: Performance, metric: str) -> float:
     return value
 
 
-def with_shifted_logs(constants: ClusterConstants, names: Sequence[str], logs: NDArray[np.float64]) -> ClusterConstants:
-    """Return constants with these numbers added to the logarithms of some of them.
-
-    Args:
-        constants: The constants.
-        names: Which constants are changed.
-        logs: What is added to the logarithm of each, shape (names,).
-    """
-    changed = {name: getattr(constants, name) * exp(each) for name, each in zip(names, logs, strict=True)}
+def with_shifted_logs(constants: ClusterConstants, logs: NDArray[np.float64]) -> ClusterConstants:
+    """Return constants with these numbers added to the logarithms of those that are fitted (`PRIOR_SD_LOG`)."""
+    changed = {name: getattr(constants, name) * exp(each) for name, each in zip(PRIOR_SD_LOG, logs, strict=True)}
     return replace(constants, **changed)
 
 
-def raised_in_turn(constants: ClusterConstants, names: Sequence[str], step: float = STEP) -> list[ClusterConstants]:
-    """Return the constants once for each name, with the logarithm of that constant raised by `step`."""
-    return [with_shifted_logs(constants, names, each) for each in step * np.eye(len(names))]
+def raised_in_turn(constants: ClusterConstants, step: float = STEP) -> list[ClusterConstants]:
+    """Return the constants once for each fitted one, with the logarithm of that one raised by `step`."""
+    return [with_shifted_logs(constants, each) for each in step * np.eye(len(PRIOR_SD_LOG))]
 
 
 def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -303,10 +296,10 @@ def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
     return softened
 
 
-def _sd_without_outliers(deviations: NDArray[np.float64]) -> float:
+def _robust_sd(deviations: NDArray[np.float64]) -> float:
     """Return the root mean square of the deviations, after outliers are limited.
 
     One deviation of the expected size, 1.0, is added. It matters only if there are few others.
     """
-    near = without_outliers(deviations, 1e-3)
+    near = limit_outliers(deviations, 1e-3)
     return sqrt((1.0 + float(near @ near)) / (1 + len(near)))

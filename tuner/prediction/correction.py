@@ -20,19 +20,21 @@ from tuner.prediction.predicted_metrics import FITTED
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 
+_CODECS: Final = ("none", *CODECS)
 _LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 9, 0.6])
 """The length scale of each setting in the Gaussian process, in units of the setting's usual range.
 
 Those of linger.ms, batch.size, requests in flight (the first three) and the codec (the last) come from the residuals of
 a Gaussian process on `benchmarks/problems/data`. The others do not vary within a table, so they are assumed.
 """
+_GROUPS: Final = np.array([*range(len(_LENGTHS)), *[len(_LENGTHS) - 1] * (len(_CODECS) - 1)], dtype=np.int64)
+"""The index in `_LENGTHS` of the setting that each coordinate of a point describes. The codec has several of them."""
 _SPREAD: Final = 0.3
 """How uncertain noise, amplitudes and lengths are, as the standard deviation of their logarithms."""
 _OUTLIER: Final = 3.0
 """Deviations are limited to this many times the usual one."""
 _NORMAL_OF_MEDIAN: Final = 1.4826
 """The standard deviation of normally distributed numbers, divided by the median of their absolute values."""
-_WORDS: Final = ("none", *CODECS)
 _SOME_MS: Final = 0.5
 """The coordinate of `linger.ms` hardly changes between 0 and values far below this."""
 _MOST_IN_FLIGHT: Final = 10.0
@@ -83,7 +85,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         process = GaussianProcess.fitted(
             np.stack([points[index] for index in indices]),
             _GROUPS,
-            damp_outliers(metric, logs),
+            limit_outliers_of_metric(metric, logs),
             noise / np.sqrt([observations[index].measurements if fitted.averages_out else 1 for index in indices]),
             Prior(
                 mean=0.0,
@@ -99,13 +101,13 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     return by_metric
 
 
-def damp_outliers(metric: str, logs: Array) -> Array:
+def limit_outliers_of_metric(metric: str, logs: Array) -> Array:
     """Return the logarithms of a metric's measured factors with outliers limited, for the correction to learn from.
 
     Bytes on the wire stay as they are, because no stall changes them.
     """
     fitted = FITTED[metric]
-    return without_outliers(logs, fitted.noise_sd_log) if fitted.stalls else logs
+    return limit_outliers(logs, fitted.noise_sd_log) if fitted.stalls else logs
 
 
 def distances(points: Array, others: Array) -> Array:
@@ -138,8 +140,8 @@ def coordinates_of(settings: Settings, workload: Workload) -> Array:
         log(settings.producers) / log(_MANY_PRODUCERS),
         _levels_above_usual(settings) / _SOME_LEVELS,
     )
-    words = [sqrt(0.5) if word == settings.codec else 0.0 for word in _WORDS]
-    return np.array([*numbers, *words])
+    codecs = [sqrt(0.5) if codec == settings.codec else 0.0 for codec in _CODECS]
+    return np.array([*numbers, *codecs])
 
 
 def waits_for(acks: int, replicas: int) -> str:
@@ -152,12 +154,7 @@ def _levels_above_usual(settings: Settings) -> int:
     return 0 if codec is None or settings.level is None else settings.level - codec.usual_level
 
 
-_NUMBERS: Final = 12
-_GROUPS: Final = np.array([*range(_NUMBERS), *[_NUMBERS] * len(_WORDS)], dtype=np.int64)
-"""The number of the setting that each coordinate of a point describes. Several coordinates describe the codec."""
-
-
-def without_outliers(deviations: Array, least: float) -> Array:
+def limit_outliers(deviations: Array, least: float) -> Array:
     """Return the deviations, limited to three times the usual one. A stall may have caused the larger ones.
 
     Args:

@@ -131,11 +131,7 @@ class ModelledLoad:
             deviations[metric] = QUANTILE * sd, QUANTILE * sd
             if metric in LATENCIES and sd:
                 steps[metric] = QUANTILE / sd * (calibration.covariance @ slopes)
-        ends = [
-            with_shifted_logs(calibration.constants, calibration.names, logs)
-            for each in steps.values()
-            for logs in (-each, each)
-        ]
+        ends = [with_shifted_logs(calibration.constants, logs) for each in steps.values() for logs in (-each, each)]
         performances = [each for [each] in all_performances(ends, [(self.settings, self.workload)])]
         for metric, *extremes in zip(steps, performances[::2], performances[1::2], strict=True):
             fitted, low, high = (value_of(each, metric) for each in (self.performance, *extremes))

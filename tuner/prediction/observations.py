@@ -112,12 +112,10 @@ def observations_of_experiment(experiment: ExperimentResults) -> list[Observatio
     for row in experiment.rows:
         saturating = row.row.workload.rate_records_per_s is None
         metrics = (*FULL_SPEED_METRICS, BATCHES, *CPU) if saturating else (*LATENCIES, BATCHES)
-        complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
-        if not saturating:
-            complete = [trial for trial in complete if _held(trial)]
-        if is_described(row.row, experiment) and (values := _means(complete, metrics)):
+        usable = [trial for trial in row.trials if trial.state is State.COMPLETE and (saturating or _held(trial))]
+        if is_described(row.row, experiment) and (values := _means(usable, metrics)):
             load = replace(row.row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
-            observations.append(Observation(row.row.config, load, values, row.row.setup.producers, len(complete)))
+            observations.append(Observation(row.row.config, load, values, row.row.setup.producers, len(usable)))
     if not any(trial.state is State.COMPLETE for row in experiment.rows for trial in row.trials):
         raise NothingToFit(
             f"a prediction needs measured rows, but {experiment.spec.name} has none yet; name another study or "

@@ -29,7 +29,7 @@ The model has no consumers, so it multiplies the producer's or the broker's valu
 """
 FACTORED: Final = (*CPU, *CONSUMERS)
 FACTORED_SD_LOG: Final = 0.2
-"""How far such a metric lies from the model's value times its factor, as the standard deviation of its logarithm."""
+"""The standard deviation of the logarithm of a metric in `FACTORED` around the model's value times the factor."""
 
 
 @dataclass(frozen=True, slots=True)

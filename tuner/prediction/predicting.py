@@ -122,13 +122,6 @@ def _no_latency(paced: ModelledLoad, *, falls_behind: bool) -> str:
     return ""
 
 
-def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
-    """Estimate batches, bytes on the wire, CPU of the brokers and latencies of a config under a load at a rate."""
-    metrics = (BATCHES, WIRE, "broker_cpu_cores", *LATENCIES)
-    [modelled] = ModelledLoad.of(calibration, (Settings.of(config, workload), workload))
-    return modelled.intervals(metrics)
-
-
 def reasons_not_covered(
     observations: Sequence[Observation], config: ProducerConfig, workload: Workload, producers: int = 1
 ) -> tuple[str, ...]:

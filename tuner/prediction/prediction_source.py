@@ -80,21 +80,18 @@ def source_of_study(study: StudyResults, record_bytes: str | None) -> Prediction
         NothingToFit: It has no measurements, or none that the model describes.
         WorkloadRefused: `record_bytes` is no record size.
     """
-    observations = observations_of_study(study)
+    observations = tuple(observations_of_study(study))
     size = _nearest(study, record_bytes)
     config, config_name = _recommended(study, size)
-    workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
     target, *_ = study.facts.get(IDENTITY, {}).get("target") or [{}]
-    start = similar_host(target.get("bootstrap"), config.client)
-    producers = study_producers(study)
     return PredictionSource(
         name=study.name,
-        observations=tuple(observations),
-        start=start,
+        observations=observations,
+        start=similar_host(config.client, shared=target.get("bootstrap") is None),
         config=config,
         config_name=config_name,
-        workload=workload,
-        producers=producers,
+        workload=study_workload(study, size.record_bytes, size.rate_records_per_s),
+        producers=study_producers(study),
         simulated=study.simulated,
         assumed=assumed_shape(study),
     )
@@ -138,11 +135,11 @@ def source_of_experiment(experiment: ExperimentResults) -> PredictionSource:
     if workload.rate_records_per_s is None and len(rates) == 1:
         workload = replace(workload, rate_records_per_s=rates.pop())
     return PredictionSource(
-        experiment.spec.name,
-        observations,
-        similar_host(experiment.spec.target.bootstrap, row.config.client),
-        row.config,
-        row.name,
-        workload,
-        row.setup.producers,
+        name=experiment.spec.name,
+        observations=observations,
+        start=similar_host(row.config.client, shared=experiment.spec.target.bootstrap is None),
+        config=row.config,
+        config_name=row.name,
+        workload=workload,
+        producers=row.setup.producers,
     )

@@ -31,8 +31,8 @@ from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn, value_of
 from tuner.prediction.correction import coordinates_of, distances
 from tuner.prediction.predicted_metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
 
-PHASE_S: Final = (1.0, 2.5)
-"""Seconds of the warm-up and of the measurement of each row."""
+_WARMUP_S: Final = 1.0
+_MEASURED_S: Final = 2.5
 _GRID: Final[Mapping[str, tuple[str, ...]]] = {
     "linger.ms": ("0", "0.5", "5", "50"),
     "batch.size": ("16384", "131072", "1000000"),
@@ -96,10 +96,8 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
 
     The shape is (values, constants). A config that does not hold the rate has no values of the paced load.
     """
-    rows = []
+    settings, constants, rows = Settings.of(config, load), [start, *raised_in_turn(start, _STEP)], []
     for phase_load, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, LATENCIES)):
-        settings = Settings.of(config, phase_load)
-        constants = [start, *raised_in_turn(start, tuple(PRIOR_SD_LOG), _STEP)]
         base, *all_raised = (modelled for [modelled] in all_performances(constants, [(settings, phase_load)]))
         if base.falling_behind_ratio:
             continue
@@ -170,8 +168,8 @@ def calibration_file(
             "partitions": load.partitions,
             "replication": load.replication,
             "compressibility_ratio": load.compressibility_ratio,
-            "warmup": PHASE_S[0],
-            "measured": PHASE_S[1],
+            "warmup": _WARMUP_S,
+            "measured": _MEASURED_S,
         },
         "rows": rows,
         "control": {"row": _DEFAULTS},

@@ -186,16 +186,16 @@ class PredictionRequest:
         cls,
         source: PredictionSource,
         changes: ChangedSettings,
-        begin: ProducerConfig | None = None,
-        sweep: str | None = None,
-        retention: Retention | None = None,
+        begin: ProducerConfig,
+        sweep: str | None,
+        retention: Retention | None,
     ) -> Self:
-        """Return what is asked of a study or an experiment.
+        """Return the request.
 
         Args:
             source: The study or experiment.
             changes: The changed settings of the config and the load.
-            begin: The config to which `changes` apply; None for that of the source.
+            begin: The config to which `changes` apply.
             sweep: A setting and its values, as for `Sweep.of`; None for a single prediction.
             retention: The retention limits and the disks; None to compute nothing about stored records.
 
@@ -205,8 +205,7 @@ class PredictionRequest:
             RequestRefused: The sweep has another form or a value that is not possible, or retention can't be computed
                 for the load.
         """
-        question = Question.of(source)
-        question = (question if begin is None else replace(question, config=begin)).changed(changes)
+        question = replace(Question.of(source), config=begin).changed(changes)
         try:
             swept = None if sweep is None else Sweep.of(question, sweep, changes)
         except ValueError as error:

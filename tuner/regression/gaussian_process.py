@@ -221,7 +221,7 @@ class _Posterior:
 
     def _cost(self, at: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the posterior density, up to a constant, and its gradient."""
-        kernel, common = self.kernel(at)
+        kernel, derivative = self.kernel(at)
         noise = self.noise(at)
         noisy = kernel + self.common
         noisy.flat[:: len(noise) + 1] += noise + _JITTER
@@ -229,7 +229,7 @@ class _Posterior:
         weights = inverse @ self._values
         slack = inverse - np.outer(weights, weights)
         gradient = np.empty_like(at)
-        gradient[:-2] = 0.5 * np.exp(-2 * at[:-2]) * (self._squares @ (slack * common).ravel())
+        gradient[:-2] = 0.5 * np.exp(-2 * at[:-2]) * (self._squares @ (slack * derivative).ravel())
         gradient[-2] = float((slack * kernel).sum())
         gradient[-1] = float(np.diag(slack) @ noise)
         away = (at - self._start) / self._spread

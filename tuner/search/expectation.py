@@ -138,7 +138,7 @@ class ModelExpectation:
         root = np.linalg.cholesky(fit.covariance)
         # By the singular value decomposition, as in a principal component analysis of the gains.
         _, _, directions = np.linalg.svd(np.nan_to_num(slopes).T @ root, full_matrices=False)
-        return [with_shifted_logs(fit.constants, fit.names, root @ direction) for direction in directions[:_ERRORS]]
+        return [with_shifted_logs(fit.constants, root @ direction) for direction in directions[:_ERRORS]]
 
     def _settings(self, rows: Array) -> list[Settings]:
         """Return the settings of the configs whose coordinates are the `rows`."""
@@ -204,7 +204,7 @@ def expectation_of(
         workload = spec.workload.paced_at(size, rate_records_per_s)
     workload = replace(workload, **topic_shape)
     metrics = [objective.metric for objective in spec.objectives]
-    start = similar_host(spec.targets[0].bootstrap, spec.baseline.client)
+    start = similar_host(spec.baseline.client, shared=spec.targets[0].bootstrap is None)
     return ModelExpectation(space, workload, metrics, spec.baseline, start, spec.workload.producers)
 
 

@@ -75,9 +75,9 @@ def test_a_dozen_configs_calibrate_predictions_for_another_host() -> None:
         told = predict(calibration, config, replace(LOAD, rate_records_per_s=RATE))
         assert told.values["records_per_s"].value == pytest.approx(truth.records_per_s, rel=0.08)
         assert told.values["records_per_s"].low < truth.records_per_s < told.values["records_per_s"].high
-        uncalibrated = performance(EMBEDDED, config, LOAD)
+        before = performance(EMBEDDED, config, LOAD)
         assert abs(log(told.values["records_per_s"].value / truth.records_per_s)) < abs(
-            log(uncalibrated.records_per_s / truth.records_per_s)
+            log(before.records_per_s / truth.records_per_s)
         )
 
 
@@ -260,8 +260,8 @@ def test_before_any_measurement_a_host_of_the_java_client_predicts_the_java_clie
             )
         )
 
-    assert off(start_of(table)) < off(similar_host(None, librdkafka())) / 2
-    assert off(similar_host(None, java())) < off(start_of(table)) * 1.05
+    assert off(start_of(table)) < off(similar_host(librdkafka(), shared=True)) / 2
+    assert off(similar_host(java(), shared=True)) < off(start_of(table)) * 1.05
 
 
 def test_most_real_measurements_lie_in_their_intervals() -> None:

@@ -92,7 +92,7 @@ def calibrate(
             replication=replication,
             rate_records_per_s=rate,
         )
-    start = similar_host(bootstrap, client_of(client))
+    start = similar_host(client_of(client), shared=bootstrap is None)
     text, load = calibration_file(client_of(client), target, load, probes, start)
     silent = quiet or as_json
     with new_study(_STEM, storage_at(), silent=silent) as name:

@@ -10,7 +10,7 @@ from tuner.cli.options import common_options
 from tuner.cli.options.recommend_options import AskedGoal, RecordBytes
 from tuner.cli.output import print_result
 from tuner.present.console import OUT, warn, warn_of_each
-from tuner.present.predictions.cost_view import cost_json, cost_lines
+from tuner.present.recommendations.cost_view import cost_json, cost_lines
 from tuner.results.cost import cost_of
 from tuner.results.recommendations.recommend import recommend_each
 from tuner.results.study_load import assumed_shape, stored_load

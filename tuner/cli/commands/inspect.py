@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -10,20 +10,20 @@ from runners.clusters.topics.stored_topics import StoredTopic, StoredTopics
 from runners.errors import WorkloadRefused
 from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
+from runners.performance_model.constants import REMOTE
 from runners.reporting import counted
 from tuner.cli.options import common_options
 from tuner.cli.output import print_json, print_result
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NotPredictable
+from tuner.prediction.advice import Advice, advice
+from tuner.prediction.calibration import Calibration, uncalibrated
+from tuner.prediction.prediction_source import read_source
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.advice_view import advice_json, advice_lines
 from tuner.present.topics.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
 from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import find_study
-
-if TYPE_CHECKING:
-    from tuner.prediction.advice import Advice
-    from tuner.prediction.calibration import Calibration
 
 _PERIOD_S: Final = 24 * 60 * 60
 _BATCHES: Final = 1_000
@@ -34,7 +34,7 @@ _TOP: Final = 20
 class _Calibrated(NamedTuple):
     """The performance model, what calibrates it, and whether that was measured on Kafka."""
 
-    calibration: "Calibration"
+    calibration: Calibration
     study: str | None
     simulated: bool
 
@@ -130,20 +130,13 @@ def inspect(
 
 def _calibrated(study: str | None) -> _Calibrated:
     """Return the performance model with the constants that a study calibrates, or with those of another cluster."""
-    # Imported here, because they import scipy.
-    from runners.performance_model.constants import REMOTE
-    from tuner.prediction.calibration import uncalibrated
-    from tuner.prediction.prediction_source import read_source
-
     if study is None:
         return _Calibrated(uncalibrated(REMOTE), None, simulated=False)
     source = read_source(find_study(study))
     return _Calibrated(source.calibrated(), study, source.simulated)
 
 
-def _advice(inspection: Inspection, calibration: "Calibration", replication: int) -> "Advice":
-    from tuner.prediction.advice import advice
-
+def _advice(inspection: Inspection, calibration: Calibration, replication: int) -> Advice:
     estimates = advice(inspection, calibration, _PERIOD_S, replication)
     if estimates is None:
         raise NotPredictable(
@@ -179,16 +172,16 @@ def _inspect_one(
         record = inspection_json(inspection, sample, received_bytes)
         try:
             if model is not None:
-                advice = _advice(inspection, model.calibration, topic.replication)
-                record["advice"] = advice_json(advice, topic.name, model.study, simulated=model.simulated)
+                estimates = _advice(inspection, model.calibration, topic.replication)
+                record["advice"] = advice_json(estimates, topic.name, model.study, simulated=model.simulated)
         finally:
             print_json(record)  # what was read is shown, even if no advice follows from it
         return
     print_inspection(inspection, sample, received_bytes)
     if model is not None:
-        advice = _advice(inspection, model.calibration, topic.replication)
+        estimates = _advice(inspection, model.calibration, topic.replication)
         OUT.print()
-        OUT.show(*advice_lines(advice, topic.name, model.study))
+        OUT.show(*advice_lines(estimates, topic.name, model.study))
 
 
 def _inspect_all(

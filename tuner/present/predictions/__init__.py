@@ -1,1 +1,1 @@
-"""Predictions, estimates and costs as text and JSON."""
+"""Predictions and estimates as text and JSON."""

@@ -7,7 +7,7 @@ from typing import Any
 from objectives.row_metrics import ROW_METRICS
 from runners.reporting import percent
 from tuner.model.document import document
-from tuner.prediction.calibration import Calibration
+from tuner.prediction.calibration import PRIOR_SD_LOG, Calibration
 from tuner.prediction.intervals import QUANTILE
 from tuner.present.number_text import aligned, number
 from tuner.present.predictions.prediction_view import determined, fitted_to
@@ -51,6 +51,6 @@ def calibration_json(name: str, calibration: Calibration) -> dict[str, Any]:
 
 def _constants(calibration: Calibration) -> Iterator[tuple[str, float, float, float]]:
     """Yield each fitted constant with its value and the ends of its 95 % interval."""
-    for index, name in enumerate(calibration.names):
+    for index, name in enumerate(PRIOR_SD_LOG):
         value, sd = getattr(calibration.constants, name), sqrt(calibration.covariance[index, index])
         yield name, value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd)

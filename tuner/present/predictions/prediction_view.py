@@ -8,7 +8,7 @@ from objectives.row_metrics import ROW_METRICS
 from runners.reporting import counted, in_bytes, percent
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
-from tuner.prediction.calibration import Calibration
+from tuner.prediction.calibration import PRIOR_SD_LOG, Calibration
 from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import LATENCIES
@@ -207,11 +207,11 @@ def interval_text(interval: Interval) -> str:
 def determined(calibration: Calibration) -> str:
     """Return which of the model's constants the measurements determine, in words."""
     unknown = len(calibration.undetermined)
-    names = [name for name in calibration.names if name not in calibration.undetermined]
+    names = [name for name in PRIOR_SD_LOG if name not in calibration.undetermined]
     if not names:
         return f"these measurements determine none of the model's {unknown} constants, so the intervals are wide"
     return (
-        f"these measurements determine {len(names)} of the model's {len(calibration.names)} constants: "
+        f"these measurements determine {len(names)} of the model's {len(PRIOR_SD_LOG)} constants: "
         f"{', '.join(names)}; predictions that depend on the others have wide intervals"
     )
 

@@ -123,8 +123,8 @@ def add_prediction(api: APIRouter, studies: Studies) -> None:
         """Predict what another config or load would do, from what the study has measured, without sending anything.
 
         Without parameters, it predicts the config that the study recommends, or the baseline if it recommends none.
-        Each number has an interval, in which about 9 of 10 single measurements lie. If the study
-        has measured nothing similar, there are no numbers, and `outside` says why.
+        Each number has an interval, in which about 9 of 10 single measurements lie. If the study has measured nothing
+        similar, there are no numbers, and `outside` says why.
         """
         return await conditional_response(request, studies, parameters.query(study))
 

@@ -224,7 +224,8 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
     except ValueError as error:
         raise Problem(ProblemKind.INVALID, str(error)) from None
     source = cache.source(study, store, changes.record_bytes)
-    begin = ProducerConfig.parse({}, source.config.client) if parameters.get("begin") == "defaults" else None
+    defaults = parameters.get("begin") == "defaults"
+    begin = ProducerConfig.parse({}, source.config.client) if defaults else source.config
     request = PredictionRequest.of(source, changes, begin, swept, retention)
     calibration = cache.calibration(study, store, source)
     if form == "page":

@@ -78,9 +78,7 @@ def test_cpu_time_is_reported_as_it_was_measured() -> None:
     trials = [each for each in tuner("trials", "small", "--json").json["trials"] if each["kind"] == "search"]
     for name in ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb"):
         measured = [each[name] for each in trials if each.get(name)]
-        assert bool(measured) == (name in metrics)
-        if measured:
-            assert min(measured) / 2 < metrics[name]["value"] < max(measured) * 2
+        assert min(measured) / 2 < metrics[name]["value"] < max(measured) * 2
 
 
 def test_a_disk_is_full_after_some_days() -> None:

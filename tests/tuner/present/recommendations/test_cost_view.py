@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.helpers.stored_studies import study
-from tuner.present.predictions.cost_view import cost_lines
+from tuner.present.recommendations.cost_view import cost_lines
 from tuner.results.cost import Cost
 from tuner.results.recommendations.recommend import recommend
 from tuner.study_file.prices import Prices
@@ -18,7 +18,7 @@ def test_totals_are_compared_only_if_they_have_the_same_parts(tmp_path: Path) ->
     assert "the recommended config costs 0.50 times as much as the baseline" in same
     other = cost_lines([(found, {"baseline": Cost(None, 2.0, None), "recommended": recommended})], PRICES)
     assert "brokers' CPU: not measured for the baseline config, so the two totals can't be compared" in other
-    assert not any("times the baseline" in line for line in other)
+    assert not any("times as much as the baseline" in line for line in other)
     assert "no price given, so not counted: disk" in other
 
 
