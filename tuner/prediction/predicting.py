@@ -56,10 +56,10 @@ class Prediction:
     no_latency: str
 
     @property
-    def consumer_mb_per_s(self) -> float | None:
+    def consumer_mb_per_s(self) -> Interval | None:
         """Megabytes per second that a consumer takes if it has one core; None if no consumer was measured."""
         cpu = self.values.get("consumer_cpu_ms_per_mb")
-        return None if cpu is None else 1e3 / cpu.value
+        return None if cpu is None else Interval(1e3 / cpu.value, 1e3 / cpu.high, 1e3 / cpu.low)
 
 
 def predict(calibration: Calibration, config: ProducerConfig, workload: Workload, producers: int = 1) -> Prediction:

@@ -109,8 +109,8 @@ class Sweep:
         Raises:
             ValueError: The text has another form, the setting is changed already, or a value is not possible for it.
         """
-        setting, equals, listed = text.partition("=")
-        if not equals or not listed:
+        setting, _, listed = text.partition("=")
+        if not setting or not listed:
             raise ValueError(f"a sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {text!r}")
         client = question.config.client
         setting = canonical_setting(setting, client)
@@ -145,7 +145,9 @@ def _values(listed: str) -> list[str]:
         raise ValueError(f"a value of a sweep must have at most {_MOST_CHARACTERS} characters, but one has {longest:,}")
     values = [each.strip() for each in listed.split(",")]
     low, dots, high = listed.partition("..")
-    if dots and low.isdecimal() and high.isdecimal():
+    if dots:
+        if not (low.isdecimal() and high.isdecimal()):
+            raise ValueError(f"a range of a sweep must be two whole numbers, such as 1..24, but got {listed!r}")
         if int(low) > int(high):
             raise ValueError(f"the first number of a sweep must not exceed the last, but got {listed!r}")
         values = [str(number) for number in range(int(low), min(int(high), int(low) + MOST_POINTS) + 1)]

@@ -109,12 +109,14 @@ class Retention:
             except ValueError:
                 numbers[name] = inf
             found = numbers[name]
-            if found is not None and not abs(found) < _LARGEST_NUMBER:
-                raise RequestRefused(f"{name} must be a number below {_LARGEST_NUMBER:g}, but got {text!r}")
+            if found is not None and not 0 < found < _LARGEST_NUMBER:
+                raise RequestRefused(
+                    f"{name} must be a number above 0 and below {_LARGEST_NUMBER:,.0f}, but got {text!r}"
+                )
         days, disk_gb, brokers = numbers.values()
         if brokers is not None and not brokers.is_integer():
             raise RequestRefused(f"brokers must be a whole number, but got {brokers:g}")
-        if days is None and disk_gb is None and (brokers is None or brokers >= 1):
+        if days is None and disk_gb is None:
             return None
         return cls.from_request(
             None if days is None else days * SECONDS_PER_DAY,

@@ -21,6 +21,8 @@ from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
 from tuner.prediction.probes import chosen_probes
+from tuner.present.number_text import number
+from tuner.present.predictions.prediction_view import prediction_rows
 
 LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
 PACED_LOAD: Final = replace(LOAD, rate_records_per_s=50_000.0)
@@ -144,5 +146,9 @@ def test_what_consumers_see_is_reported_if_consumers_were_measured() -> None:
     told = predict(calibrate([*SEEN, *map(seen, among)]), config(10, 100_000), PACED_LOAD)
     assert told.values["end_to_end_p50_ms"].value == pytest.approx(1.5 * told.values["latency_p50_ms"].value, rel=0.25)
     assert "end_to_end_p99_ms" not in told.values
-    assert told.consumer_mb_per_s == pytest.approx(500, rel=0.3)
+    taken = told.consumer_mb_per_s
+    assert taken is not None
+    assert taken.value == pytest.approx(500, rel=0.3)
+    assert taken.low < taken.value < taken.high
+    assert f"{number(taken.value)} ({number(taken.low)} to {number(taken.high)})" in str(prediction_rows([told], None))
     assert predict(calibrate(SEEN), config(10, 100_000), PACED_LOAD).consumer_mb_per_s is None

@@ -123,5 +123,6 @@ def warning_of_missed_rate(name: str, observations: Sequence[Observation], rate_
             "--rate"
         )
     if held < configs:
-        return f"{configs - held} of {configs} configs did not hold {rate}, so their latencies are left out"
+        advice = "; calibrate again with a lower --rate" if 2 * held < configs else ""
+        return f"{configs - held} of {configs} configs did not hold {rate}, so their latencies are left out{advice}"
     return None

@@ -170,9 +170,17 @@ class PredictOptions:
 
         Raises:
             PropertiesFileError: A pair has no `=` or no key, or a key is repeated.
+            typer.BadParameter: A pair sets the load, which has options of its own.
         """
         load = {name: getattr(self, name) for name in LOAD_SETTINGS}
-        return ChangedSettings(**load, properties=parse_pairs(self.pairs or []))
+        properties = parse_pairs(self.pairs or [])
+        for name in properties:
+            if name.replace("-", "_") in LOAD_SETTINGS:
+                raise typer.BadParameter(
+                    f"{name} is no property, but a setting of the load; use {option_of_parameter(name)}",
+                    param_hint="-X",
+                )
+        return ChangedSettings(**load, properties=properties)
 
     def as_query(self) -> dict[str, Any]:
         """Return the equivalent parameters of the service's REST resource, without the properties."""

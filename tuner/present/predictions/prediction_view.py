@@ -76,7 +76,9 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
             rows.append([f"{ROW_METRICS[name].title}, at {load}", *cells])
     taken = [each.consumer_mb_per_s for each in predictions]
     if any(each is not None for each in taken):
-        rows.append(["a consumer takes on one core, MB/s", *map(number, taken)])
+        rows.append(
+            ["a consumer takes on one core, MB/s", *("-" if each is None else interval_text(each) for each in taken)]
+        )
     rows.append([BOUND_BY, *(each.bound_by for each in predictions)])
     stored = [each.stored_gb_per_day for each in predictions]
     if any(each is not None for each in stored):
@@ -165,7 +167,7 @@ def _json(prediction: Prediction, retention: Retention | None) -> dict[str, Any]
             name: {"value": found.value, "low": found.low, "high": found.high}
             for name, found in prediction.values.items()
         },
-        **({} if prediction.consumer_mb_per_s is None else {"consumer_mb_per_s": prediction.consumer_mb_per_s}),
+        **({} if (taken := prediction.consumer_mb_per_s) is None else {"consumer_mb_per_s": taken.value}),
         "bound_by": prediction.bound_by,
         "falls_behind": prediction.falls_behind,
         "no_latency": prediction.no_latency,

@@ -17,6 +17,8 @@ from tuner.present.report.chart_style import BLUE, FROM_ZERO_RATIO, ORANGE
 
 _MOST_MARKS: Final = 12
 """How many values of a sweep are marked, each at its place."""
+_LETTER: Final = 0.014
+"""The width of a digit with some space, as a share of the width of the axis."""
 
 
 def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: Path, *, heading: str = "") -> None:
@@ -69,8 +71,20 @@ def _sweep_axis(axes: Axes, swept: Sequence[str]) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.set_xlim(min(at), max(at))
     if len(at) <= _MOST_MARKS:
-        axes.set_xticks(at, swept)
+        axes.set_xticks(at, _without_overlaps(axes, dict(zip(at, swept, strict=True))))
         axes.set_xticks([], minor=True)
+
+
+def _without_overlaps(axes: Axes, labels: Mapping[float, str]) -> list[str]:
+    """Return the labels of places on the axis, empty where a label would touch the one to the left."""
+    shown, end = {}, -1.0
+    axes.get_xlim()  # matplotlib computes the limits when they are asked for
+    for place in sorted(labels):
+        x, _ = axes.transAxes.inverted().transform(axes.transData.transform((place, 1.0)))
+        half = len(labels[place]) * _LETTER / 2
+        shown[place] = labels[place] if x - half > end else ""
+        end = x + half if shown[place] else end
+    return [shown[place] for place in labels]
 
 
 def _is_number(text: str) -> bool:

@@ -45,6 +45,10 @@ def test_the_output_says_how_many_configs_did_not_hold_the_rate() -> None:
     assert warning_of_missed_rate("calibration-1", [fast, held, fast], 3e4) == (
         "1 of 2 configs did not hold 30,000 records/s, so their latencies are left out"
     )
+    assert warning_of_missed_rate("calibration-1", [fast, held, fast, fast], 3e4) == (
+        "2 of 3 configs did not hold 30,000 records/s, so their latencies are left out; calibrate again with a lower "
+        "--rate"
+    )
     assert warning_of_missed_rate("calibration-1", [fast], 5e6) == (
         "no config held 5,000,000 records/s, so `tuner predict calibration-1` can't predict latencies; calibrate again "
         "with a lower --rate"

@@ -247,10 +247,21 @@ def test_the_order_of_a_sweep_does_not_change_its_picture(tmp_path: Path) -> Non
         (("--sweep", "compressibility=0.995"), "compressibility must be a number from 0 to 0.99, but got 0.995"),
         (("--rate", "1e9"), "'--rate'"),
         (("--sweep", "linger.ms"), "a sweep must be SETTING=VALUES"),
+        (("--sweep", "=3"), "a sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got '=3'"),
+        (
+            ("--sweep", "linger.ms=0..1.5"),
+            "a range of a sweep must be two whole numbers, such as 1..24, but got '0..1.5'",
+        ),
+        (
+            ("--sweep", "partitions=1..3,6"),
+            "a range of a sweep must be two whole numbers, such as 1..24, but got '1..3,6'",
+        ),
         (("--sweep", "partitions=1,x"), "partitions must be a whole number"),
         (("--sweep", "linger.ms=1,,2"), "a value of a sweep must not be empty, but got '1,,2'"),
         (("--sweep", "linger.ms=5..0"), "the first number of a sweep must not exceed the last, but got '5..0'"),
         (("--record-bytes", "2500000"), "message.max.bytes"),
+        (("-X", "rate=5"), "for -X: rate is no property, but a setting of the load; use --rate"),
+        (("-X", "record_bytes=500"), "use --record-bytes"),
         (("-X", "linger.mss=1"), "-X: librdkafka has no property 'linger.mss'"),
     ],
 )
