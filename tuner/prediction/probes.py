@@ -19,20 +19,17 @@ from numpy.typing import NDArray
 
 from runners.errors import WorkloadRefused
 from runners.performance_model.constants import ClusterConstants
-from runners.performance_model.performance import all_performances, performance
+from runners.performance_model.performance import all_performances
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect
 from search_spaces.errors import RuleBroken
-from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
 from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn, value_of
 from tuner.prediction.correction import coordinates_of, distances
 from tuner.prediction.predicted_metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
 
-_WARMUP_S: Final = 1.0
-_MEASURED_S: Final = 2.5
 _GRID: Final[Mapping[str, tuple[str, ...]]] = {
     "linger.ms": ("0", "0.5", "5", "50"),
     "batch.size": ("16384", "131072", "1000000"),
@@ -111,13 +108,14 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     return np.array(rows)
 
 
-def _check_record(defaults: ProducerConfig, record_bytes: int) -> None:
-    """Check that a client can send records of a size with its defaults, which a calibration measures.
+def defaults_for(client: Client, load: Workload) -> ProducerConfig:
+    """Return the client's defaults, which a calibration measures beside the probes.
 
     Raises:
-        WorkloadRefused: It can't.
+        WorkloadRefused: They don't allow records of this size.
     """
-    limits = defaults.client.limits
+    defaults, record_bytes = ProducerConfig.parse({}, client), load.record_sizes.largest_bytes
+    limits = client.limits
     most_bytes = defaults.effective_values.integer(limits.largest_message)
     try:
         check_record(defaults, record_bytes)
@@ -127,28 +125,22 @@ def _check_record(defaults: ProducerConfig, record_bytes: int) -> None:
             f"{limits.largest_message}={most_bytes}, but got records of {record_bytes} bytes; give a --record-bytes of "
             f"at most {most_bytes - limits.framing_bytes(record_bytes, 0)}"
         ) from None
+    return defaults
 
 
 def calibration_file(
-    client: Client, target: Target, load: Workload, count: int, start: ClusterConstants
-) -> tuple[str, Workload]:
-    """Return the text of an experiment file whose rows calibrate the model, and the load of its paced rows.
+    defaults: ProducerConfig, target: Target, load: Workload, count: int, start: ClusterConstants
+) -> str:
+    """Return the text of an experiment file whose rows calibrate the model.
 
     Args:
-        client: The client.
+        defaults: The client's defaults.
         target: The cluster. The file names its address, and no connection settings.
-        load: The load; without a rate, one below the modelled throughput of the client's defaults is chosen.
+        load: The load, with the rate of its paced rows.
         count: The number of probes; one of them has the client's defaults.
         start: The constants of a similar host.
-
-    Raises:
-        WorkloadRefused: The client's defaults don't allow records of this size.
     """
-    defaults = ProducerConfig.parse({}, client)
-    _check_record(defaults, load.record_sizes.largest_bytes)
-    if load.rate_records_per_s is None:
-        capacity = performance(start, defaults, load).capacity_records_per_s
-        load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))
+    client = defaults.client
     others = [each for each in candidates(client) if not same_effect(each.effective_values, defaults.effective_values)]
     probes = {
         f"probe {number}": config for number, config in enumerate(chosen_probes(others, count - 1, load, start), 1)
@@ -168,8 +160,8 @@ def calibration_file(
             "partitions": load.partitions,
             "replication": load.replication,
             "compressibility_ratio": load.compressibility_ratio,
-            "warmup": _WARMUP_S,
-            "measured": _MEASURED_S,
+            "warmup": load.warmup_s,
+            "measured": load.measured_s,
         },
         "rows": rows,
         "control": {"row": _DEFAULTS},
@@ -177,4 +169,4 @@ def calibration_file(
         "rounds": 1,
         "metrics": ["mb_per_s", "latency_p50_ms", "latency_p99_ms"],
     }
-    return yaml.safe_dump(file, sort_keys=False, allow_unicode=True), load
+    return yaml.safe_dump(file, sort_keys=False, allow_unicode=True)

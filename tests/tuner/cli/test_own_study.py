@@ -31,7 +31,10 @@ def test_a_name_that_another_process_has_just_taken_is_not_used(studies: Path) -
 
 @pytest.mark.parametrize(
     ("words", "name"),
-    [(("calibrate", "--probes", "4"), "calibration-1"), (("verify", "fast.properties"), "verify-fast-1")],
+    [
+        (("calibrate", "--probes", "4", "--rate", "2000"), "calibration-1"),
+        (("verify", "fast.properties"), "verify-fast-1"),
+    ],
 )
 def test_a_wrong_address_leaves_no_study(
     studies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str

@@ -23,6 +23,7 @@ RECORDS = arrivals(2_000, mean_ms=2.0)
 MERGED = MergedBatches(
     100, 10, 1_000, 100_000, 100_000, {"lz4": 40_000, "zstd": 39_000, "gzip": 41_000, "snappy": 60_000}
 )
+CLUSTER = "--bootstrap broker:9092"
 
 
 def inspection(linger_ms: float, batch_bytes: int = 16_384) -> Inspection:
@@ -120,7 +121,7 @@ def test_producers_that_together_exceed_the_network_are_named() -> None:
     assert told is not None
     assert told.producers == 12
     assert told.overloaded
-    assert "whether your brokers carry it" in "\n".join(advice_lines(told, "orders", None))
+    assert "whether your brokers carry it" in "\n".join(advice_lines(told, "orders", None, CLUSTER))
     assert not advised(10).overloaded
 
 
@@ -133,19 +134,19 @@ def test_settings_that_the_calibration_does_not_cover_are_named() -> None:
     told = advice(found, calibrate(seen, REMOTE), DAY_S)
     assert told is not None
     assert told.uncovered == ("compression.type is lz4, but only none was measured",)
-    text = "\n".join(advice_lines(told, "orders", "overnight"))
+    text = "\n".join(advice_lines(told, "orders", "overnight", CLUSTER))
     assert "does not cover all of this: compression.type is lz4, but only none was measured" in text
 
 
 def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
     found = advised(10)
-    text = "\n".join(advice_lines(found, "orders", None))
+    text = "\n".join(advice_lines(found, "orders", None, CLUSTER))
     assert "these numbers are estimated by a model, and were not measured" in text
     assert "not calibrated" in text
-    assert command(found, "orders") in text
-    assert "--like orders" in command(found, "orders")
-    assert "calibrated by overnight" in "\n".join(advice_lines(found, "orders", "overnight"))
-    record = advice_json(found, "orders", None)
+    assert command(found, "orders", CLUSTER) in text
+    assert command(found, "orders", CLUSTER).startswith("tuner run --bootstrap broker:9092 --like orders ")
+    assert "calibrated by overnight" in "\n".join(advice_lines(found, "orders", "overnight", CLUSTER))
+    record = advice_json(found, "orders", None, CLUSTER)
     assert len(record["others"]) == len(found.others) == 4
     assert record["today"]["latency_p50_ms"]["low"] < record["today"]["latency_p50_ms"]["high"]
 
@@ -153,28 +154,28 @@ def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
 def test_a_model_that_does_not_fit_todays_batches_is_not_to_be_relied_on() -> None:
     found = advised(10)
     warning = "So the table does not describe this topic"
-    assert warning not in "\n".join(advice_lines(found, "orders", None))
+    assert warning not in "\n".join(advice_lines(found, "orders", None, CLUSTER))
     for factor in (0.4, 40.0):
         other = replace(found, measured_batch_records=factor * found.today.batch_records.value)
-        assert warning in "\n".join(advice_lines(other, "orders", None))
+        assert warning in "\n".join(advice_lines(other, "orders", None, CLUSTER))
 
 
 @pytest.mark.parametrize(("key_bytes", "words"), [(0, ""), (1, " --key-bytes 1")])
 def test_records_with_keys_are_named_and_measured_with_keys(key_bytes: int, words: str) -> None:
     found = advised(10)
     found = replace(found, load=replace(found.load, key_bytes=key_bytes))
-    assumed = next(line for line in advice_lines(found, "orders", None) if line.startswith("assumed: "))
+    assumed = next(line for line in advice_lines(found, "orders", None, CLUSTER) if line.startswith("assumed: "))
     assert assumed.startswith("assumed: the Java client, 1 producer of ")
     assert assumed.endswith("compressible, with keys" if key_bytes else "compressible")
-    assert command(found, "orders").endswith(f"--compressibility 0.60{words}")
-    assert advice_json(found, "orders", None)["key_bytes"] == key_bytes
+    assert command(found, "orders", CLUSTER).endswith(f"--compressibility 0.60{words}")
+    assert advice_json(found, "orders", None, CLUSTER)["key_bytes"] == key_bytes
 
 
 def test_settings_that_fall_behind_have_no_latency_in_text_and_json() -> None:
     found = advised(10)
     found = replace(found, today=replace(found.today, falls_behind=True))
-    assert sum("falls behind" in line for line in advice_lines(found, "orders", None)) == 1
-    record = advice_json(found, "orders", None)
+    assert sum("falls behind" in line for line in advice_lines(found, "orders", None, CLUSTER)) == 1
+    record = advice_json(found, "orders", None, CLUSTER)
     assert (record["today"]["latency_p50_ms"], record["today"]["latency_p99_ms"]) == (None, None)
     assert record["others"][0]["latency_p99_ms"]["value"] > 0
 

@@ -24,7 +24,7 @@ from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict, reasons_not_covered
-from tuner.prediction.probes import calibration_file, candidates, chosen_probes
+from tuner.prediction.probes import calibration_file, candidates, chosen_probes, defaults_for
 
 RATE: Final = 50_000.0
 LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
@@ -293,10 +293,10 @@ def test_each_metric_that_is_fitted_has_a_scatter() -> None:
 
 
 def test_a_cluster_of_the_user_may_have_replicas() -> None:
-    load = replace(LOAD, replication=3)
-    text, paced = calibration_file(librdkafka(), Target(bootstrap="broker:9092"), load, 4, EMBEDDED)
+    load = replace(LOAD, replication=3, rate_records_per_s=RATE)
+    text = calibration_file(defaults_for(librdkafka(), load), Target(bootstrap="broker:9092"), load, 4, EMBEDDED)
     spec = parse_experiment(text, name="calibration", folder=None, origin="it", environ={})
     assert {row.workload.replication for row in spec.rows} == {3}
     assert len(spec.rows) == 8
     assert dict(spec.row(spec.control).config.values) == {}
-    assert paced.rate_records_per_s
+    assert {row.workload.rate_records_per_s for row in spec.rows} == {None, RATE}

@@ -7,25 +7,32 @@ from typing import Annotated, Final
 
 import typer
 
-from runners.reporting import counted, duration
+from runners.reporting import Say, counted, duration, silent
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
+from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options, workload_options
 from tuner.cli.output import print_result
 from tuner.cli.running.own_study import new_study
 from tuner.cli.running.with_progress import run_experiment_with_progress
+from tuner.execution.open_target import open_alone
 from tuner.experiment_file import parse_experiment
-from tuner.model.target import MOST_BROKERS
+from tuner.model.spec import RATE_RATIO
+from tuner.model.target import MOST_BROKERS, Target
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
 from tuner.prediction.observations import Observation, observations_of_experiment
 from tuner.prediction.predicted_metrics import LATENCIES
-from tuner.prediction.probes import calibration_file
+from tuner.prediction.probes import calibration_file, defaults_for
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.calibration_view import calibration_json, calibration_lines
 from tuner.storage.locations import storage_at
 
 _STEM: Final = "calibration"
+_WARMUP_S: Final = 1.0
+_MEASURED_S: Final = 2.5
+_LONG_WARMUP_S: Final = 4.0
+"""The warm-up of the first measurement, on brokers that may have just started."""
 
 
 def calibrate(
@@ -40,7 +47,7 @@ def calibrate(
             max=MOST_RATE_RECORDS_PER_S,
             metavar="N",
             help="Records per second at which latencies are measured.",
-            show_default="30 % of the throughput that the model predicts for the client's defaults",
+            show_default="30 % of the throughput of the client's defaults, which is measured first",
         ),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of the topics.")] = 3,
@@ -91,16 +98,20 @@ def calibrate(
             partitions=partitions,
             replication=replication,
             rate_records_per_s=rate,
+            warmup_s=_WARMUP_S,
+            measured_s=_MEASURED_S,
         )
-    start = similar_host(client_of(client), shared=bootstrap is None)
-    text, load = calibration_file(client_of(client), target, load, probes, start)
-    silent = quiet or as_json
-    with new_study(_STEM, storage_at(), silent=silent) as name:
+    defaults, alone = defaults_for(client_of(client), load), quiet or as_json
+    progress = silent if alone else say
+    if rate is None:
+        load = replace(load, rate_records_per_s=measured_rate(defaults, target, load, progress))
+    start = similar_host(defaults.client, shared=bootstrap is None)
+    text = calibration_file(defaults, target, load, probes, start)
+    with new_study(_STEM, storage_at(), silent=alone) as name:
         spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration")
-        if not silent:
-            say(f"{counted(spec.measurements, 'measurement')} take about {duration(spec.planned_s)}")
+        progress(f"{counted(spec.measurements, 'measurement')} take about {duration(spec.planned_s)}")
         results = run_experiment_with_progress(
-            replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
+            replace(spec, target=target), text, silent=alone, mlflow=False, mix_environments=False, resumed=False
         )
     calibration = fitted(observations_of_experiment(results), start)
     if warning := warning_of_missed_rate(name, calibration.observations, load.rate_records_per_s or 0.0):
@@ -110,6 +121,19 @@ def calibrate(
         lambda: OUT.show(*calibration_lines(name, calibration)),
         as_json=as_json,
     )
+
+
+def measured_rate(defaults: ProducerConfig, target: Target, load: Workload, progress: Say) -> float:
+    """Return the rate of the paced rows, in records per second: a share of the measured throughput of the defaults.
+
+    Brokers that have just started are slow, so the rate is a smaller share of the throughput that they reach later.
+    """
+    with open_alone(target, "tuner calibrate", say, progress, defaults.client) as opened:
+        progress("measuring the client's defaults, to choose the fixed rate")
+        throughput = opened.runner().run(defaults, replace(load, warmup_s=_LONG_WARMUP_S)).records_per_s
+    rate = float(f"{RATE_RATIO * throughput:.2g}")
+    progress(f"they reach {throughput:,.0f} records/s, so the fixed rate is {rate:,.10g} records/s")
+    return rate
 
 
 def warning_of_missed_rate(name: str, observations: Sequence[Observation], rate_records_per_s: float) -> str | None:

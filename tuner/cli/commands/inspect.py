@@ -1,5 +1,6 @@
 """`tuner inspect` reads some record batches of a topic, or of all, and says what their producers do."""
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
@@ -122,7 +123,9 @@ def inspect(
     with common_options.users_cluster(bootstrap, command_config) as cluster:
         stored = StoredTopics(cluster.connection)
         if topic is not None:
-            _inspect_one(cluster.connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
+            config = () if command_config is None else ("--command-config", str(command_config))
+            named = shlex.join(["--bootstrap", bootstrap, *config])
+            _inspect_one(cluster.connection, stored.one(topic, since_ms), limits, model, named, as_json=as_json)
         else:
             topics, refused = stored.readable(since_ms)
             _inspect_all(cluster.connection, topics, refused, limits, top, as_json=as_json)
@@ -151,6 +154,7 @@ def _inspect_one(
     topic: StoredTopic,
     limits: SampleLimits,
     model: _Calibrated | None,
+    cluster: str,
     *,
     as_json: bool,
 ) -> None:
@@ -173,7 +177,7 @@ def _inspect_one(
         try:
             if model is not None:
                 estimates = _advice(inspection, model.calibration, topic.replication)
-                record["advice"] = advice_json(estimates, topic.name, model.study, simulated=model.simulated)
+                record["advice"] = advice_json(estimates, topic.name, model.study, cluster, simulated=model.simulated)
         finally:
             print_json(record)  # what was read is shown, even if no advice follows from it
         return
@@ -181,7 +185,7 @@ def _inspect_one(
     if model is not None:
         estimates = _advice(inspection, model.calibration, topic.replication)
         OUT.print()
-        OUT.show(*advice_lines(estimates, topic.name, model.study))
+        OUT.show(*advice_lines(estimates, topic.name, model.study, cluster))
 
 
 def _inspect_all(

@@ -22,13 +22,14 @@ _OVERLOADED: Final = (
 )
 
 
-def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[str]:
+def advice_lines(advice: Advice, topic: str, calibrated_by: str | None, cluster: str) -> list[str]:
     """Return estimates as lines of text.
 
     Args:
         advice: The estimates.
         topic: Name of the topic.
         calibrated_by: Name of the study that calibrates the model; None if no study does.
+        cluster: The options that name the cluster, such as `--bootstrap broker:9092`.
     """
     load, per_producer = advice.load, "" if advice.producers == 1 else " each"
     heads = ["linger.ms", "batch.size", "compression.type", "records per batch", "batches/s", "MB/s sent"]
@@ -48,7 +49,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         *(f"What {calibrated_by} measured does not cover all of this: {each}." for each in advice.uncovered),
         *([_UNCOUNTED] if advice.uncounted else []),
         *([_OVERLOADED] if advice.overloaded else []),
-        f"Measure it: {command(advice, topic)}",
+        f"Measure it: {command(advice, topic, cluster)}",
     ]
 
 
@@ -63,19 +64,24 @@ def _compared(found: float, expected: float) -> str:
     )
 
 
-def command(advice: Advice, topic: str) -> str:
-    """Return the command that measures the estimated settings."""
+def command(advice: Advice, topic: str, cluster: str) -> str:
+    """Return the command that measures the estimated settings on a cluster, which `cluster` names by its options."""
     load = advice.load
     rate = f"{max(1.0, load.rate_records_per_s or 0.0):.0f}"
     return (
-        f"tuner run --bootstrap HOST:PORT --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
+        f"tuner run {cluster} --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
         f"--compressibility {load.compressibility_ratio:.2f}"
         f"{f' --key-bytes {load.key_bytes}' if load.key_bytes else ''}"
     )
 
 
-def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simulated: bool = False) -> dict[str, Any]:
-    """Return estimates as a JSON document; `simulated` tells whether a model computed what calibrates them."""
+def advice_json(
+    advice: Advice, topic: str, calibrated_by: str | None, cluster: str, *, simulated: bool = False
+) -> dict[str, Any]:
+    """Return estimates as a JSON document, with the arguments of `advice_lines`.
+
+    `simulated` tells whether a model computed what calibrates them.
+    """
     load = advice.load
     return {
         "calibrated_by": calibrated_by,
@@ -91,7 +97,7 @@ def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simula
         "beyond_one_broker": advice.overloaded,
         "today": _json(advice.today),
         "others": [_json(each) for each in advice.others],
-        "command": command(advice, topic),
+        "command": command(advice, topic, cluster),
     }
 
 

@@ -1,5 +1,6 @@
 """`tuner calibrate` on a real broker, and a prediction from it."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,10 @@ from runners.clusters.cluster import RunningCluster
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.command import tuner
+from tuner.cli.commands import calibrate
 from tuner.cli.commands.calibrate import warning_of_missed_rate
+from tuner.model.spec import RATE_RATIO
+from tuner.model.target import Target
 from tuner.prediction.observations import Observation
 
 
@@ -19,12 +23,29 @@ from tuner.prediction.observations import Observation
 def test_a_few_probes_calibrate_the_model(broker: RunningCluster) -> None:
     ran = tuner("calibrate", "--probes", "4", "--rate", "2000", "--bootstrap", broker.bootstrap, "--json")
     assert ran.code == 0, ran.err
+    assert "fixed rate" not in ran.err
     assert ran.json["experiment"] == "calibration-1"
     assert ran.json["means"] >= 6
     assert all(each["low"] < each["value"] < each["high"] for each in ran.json["constants"].values())
     told = tuner("predict", "calibration-1", "--json").json["predictions"]["defaults"]
     measured = tuner("experiment", "report", "calibration-1", "--json").json["rows"][0]["metrics"]["mb_per_s"]["value"]
     assert told["metrics"]["mb_per_s"]["low"] < measured < told["metrics"]["mb_per_s"]["high"]
+
+
+@pytest.mark.broker
+@pytest.mark.campaign
+def test_without_a_rate_it_is_a_share_of_the_throughput_that_is_measured_first(
+    broker: RunningCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    load = Workload(RecordSizes.fixed(1000), warmup_s=0.0, measured_s=0.5)
+    monkeypatch.setattr(calibrate, "_LONG_WARMUP_S", 0.5)
+    rate = calibrate.measured_rate(ProducerConfig.parse({}), Target(bootstrap=broker.bootstrap), load, said.append)
+    reached = re.search(r"they reach ([\d,]+) records/s, so the fixed rate is ([\d,]+) records/s", said[-1])
+    assert reached is not None, said
+    throughput, told = (float(each.replace(",", "")) for each in reached.groups())
+    assert told == rate
+    assert rate == pytest.approx(RATE_RATIO * throughput, rel=0.06), "two digits"
 
 
 def test_records_that_the_defaults_forbid_are_refused_with_the_rule(studies: Path) -> None:

@@ -21,7 +21,7 @@ from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
 from tuner.model.paper import Comparison, Expectation, Finding
 from tuner.model.target import Target
-from tuner.prediction.probes import calibration_file
+from tuner.prediction.probes import calibration_file, defaults_for
 from tuner.present.experiments.experiment_plan_view import planned_lines
 from tuner.present.experiments.experiment_view import (
     because,
@@ -203,7 +203,7 @@ def test_one_round_decides_no_finding(tmp_path: Path) -> None:
 
 def test_a_calibration_is_not_advised_to_add_rounds(tmp_path: Path) -> None:
     load = Workload(RecordSizes.fixed(1000), rate_records_per_s=1_000.0)
-    text, _ = calibration_file(librdkafka(), Target(), load, 4, EMBEDDED)
+    text = calibration_file(defaults_for(librdkafka(), load), Target(), load, 4, EMBEDDED)
     results = run_small(tmp_path / "small", text=text)
     for report in ("\n".join(experiment_lines(results)), experiment_markdown(results)):
         assert "One round gives no interval; more rounds would." in report
