@@ -43,11 +43,11 @@ from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
+from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
 from tuner.prediction.correction import limit_outliers_of_metric
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES
+from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
 from tuner.prediction.predicting import predict, predict_all
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
@@ -62,7 +62,7 @@ TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
     "100 B, Java client": small_records_java_grid,
 }
 PROBES: Final = (0, 12, 25, 60)
-SLOW, FAST, RECORDS_IN_BATCH, WIRE, PAYLOAD, STORED = (
+SLOW, FAST, RECORDS_IN_BATCH, WIRE_BYTES, PAYLOAD, STORED = (
     "throughput up to 25 MB/s",
     "throughput above",
     "records in a batch",
@@ -76,7 +76,7 @@ GOAL_RATIO: Final[Mapping[str, float]] = {
     "latency_p50_ms": 0.15,
     "latency_p99_ms": 0.30,
     RECORDS_IN_BATCH: 0.05,
-    WIRE: 0.05,
+    WIRE_BYTES: 0.05,
     PAYLOAD: 0.03,
     STORED: 0.01,
 }
@@ -195,11 +195,11 @@ def _errors(
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
             compared[_shown("records_per_s", mb_per_s)] = here["records_per_s"].value, values["records_per_s"]
-            wire = here[FULL_SPEED_METRICS[1]].value
-            if FULL_SPEED_METRICS[1] in values:
-                compared[WIRE] = wire, values[FULL_SPEED_METRICS[1]]
+            wire = here[WIRE].value
+            if WIRE in values:
+                compared[WIRE_BYTES] = wire, values[WIRE]
                 if config.compression == "none":
-                    compared[PAYLOAD] = 1 / wire, 1 / values[FULL_SPEED_METRICS[1]]
+                    compared[PAYLOAD] = 1 / wire, 1 / values[WIRE]
         else:
             compared |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
             missed = len({*LATENCIES} & values.keys() - here.keys())
@@ -250,7 +250,7 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
         measured = [each for each in known if metric in each.values]
         modelled = [performance_of_settings(calibration.constants, each.settings, each.workload) for each in measured]
         logs = np.array(
-            [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, modelled, strict=True)]
+            [log(each.values[metric] / one.value_of(metric)) for each, one in zip(measured, modelled, strict=True)]
         )
         # The process has learnt from the values without outliers, and is judged by the values as they are.
         off = found.process.weights / np.diag(inverse) + logs - limit_outliers_of_metric(metric, logs)
@@ -266,7 +266,7 @@ def _shown(metric: str, mb_per_s: float) -> str:
     """Return the heading under which the errors of a metric are shown; a throughput has two."""
     if metric == "records_per_s":
         return SLOW if mb_per_s <= _SLOW_MB_PER_S else FAST
-    return {FULL_SPEED_METRICS[1]: WIRE, BATCHES: RECORDS_IN_BATCH}.get(metric, metric)
+    return {WIRE: WIRE_BYTES, BATCHES: RECORDS_IN_BATCH}.get(metric, metric)
 
 
 def _by_the_paper(
@@ -294,10 +294,10 @@ def _by_the_paper(
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
             compared[_shown("records_per_s", mb_per_s)] = model.records_per_s(packet), values["records_per_s"]
-            if FULL_SPEED_METRICS[1] in values:
-                compared[WIRE] = 1 / packet.payload_ratio, values[FULL_SPEED_METRICS[1]]
+            if WIRE in values:
+                compared[WIRE_BYTES] = 1 / packet.payload_ratio, values[WIRE]
                 if config.compression == "none":
-                    compared[PAYLOAD] = packet.payload_ratio, 1 / values[FULL_SPEED_METRICS[1]]
+                    compared[PAYLOAD] = packet.payload_ratio, 1 / values[WIRE]
         for name, (predicted, measured) in compared.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
     return errors

@@ -99,6 +99,11 @@ class Performance:
     broker_cpu_cores: float
     bound_by: str
 
+    def value_of(self, metric: str) -> float:
+        """Return a metric by its name."""
+        value: float = getattr(self, metric)
+        return value
+
     @property
     def client_cpu_ms_per_mb(self) -> float:
         """CPU time of the producer for each megabyte of values, in milliseconds."""

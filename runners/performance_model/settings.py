@@ -76,6 +76,10 @@ class Settings:
         read = _read(effective, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
         return read if producers == 1 else replace(read, producers=producers)
 
+    def waits_for(self, replicas: int) -> str:
+        """Return which acks a producer waits for: `0`, `1` or `all`. With one replica, `1` is the same as `all`."""
+        return "0" if self.acks == 0 else "all" if replicas == 1 or self.acks == -1 else "1"
+
 
 @lru_cache(maxsize=_REMEMBERED)
 def _remembered(

@@ -29,7 +29,7 @@ from runners.performance_model.constants import (
     REMOTE_JAVA,
     ClusterConstants,
 )
-from runners.performance_model.performance import Performance, all_performances, performance_columns
+from runners.performance_model.performance import all_performances, performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client, ClientKind
@@ -211,7 +211,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     [modelled] = all_performances([constants], data.loads)
     for name in FACTORED:
         ratios = [
-            log(each.values[name] / value_of(one, name))
+            log(each.values[name] / one.value_of(name))
             for each, one in zip(observations, modelled, strict=True)
             if name in each.values
         ]
@@ -271,12 +271,6 @@ class _MeasuredValues:
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
         return found
-
-
-def value_of(performance: Performance, metric: str) -> float:
-    """Return a metric of the model's performance, by the metric's name."""
-    value: float = getattr(performance, metric)
-    return value
 
 
 def with_shifted_logs(constants: ClusterConstants, logs: NDArray[np.float64]) -> ClusterConstants:

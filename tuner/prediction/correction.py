@@ -80,7 +80,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         if not indices:
             continue
         logs = np.array(
-            [log(observations[index].values[metric] / getattr(modelled[index], metric)) for index in indices]
+            [log(observations[index].values[metric] / modelled[index].value_of(metric)) for index in indices]
         )
         process = GaussianProcess.fitted(
             np.stack([points[index] for index in indices]),
@@ -136,17 +136,12 @@ def coordinates_of(settings: Settings, workload: Workload) -> Array:
         workload.compressibility_ratio,
         log(workload.rate_records_per_s or 1.0) / log(100),
         0.0 if settings.acks else 1.0,
-        1.0 if waits_for(settings.acks, workload.replication) == "all" else 0.0,
+        1.0 if settings.waits_for(workload.replication) == "all" else 0.0,
         log(settings.producers) / log(_MANY_PRODUCERS),
         _levels_above_usual(settings) / _SOME_LEVELS,
     )
     codecs = [sqrt(0.5) if codec == settings.codec else 0.0 for codec in _CODECS]
     return np.array([*numbers, *codecs])
-
-
-def waits_for(acks: int, replicas: int) -> str:
-    """Return whom a producer waits for: `0`, `1` or `all`; with one replica, `acks=1` is the same as `acks=all`."""
-    return "0" if acks == 0 else "all" if replicas == 1 or acks == -1 else "1"
 
 
 def _levels_above_usual(settings: Settings) -> int:

@@ -14,7 +14,7 @@ from runners.performance_model.performance import Performance, all_performances
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
-from tuner.prediction.calibration import STEP, Calibration, value_of, with_shifted_logs
+from tuner.prediction.calibration import STEP, Calibration, with_shifted_logs
 from tuner.prediction.predicted_metrics import BATCHES, FITTED, LATENCIES, WIRE
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
@@ -90,7 +90,7 @@ class ModelledLoad:
         deviations = self._deviations(metrics)
         by_name = {}
         for name in metrics:
-            value, measured = value_of(self.performance, name), _MEASURED_AS.get(name, name)
+            value, measured = self.performance.value_of(name), _MEASURED_AS.get(name, name)
             if measured in calibration.corrections:
                 missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
                 value *= exp(missing)
@@ -134,14 +134,14 @@ class ModelledLoad:
         ends = [with_shifted_logs(calibration.constants, logs) for each in steps.values() for logs in (-each, each)]
         performances = [each for [each] in all_performances(ends, [(self.settings, self.workload)])]
         for metric, *extremes in zip(steps, performances[::2], performances[1::2], strict=True):
-            fitted, low, high = (value_of(each, metric) for each in (self.performance, *extremes))
+            fitted, low, high = (each.value_of(metric) for each in (self.performance, *extremes))
             deviations[metric] = log(fitted / low), log(high / fitted)
         return deviations
 
     def _slopes(self, metric: str) -> NDArray[np.float64]:
         """Return the slopes of a metric's logarithm over the logarithm of each constant, shape (constants,)."""
-        here = value_of(self.performance, metric)
-        return np.array([log(value_of(each, metric) / here) / STEP for each in self.raised])
+        here = self.performance.value_of(metric)
+        return np.array([log(each.value_of(metric) / here) / STEP for each in self.raised])
 
     def _most_records(self) -> float:
         """Return the most records that a batch can have; infinite if that depends on what the codec removes."""

@@ -11,7 +11,6 @@ from runners.reporting import enumerated
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.correction import waits_for
 from tuner.prediction.intervals import Interval, ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CONSUMERS, CPU, FACTORED, LATENCIES, WIRE
@@ -147,11 +146,11 @@ def reasons_not_covered(
     elif wanted.codec in CODECS:
         reasons += _outside_measured_levels(config, wanted, observations)
     acks = dict.fromkeys(
-        waits_for(measured.acks, workload.replication)
+        measured.waits_for(workload.replication)
         for each, measured in zip(observations, settings, strict=True)
         if each.workload.replication == workload.replication
     )
-    if acks and (waits := waits_for(wanted.acks, workload.replication)) not in acks:
+    if acks and (waits := wanted.waits_for(workload.replication)) not in acks:
         reasons.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
     ratios = [
         each.workload.compressibility_ratio

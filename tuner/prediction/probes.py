@@ -26,7 +26,7 @@ from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect
 from search_spaces.errors import RuleBroken
 from tuner.model.target import Target
-from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn, value_of
+from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn
 from tuner.prediction.correction import coordinates_of, distances
 from tuner.prediction.predicted_metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
 
@@ -100,7 +100,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
             continue
         rows += [
             [
-                log(value_of(raised, name) / value_of(base, name)) / _STEP / FITTED[name].model_sd_log
+                log(raised.value_of(name) / base.value_of(name)) / _STEP / FITTED[name].model_sd_log
                 for raised in all_raised
             ]
             for name in metrics

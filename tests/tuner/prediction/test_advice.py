@@ -7,7 +7,7 @@ import pytest
 from runners.clusters.topics.stored_topics import StoredPartition, StoredTopic
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import BatchSequence, MergedBatches
-from runners.performance_model.constants import REMOTE
+from runners.performance_model.constants import REMOTE_JAVA
 from search_spaces.client import java
 from search_spaces.client_facts.record_format import record_overhead_bytes
 from search_spaces.configs.producer_config import ProducerConfig
@@ -35,7 +35,7 @@ def inspection(linger_ms: float, batch_bytes: int = 16_384) -> Inspection:
 
 
 def advised(linger_ms: float) -> Advice:
-    found = advice(inspection(linger_ms), uncalibrated(REMOTE), DAY_S)
+    found = advice(inspection(linger_ms), uncalibrated(REMOTE_JAVA), DAY_S)
     assert found is not None
     return found
 
@@ -64,12 +64,12 @@ def test_batches_larger_than_the_default_size_show_a_larger_batch_size() -> None
     found = inspection_of(sample_of(batches, merged=MERGED))
     assert found is not None
     assert found.ending.full_bytes is None
-    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
     assert told is not None
     assert int(told.today.settings["batch.size"]) == round(found.traffic.bytes_per_batch.p90) > 300_000
     large = inspection_of(sample_of([batch_of([(1_000.0 + n, 40_000)], producer_id=7) for n in range(50)]))
     assert large is not None
-    told = advice(large, uncalibrated(REMOTE), DAY_S)
+    told = advice(large, uncalibrated(REMOTE_JAVA), DAY_S)
     assert told is not None
     assert told.today.settings["batch.size"] == "16384", "a record that is larger than batch.size is a batch of its own"
 
@@ -92,12 +92,12 @@ def test_without_times_the_rate_is_the_mean_of_the_day() -> None:
     found = inspection_of(sample)
     assert found is not None
     found = replace(found, traffic=replace(found.traffic, between_ms=None, recent_records=864_000))
-    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
     assert told is not None
     assert told.load.rate_records_per_s == pytest.approx(10.0)
     for each in (found, inspection(10)):
         silent = replace(each, traffic=replace(each.traffic, recent_records=0))
-        assert advice(silent, uncalibrated(REMOTE), DAY_S) is None
+        assert advice(silent, uncalibrated(REMOTE_JAVA), DAY_S) is None
 
 
 def test_the_size_of_a_value_leaves_out_the_headers() -> None:
@@ -106,7 +106,7 @@ def test_the_size_of_a_value_leaves_out_the_headers() -> None:
     batches = [batch_of([(1_000.0 + 2 * n, record)], producer_id=7) for n in range(500)]
     found = inspection_of(sample_of(batches))
     assert found is not None
-    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
     assert told is not None
     assert told.load.record_sizes.mean_bytes == value_bytes
 
@@ -117,7 +117,7 @@ def test_producers_that_together_exceed_the_network_are_named() -> None:
     ]
     found = inspection_of(sample_of(batches))
     assert found is not None
-    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
     assert told is not None
     assert told.producers == 12
     assert told.overloaded
@@ -131,7 +131,7 @@ def test_settings_that_the_calibration_does_not_cover_are_named() -> None:
     full_load = replace(load, rate_records_per_s=None)
     values = {"records_per_s": 300_000.0}
     seen = [Observation(ProducerConfig.parse({"linger.ms": each}, java()), full_load, values) for each in ("0", "5")]
-    told = advice(found, calibrate(seen, REMOTE), DAY_S)
+    told = advice(found, calibrate(seen, REMOTE_JAVA), DAY_S)
     assert told is not None
     assert told.uncovered == ("compression.type is lz4, but only none was measured",)
     text = "\n".join(advice_lines(told, "orders", "overnight", CLUSTER))
@@ -191,7 +191,7 @@ def test_partitions_that_were_not_read_count_with_their_recent_records() -> None
     found = inspection_of(BatchSample(StoredTopic("orders", parts), dict(enumerate(sequences)), {}))
     assert found is not None
     assert (found.traffic.partitions, found.traffic.partitions_read) == (5, 2)
-    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
     assert told is not None
     assert told.load.rate_records_per_s == pytest.approx(2 * 500 * 3, rel=0.05)
 
@@ -212,6 +212,6 @@ def test_a_topic_beyond_the_limits_of_a_load_is_advised_at_the_limits() -> None:
     assert large is not None
     assert large.ending.full_bytes
     for each in (replace(many, traffic=replace(many.traffic, partitions=12_000)), monthly, large):
-        told = advice(each, uncalibrated(REMOTE), DAY_S)
+        told = advice(each, uncalibrated(REMOTE_JAVA), DAY_S)
         assert told is not None
         assert told.load.partitions <= 10_000

@@ -19,7 +19,7 @@ from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import PRIOR_SD_LOG, calibrate, similar_host, uncalibrated, value_of
+from tuner.prediction.calibration import PRIOR_SD_LOG, calibrate, similar_host, uncalibrated
 from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
@@ -43,7 +43,7 @@ def told_by(cluster: ClusterConstants, config: ProducerConfig, workload: Workloa
     """Return what a load would measure on a cluster without noise."""
     told = performance(cluster, config, workload)
     metrics = FULL_SPEED_METRICS if workload.rate_records_per_s is None else LATENCIES
-    return Observation(config, workload, {name: value_of(told, name) for name in metrics})
+    return Observation(config, workload, {name: told.value_of(name) for name in metrics})
 
 
 def configs(*batch_sizes: int) -> list[ProducerConfig]:
@@ -231,7 +231,7 @@ def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
             each for config, seen in table.items() if config not in chosen for each in seen if metric in each.values
         ]
         errors = [
-            abs(log(value_of(performance(cluster, each.config, each.workload), metric) / each.values[metric]))
+            abs(log(performance(cluster, each.config, each.workload).value_of(metric) / each.values[metric]))
             for each in rest
         ]
         assert len(errors) > 100
@@ -252,7 +252,7 @@ def test_before_any_measurement_a_host_of_the_java_client_predicts_the_java_clie
         return float(
             np.mean(
                 [
-                    abs(log(value_of(performance(start, each.config, each.workload), metric) / each.values[metric]))
+                    abs(log(performance(start, each.config, each.workload).value_of(metric) / each.values[metric]))
                     for seen in observed(table).values()
                     for each in seen
                     for metric in {"records_per_s", "latency_p50_ms"} & each.values.keys()

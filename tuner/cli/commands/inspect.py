@@ -11,7 +11,7 @@ from runners.clusters.topics.stored_topics import StoredTopic, StoredTopics
 from runners.errors import WorkloadRefused
 from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
-from runners.performance_model.constants import REMOTE
+from runners.performance_model.constants import REMOTE_JAVA
 from runners.reporting import counted
 from tuner.cli.options import common_options
 from tuner.cli.output import print_json, print_result
@@ -134,7 +134,7 @@ def inspect(
 def _calibrated(study: str | None) -> _Calibrated:
     """Return the performance model with the constants that a study calibrates, or with those of another cluster."""
     if study is None:
-        return _Calibrated(uncalibrated(REMOTE), None, simulated=False)
+        return _Calibrated(uncalibrated(REMOTE_JAVA), None, simulated=False)
     source = read_source(find_study(study))
     return _Calibrated(source.calibrated(), study, source.simulated)
 
