@@ -34,6 +34,9 @@ _LONGEST_MODULES: Final = (
     "tests/tuner/service/http/test_study_actions.py",
     "tests/tuner/service/test_lifecycle.py",
     "tests/tuner/cli/commands/test_experiment.py",
+    "tests/tuner/cli/commands/test_study_commands.py",
+    "tests/tuner/tracking/test_written_once.py",
+    "tests/tuner/prediction/test_calibration.py",
     "tests/campaign/test_site_in_a_browser.py",
     "tests/campaign/test_killed_driver.py",
     "tests/runners/test_real_broker.py",
@@ -43,17 +46,18 @@ _LONGEST_MODULES: Final = (
     "tests/runners/pools/test_ray_pool.py",
     "tests/runners/pools/test_ray_session.py",
     "tests/campaign/test_endings.py",
+    "tests/runners/test_runners.py",
     "tests/tuner/execution/budgets/test_byte_budget.py",
     "tests/tuner/cli/commands/test_verify.py",
-    "tests/tuner/cli/commands/test_study_commands.py",
-    "tests/tuner/tracking/test_written_once.py",
-    "tests/tuner/prediction/test_calibration.py",
     "tests/runners/consumer_runs/test_topic_consumption.py",
     "tests/tuner/cli/commands/test_on_a_real_broker.py",
     "tests/tuner/cli/commands/test_inspect.py",
 )
 """Modules that take over half a minute. They begin first, because a long one that begins last keeps only one processor
-busy. The others follow, those with the most tests first."""
+busy. The others follow, those with the most tests first.
+
+The first start of a broker in a new clone takes half a minute, so modules without a broker run beside it.
+"""
 
 _NUMBERS = itertools.count()
 
