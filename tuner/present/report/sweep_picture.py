@@ -41,7 +41,7 @@ def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: 
         else:
             axes.set_ylim(bottom=0)
         _sweep_axis(axes, list(predicted))
-        axes.set_xlabel(setting)
+        axes.set_xlabel("rate, records/s" if setting == "rate" else setting)
         axes.legend(loc="best", frameon=False)
     save(figure, path)
 

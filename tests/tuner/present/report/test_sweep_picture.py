@@ -38,6 +38,7 @@ def test_the_labels_of_a_sweep_do_not_overlap(
     )
     sweep_picture.draw_sweep("rate", dict.fromkeys(swept, value), tmp_path / "sweep.png")
     (figure,) = figures
+    assert figure.axes[0].get_xlabel() == "rate, records/s"
     figure.draw_without_rendering()
     labels = [each for each in figure.axes[0].get_xticklabels() if each.get_text()]
     assert [each.get_text() for each in labels] == shown
