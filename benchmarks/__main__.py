@@ -40,7 +40,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
 def main() -> None:
     """Run the benchmarks that the command line names, or all.
 
-    The exit code is 1 if one of them missed a goal, or ended with an error: Python's exit code is the same.
+    The exit code is 1 if one of them missed a goal or failed. Both end with the same exit code, so we don't know which.
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", metavar="program", help="a benchmark to run (default: all)")

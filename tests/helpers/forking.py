@@ -28,7 +28,7 @@ _IMPORTED_FIRST: Final = (
     "tuner.cli.commands.grid",
     "tuner.cli.commands.status",
     "tuner.present.report.bundle",
-    # These are imported when they are needed.
+    # Commands import these packages only when they need them.
     "optuna",
     "pandas",
     "plotly.offline",

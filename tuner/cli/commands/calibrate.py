@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from runners.reporting import Say, counted, duration, silent
+from runners.runner import Limits
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
@@ -17,7 +18,7 @@ from tuner.cli.running.own_study import new_study
 from tuner.cli.running.with_progress import run_experiment_with_progress
 from tuner.execution.open_target import open_alone
 from tuner.experiment_file import parse_experiment
-from tuner.model.spec import RATE_RATIO
+from tuner.model.spec import RATE_RATIO, SafetySpec
 from tuner.model.target import MOST_BROKERS, Target
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
@@ -33,6 +34,8 @@ _WARMUP_S: Final = 1.0
 _MEASURED_S: Final = 2.5
 _LONG_WARMUP_S: Final = 4.0
 """The warm-up of the first measurement, on brokers that may have just started."""
+_SAFETY: Final = SafetySpec()
+"""The limits that the measurements of an experiment have, too."""
 
 
 def calibrate(
@@ -130,7 +133,8 @@ def measured_rate(defaults: ProducerConfig, target: Target, load: Workload, prog
     """
     with open_alone(target, "tuner calibrate", say, progress, defaults.client) as opened:
         progress("measuring the client's defaults, to choose the fixed rate")
-        throughput = opened.runner().run(defaults, replace(load, warmup_s=_LONG_WARMUP_S)).records_per_s
+        runner = opened.runner(limits=Limits(_SAFETY.max_bytes_per_trial, _SAFETY.min_free_disk_bytes))
+        throughput = runner.run(defaults, replace(load, warmup_s=_LONG_WARMUP_S)).records_per_s
     rate = float(f"{RATE_RATIO * throughput:.2g}")
     progress(f"they reach {throughput:,.0f} records/s, so the fixed rate is {rate:,.10g} records/s")
     return rate

@@ -135,8 +135,8 @@ def _compression(inspection: Inspection) -> str:
         return f"{now}; larger batches alone would save {share(savings.bytes_ratio)} of the bytes."
     alone = max(0.0, 1 - traffic.coded_bytes.get(savings.codec, traffic.bytes) / traffic.bytes)
     return (
-        f"{now}: {savings.codec} would make the batches of today {share(alone)} smaller, and such larger batches "
-        f"{share(savings.bytes_ratio)} smaller."
+        f"{now}: {savings.codec} would save {share(alone)} of the bytes, and {share(savings.bytes_ratio)} if the "
+        "batches were larger, too."
     )
 
 

@@ -577,7 +577,7 @@ def with_p95(p95_ms: float, *numbers: Any, **changes: Any) -> Trial:
 
 
 def p95_rounds(*numbers: tuple[float, float, float, dict[str, str]]) -> list[Trial]:
-    """Return three rounds with the same values in each. A config has three values: p95, throughput and p99."""
+    """Return three rounds in which each config has the same p95, throughput and p99, given in this order."""
     return [
         with_p95(
             p95_ms, 10 + place, mb_per_s, p99_ms, kind=TrialKind.CONFIRM, config=config, round=place // len(numbers)
