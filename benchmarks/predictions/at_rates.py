@@ -36,24 +36,23 @@ OUR_MEAN, THEIR_MEAN = "end_to_end_mean_ms, ours", "end_to_end_mean_ms, M/PH/1"
 
 def print_latencies() -> None:
     """Print the errors by rate."""
-    table = unseen_rates_table()
-    configs: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in table.rows:
-        configs[str(row.sizes), row.config.fingerprint].append(row)
     names = (*OURS, OUR_MEAN, THEIR_MEAN)
     print(f"| rate | {' | '.join(names)} |")
     print("| ---: |", " ---: |" * len(names), sep="")
-    for share, errors in _by_rate(table, list(configs.values())).items():
+    for share, errors in errors_by_rate(unseen_rates_table()).items():
         cells = [f"{fmean(map(abs, errors[name])):.0%} ({fmean(errors[name]):+.0%})" for name in names]
         print(f"| {share:.0%} | {' | '.join(cells)} |")
     print("\nMean error, and in parentheses the mean of the errors with their signs: below 0, a model underestimates.")
 
 
-def _by_rate(table: MeasuredTable, configs: Sequence[Sequence[Row]]) -> Mapping[float, Mapping[str, list[float]]]:
+def errors_by_rate(table: MeasuredTable) -> Mapping[float, Mapping[str, list[float]]]:
     """Return the signed errors of all configs, by the share of the throughput and by the predicted metric."""
-    calibration = calibrate([each for rows in configs for each in _known(table, rows)])
+    configs: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in table.rows:
+        configs[str(row.sizes), row.config.fingerprint].append(row)
+    calibration = calibrate([each for rows in configs.values() for each in _known(table, rows)])
     found: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for rows in configs:
+    for rows in configs.values():
         for row in rows:
             share = _share(row, rows)
             if share is None or share < _LOWEST:

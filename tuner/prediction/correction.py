@@ -4,9 +4,9 @@ The model is wrong by about the same factor for similar configs. A Gaussian proc
 configs, and predicts it for others. For a config that resembles none of them, the factor is 1: no correction.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import log, sqrt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from runners.performance_model.performance import all_performances
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import FITTED
+from tuner.prediction.predicted_metrics import END_TO_END, FITTED, LATENCIES
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 
@@ -70,23 +70,22 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         observations: The measurements.
         constants: The constants that were fitted to them.
     """
-    loads = [(each.settings, each.workload) for each in observations]
-    [modelled] = all_performances([constants], loads)
-    points = [coordinates_of(*load) for load in loads]
-    by_metric = {}
+    by_metric: dict[str, Correction] = {}
     for metric, fitted in FITTED.items():
-        noise = fitted.noise_sd_log
-        indices = [index for index, each in enumerate(observations) if metric in each.values]
-        if not indices:
+        seen = [each for each in observations if metric in each.values]
+        if not seen:
             continue
+        noise = fitted.noise_sd_log
+        loads = [(each.settings, modelled_load(by_metric, metric, each.settings, each.workload)) for each in seen]
+        [modelled] = all_performances([constants], loads)
         logs = np.array(
-            [log(observations[index].values[metric] / modelled[index].value_of(metric)) for index in indices]
+            [log(each.values[metric] / one.value_of(metric)) for each, one in zip(seen, modelled, strict=True)]
         )
         process = GaussianProcess.fitted(
-            np.stack([points[index] for index in indices]),
+            np.stack([coordinates_of(each.settings, each.workload) for each in seen]),
             _GROUPS,
             limit_outliers_of_metric(metric, logs),
-            noise / np.sqrt([observations[index].measurements if fitted.averages_out else 1 for index in indices]),
+            noise / np.sqrt([each.measurements if fitted.averages_out else 1 for each in seen]),
             Prior(
                 mean=0.0,
                 mean_sd=noise,
@@ -99,6 +98,29 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         )
         by_metric[metric] = Correction(process, noise * process.noise_ratio)
     return by_metric
+
+
+def modelled_load(
+    corrections: Mapping[str, Correction], metric: str, settings: Settings, workload: Workload
+) -> Workload:
+    """Return the load for which the model computes a metric, before its correction.
+
+    For latencies at a rate, this load has a lower rate if the corrected throughput is above that of the model. Then the
+    rate is the same share of the model's throughput as the real rate is of the corrected one, and this share decides
+    how long records wait. A corrected throughput below that of the model is not used: if it were only slightly too low,
+    the latency would be far too long.
+
+    Args:
+        corrections: The corrections, of which only that of the throughput is used.
+        metric: The name of the metric.
+        settings: The client's settings.
+        workload: The load.
+    """
+    rate = workload.rate_records_per_s
+    if rate is None or metric not in (*LATENCIES, *END_TO_END) or "records_per_s" not in corrections:
+        return workload
+    missing, _ = corrections["records_per_s"].at(settings, replace(workload, rate_records_per_s=None))
+    return replace(workload, rate_records_per_s=rate / exp(max(0.0, missing)))
 
 
 def limit_outliers_of_metric(metric: str, logs: Array) -> Array:

@@ -15,7 +15,8 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from tuner.prediction.calibration import STEP, Calibration, with_shifted_logs
-from tuner.prediction.predicted_metrics import BATCHES, FITTED, LATENCIES, WIRE
+from tuner.prediction.correction import modelled_load
+from tuner.prediction.predicted_metrics import BATCHES, END_TO_END, FITTED, LATENCIES, WIRE
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
 """Predicted metrics that a study measures in another unit, with the name of the measured metric."""
@@ -55,31 +56,65 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelledLoad:
-    """A client's settings under a load, and the performance that the model computes for them.
+class _Computed:
+    """What the model computes for a client's settings under a load.
 
     Attributes:
-        calibration: The fitted constants.
-        settings: The client's settings.
         workload: The load.
         performance: The performance with the fitted constants.
         raised: The same for each fitted constant, with its logarithm raised by `STEP`.
     """
 
-    calibration: Calibration
-    settings: Settings
     workload: Workload
     performance: Performance
     raised: tuple[Performance, ...]
 
+    def slopes(self, metric: str) -> NDArray[np.float64]:
+        """Return the slopes of a metric's logarithm over the logarithm of each constant, shape (constants,)."""
+        here = self.performance.value_of(metric)
+        return np.array([log(each.value_of(metric) / here) / STEP for each in self.raised])
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledLoad:
+    """A client's settings under a load, and what the model computes for them.
+
+    Attributes:
+        calibration: The fitted constants.
+        settings: The client's settings.
+        workload: The load.
+        computed: What the model computes for this load.
+        computed_latencies: What the model computes for the load that `modelled_load` returns for latencies.
+    """
+
+    calibration: Calibration
+    settings: Settings
+    workload: Workload
+    computed: _Computed
+    computed_latencies: _Computed
+
     @classmethod
     def of(cls, calibration: Calibration, *loads: tuple[Settings, Workload]) -> list[Self]:
         """Compute the model for each load, which is a client's settings and a workload."""
-        performances = all_performances([calibration.constants, *calibration.perturbed], loads)
-        return [
-            cls(calibration, settings, workload, here, tuple(raised))
-            for (settings, workload), (here, *raised) in zip(loads, zip(*performances, strict=True), strict=True)
+        latency_loads = [
+            (settings, modelled_load(calibration.corrections, LATENCIES[0], settings, workload))
+            for settings, workload in loads
         ]
+        wanted = [*dict.fromkeys([*loads, *latency_loads])]
+        performances = all_performances([calibration.constants, *calibration.perturbed], wanted)
+        computed = {
+            (settings, workload): _Computed(workload, here, tuple(raised))
+            for (settings, workload), (here, *raised) in zip(wanted, zip(*performances, strict=True), strict=True)
+        }
+        return [
+            cls(calibration, *load, computed[load], computed[for_latencies])
+            for load, for_latencies in zip(loads, latency_loads, strict=True)
+        ]
+
+    @property
+    def performance(self) -> Performance:
+        """The performance of this load with the fitted constants."""
+        return self.computed.performance
 
     def intervals(self, metrics: Sequence[str]) -> dict[str, Interval]:
         """Return metrics with their intervals, from the uncertainty of the constants and the scatter of measurements.
@@ -90,7 +125,7 @@ class ModelledLoad:
         deviations = self._deviations(metrics)
         by_name = {}
         for name in metrics:
-            value, measured = self.performance.value_of(name), _MEASURED_AS.get(name, name)
+            value, measured = self._computed(name).performance.value_of(name), _MEASURED_AS.get(name, name)
             if measured in calibration.corrections:
                 missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
                 value *= exp(missing)
@@ -126,22 +161,22 @@ class ModelledLoad:
         calibration = self.calibration
         deviations, steps = {}, {}
         for metric in metrics:
-            slopes = self._slopes(metric)
+            slopes = self._computed(metric).slopes(metric)
             sd = sqrt(float(slopes @ calibration.covariance @ slopes))
             deviations[metric] = QUANTILE * sd, QUANTILE * sd
             if metric in LATENCIES and sd:
                 steps[metric] = QUANTILE / sd * (calibration.covariance @ slopes)
         ends = [with_shifted_logs(calibration.constants, logs) for each in steps.values() for logs in (-each, each)]
-        performances = [each for [each] in all_performances(ends, [(self.settings, self.workload)])]
+        computed = self.computed_latencies
+        performances = [each for [each] in all_performances(ends, [(self.settings, computed.workload)])]
         for metric, *extremes in zip(steps, performances[::2], performances[1::2], strict=True):
-            fitted, low, high = (each.value_of(metric) for each in (self.performance, *extremes))
+            fitted, low, high = (each.value_of(metric) for each in (computed.performance, *extremes))
             deviations[metric] = log(fitted / low), log(high / fitted)
         return deviations
 
-    def _slopes(self, metric: str) -> NDArray[np.float64]:
-        """Return the slopes of a metric's logarithm over the logarithm of each constant, shape (constants,)."""
-        here = self.performance.value_of(metric)
-        return np.array([log(each.value_of(metric) / here) / STEP for each in self.raised])
+    def _computed(self, metric: str) -> _Computed:
+        """Return what the model computes for this load, or for the one whose latencies it computes."""
+        return self.computed_latencies if metric in (*LATENCIES, *END_TO_END) else self.computed
 
     def _most_records(self) -> float:
         """Return the most records that a batch can have; infinite if that depends on what the codec removes."""

@@ -16,7 +16,7 @@ from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.correction import corrections
+from tuner.prediction.correction import corrections, modelled_load
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
@@ -105,6 +105,23 @@ def test_what_was_learnt_at_one_level_of_a_codec_says_little_about_another() -> 
     (near, near_sd), (far, far_sd) = (found.at(Settings.of(zstd(level, 5), LOAD), LOAD) for level in (3, 12))
     assert near < log(0.75) < far
     assert far_sd > near_sd
+
+
+@pytest.mark.parametrize(("factor", "lowered"), [(1.3, True), (0.7, False)])
+def test_a_config_that_is_faster_than_modelled_has_the_latency_of_a_lower_rate(factor: float, lowered: bool) -> None:
+    each = config(5, 100_000)
+    told = performance(EMBEDDED, each, LOAD)
+    seen = Observation(each, LOAD, {"records_per_s": factor * told.records_per_s}, measurements=100)
+    paced = replace(LOAD, rate_records_per_s=0.9 * told.records_per_s)
+    found = corrections([seen], EMBEDDED)
+    settings = Settings.of(each, paced)
+    rate = modelled_load(found, "latency_p99_ms", settings, paced).rate_records_per_s
+    assert rate is not None
+    assert paced.rate_records_per_s is not None
+    assert (rate < 0.9 * paced.rate_records_per_s) == lowered
+    assert (rate == paced.rate_records_per_s) != lowered
+    assert modelled_load(found, BATCHES, settings, paced) == paced
+    assert modelled_load(found, "latency_p99_ms", settings, LOAD) == LOAD
 
 
 def test_with_one_replica_acks_1_and_acks_all_have_the_same_correction() -> None:
