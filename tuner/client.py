@@ -394,6 +394,8 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 os_message = error.strerror if isinstance(error, OSError) else None
                 reason = os_message or str(error) or type(error).__name__
+                if getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":  # of an ssl.SSLError
+                    reason = "the server there does not use TLS; write http:// in the address"
                 raise ServiceUnreachable(f"no service answers at {self.url}: {reason}") from None
 
 

@@ -279,7 +279,9 @@ def _name(value: Plain, key_path: KeyPath, config: ServiceConfig, problems: Prob
     if isinstance(value, str) and value in config.targets:
         return value
     near = did_you_mean(value, config.targets)
-    problems.add(key_path, f"this must be a target of this service: {', '.join(config.targets)}. {near}".rstrip(". "))
+    got = f", but got {value!r:.100}" if isinstance(value, str) else ""
+    rule = f"must be a target of this service ({', '.join(config.targets)}){got}"
+    problems.add(key_path, f"{rule}; {near}".rstrip("; "))
     return None
 
 

@@ -216,6 +216,11 @@ def test_new_trials_change_the_response(served: Serving) -> None:
         ("/v1/studies?limit=abc", 422, "query.limit: must be a valid integer, but got 'abc'$"),
         ("/v1/studies?limit=" + "9" * 5000 + "x", 422, "but got '9{99}$"),
         ("/v1/studies?cursor=x", 422, "must be the `next` that the previous page returned, but got 'x'$"),
+        (
+            "/v1/comparison?first=overnight&second=overnight",
+            422,
+            "^query.second: must be another study than first, but both are overnight$",
+        ),
         ("/v1/nothing", 404, "the service has nothing at /v1/nothing; /openapi.json lists all resources$"),
     ],
 )
@@ -231,7 +236,8 @@ def test_a_wrong_request_is_refused_with_a_problem_that_names_the_rule_and_the_v
 def test_a_method_that_a_resource_does_not_have_is_refused(served: Serving) -> None:
     refused = served.ask("DELETE", "/v1/studies")
     assert refused.status == 405
-    assert refused.json["detail"].endswith("the method must be GET or POST here, but got DELETE")
+    assert refused.json["detail"] == "the method must be GET, HEAD or POST here, but got DELETE"
+    assert refused.headers["allow"] == "GET, HEAD, POST"
 
 
 def test_trials_come_in_pages(served: Serving) -> None:
@@ -530,6 +536,8 @@ def test_the_client_reports_errors(served: Serving) -> None:
     assert (refused.value.status, refused.value.kind) == (404, "not-found")
     with pytest.raises(ServiceUnreachable, match=r"127\.0\.0\.1:9"):
         Client("http://127.0.0.1:9").study("first")
+    with pytest.raises(ServiceUnreachable, match="does not use TLS; write http:// in the address"):
+        Client(served.url.replace("http:", "https:")).study("first")
     for url in ("ftp://host", "http://", "http://user@host", "host:80", "http://host:99999"):
         with pytest.raises(ValueError, match="address"):
             Client(url)

@@ -100,3 +100,23 @@ def test_cancelling_a_confirmation_or_a_copy_keeps_the_study(tmp_path: Path, com
                 assert (told["state"], told["progress"]["state"]) == ("complete", "finished")
 
         asyncio.run(look())
+
+
+def test_a_study_that_is_pausing_is_resumed_only_after_it_has_paused(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    root.mkdir()
+    with in_process(root) as service:
+
+        async def resume() -> None:
+            service.queue.submit(Submission("overnight", "1", study_file("overnight"), ("simulated",)))
+            assert service.queue.claim("a", at_once=1, lease_s=60.0)
+            service.queue.move("overnight", JobState.PAUSING)
+            refused = await service.ask("POST", "/v1/studies/overnight/resume")
+            assert refused.status == 409
+            assert refused.json["detail"].endswith("but overnight is pausing; wait until it is paused")
+            unknown = await service.ask("POST", "/v1/studies/nobody/pause")
+            assert unknown.json["detail"] == (
+                "no study 'nobody' was submitted to this service; check the name, or submit the study first"
+            )
+
+        asyncio.run(resume())

@@ -69,7 +69,7 @@ _MEASURED_CONFIG: Final = {
     TrialKind.BURN_IN: "a config that will be compared with the baseline",
     TrialKind.REPEAT: "one of the best configs",
     TrialKind.CONFIRM: "a winner",
-    TrialKind.UNDO: "a winner, with all its changes or with one undone",
+    TrialKind.UNDO: "a winner, complete or with one change undone",
 }
 """For each kind of trial, the name of a measured config that is not the baseline."""
 

@@ -23,7 +23,7 @@ from tuner.present.number_text import (
 )
 from tuner.results.recommendations.recommendation import Recommendation, SideEffect, SideEffectKind
 
-NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
+NO_GAIN: Final = "not confirmed against the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
 
 WOULD_DECIDE: Final = (

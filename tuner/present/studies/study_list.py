@@ -90,7 +90,7 @@ def listed_study(
         target=_target(facts),
         record_sizes=tuple(facts.get(RECORD_SIZES) or ()),
         trials_done=sum(size["done"] for size in sizes),
-        trials_planned=None if None in planned else sum(planned),
+        trials_planned=sum(planned) if planned and None not in planned else None,
         best_gain=max(_proven(sizes), key=lambda found: found.ratio.value, default=None),
         updated_at=facts.get(FINISHED_AT) or progress or facts.get(STARTED_AT) or "",
     )

@@ -94,12 +94,15 @@ class AccessControl:
             await send(message)
 
         replying = readable_problems(scope, sending)
+        # HEAD is GET without the content (RFC 9110, section 9.3.2), which the server leaves out. An event stream would
+        # keep the connection until its study ends.
+        asked = {**scope, "method": "GET"} if method == "HEAD" and not scope["path"].endswith("/events") else scope
         try:
             token = self._checked(scope, Headers(scope=scope))
             who = token.name if token is not None else "-"
-            scope.setdefault("state", {})["token"] = token
-            self._keep_connection(scope)
-            await self._app(scope, self._limited(receive), replying)
+            asked.setdefault("state", {})["token"] = token
+            self._keep_connection(asked)
+            await self._app(asked, self._limited(receive), replying)
         except Exception as error:  # noqa: BLE001 - nobody above would send a response
             problem = problem_of(error)
             if problem.status == 500:
@@ -108,7 +111,7 @@ class AccessControl:
                 await problem_response(problem)(scope, receive, replying)
         finally:
             took_s = time.perf_counter() - started_s
-            route = getattr(scope.get("route"), "path", "") or (
+            route = getattr(asked.get("route"), "path", "") or (
                 scope["path"] if scope["path"] in OPEN_PATHS else "other"
             )
             self._requests.note(route, method, status, took_s)

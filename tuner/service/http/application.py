@@ -268,9 +268,11 @@ def _add_problems(app: FastAPI) -> None:
         kind = named.get(error.status_code, ProblemKind.BAD_REQUEST)
         headers = error.headers
         detail = str(error.detail)
-        if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
-            headers = {"allow": ", ".join(methods)}
-            detail = f"the method must be {' or '.join(methods)} here, but got {request.method}"
+        if error.status_code == 405:
+            methods = _methods_at(app, request.url.path)
+            allowed = ", ".join(methods)
+            headers = {"allow": allowed}
+            detail = f"the method must be {' or '.join(allowed.rsplit(', ', 1))} here, but got {request.method}"
         elif error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:  # no route has this address
             detail = (
                 f"the service has nothing at {request.url.path:.{_SHOWN_CHARACTERS}}; /openapi.json lists all resources"
@@ -324,7 +326,11 @@ def _methods_at(app: FastAPI, path: str) -> list[str]:
     The framework has one route for each method, and would name only the methods of the first route.
     """
     resources = app.openapi()["paths"].items()
-    return sorted(method.upper() for each, own in resources if compile_path(each)[0].match(path) for method in own)
+    methods = {method.upper() for each, own in resources if compile_path(each)[0].match(path) for method in own}
+    # The pages are not in the OpenAPI document, and can only be read. Nor is HEAD, which every resource with GET has,
+    # except the event streams (see `AccessControl`).
+    methods = methods or {"GET"}
+    return sorted(methods | {"HEAD"} if "GET" in methods and not path.endswith("/events") else methods)
 
 
 def _add_schema(app: FastAPI) -> None:

@@ -10,7 +10,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel
 
 from runners.workload import RecordSizes
-from tuner.model.errors import ProblemKind
+from tuner.model.errors import ProblemKind, RequestRefused
 from tuner.model.goals import Goal
 from tuner.present.export import Format
 from tuner.service.http import examples
@@ -247,9 +247,7 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
     ) -> Response:
         """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
         if first == second:
-            raise Problem(
-                ProblemKind.BAD_REQUEST, f"second must be another study than first, but both are {first}", status=422
-            )
+            raise RequestRefused(f"must be another study than first, but both are {first}", "second")
         found = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
         return response_of(found, {"content-security-policy": SANDBOX} if form == "html" else None)
 

@@ -124,7 +124,8 @@ class Studies:
         job = await run_in_threadpool(self.queue.find, name)
         if job.state not in (JobState.QUEUED, JobState.RUNNING):
             if job.state not in (JobState.PAUSED, JobState.FAILED):
-                raise WrongMove(f"only a paused or failed study can be resumed, but {name} is {job.state}")
+                wait = "; wait until it is paused" if job.state is JobState.PAUSING else ""
+                raise WrongMove(f"only a paused or failed study can be resumed, but {name} is {job.state}{wait}")
             job = await run_in_threadpool(lambda: self.queue.move(name, JobState.QUEUED, note="", crashes=0))
         self.supervisor.wake()
         return await self._view(name, job)

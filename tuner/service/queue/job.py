@@ -239,4 +239,4 @@ def check_move(job: QueuedJob, to: JobState, owner: str | None) -> None:
     # Only the service that runs a study knows that the study's process has finished its task.
     ended = owner is not None and job.state is JobState.RUNNING and to is job.task.then
     if to is not job.state and to not in _MOVES[job.state] and not ended:
-        raise WrongMove(f"a study that is {job.state} can't become {to}: {job.name}")
+        raise WrongMove(f"{job.name} is {job.state}, so it can't become {to}")

@@ -358,9 +358,7 @@ def _ready(ask: Ask, at_once: int) -> Iterator[QueuedJob]:
 def _named(ask: Ask, name: str) -> QueuedJob:
     found = _jobs(ask, "WHERE name = ?", name)
     if not found:
-        raise JobNotFound(
-            f"only a study that was submitted to this service can be used here, but {name!r} was not submitted"
-        )
+        raise JobNotFound(f"no study {name!r} was submitted to this service; check the name, or submit the study first")
     return found[0]
 
 

@@ -62,7 +62,7 @@ def test_a_confirmation_says_its_round_and_what_is_measured(told: list[Progress]
         assert {each.partition(":")[0].split(", ", 3)[3] for each in said} == {"the baseline", whose}
     assert {each.split(", ")[2].partition(":")[0] for each in rounds} == {"round 1", "round 2"}
     assert {each.split(", ", 2)[2].partition(":")[0] for each in parts} == {
-        "round 1, a winner, with all its changes or with one undone"
+        "round 1, a winner, complete or with one change undone"
     }
     assert rounds[-1].endswith(": saturating phase")
 

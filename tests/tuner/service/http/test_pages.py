@@ -63,6 +63,17 @@ def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> Non
     assert line.count("; baseline ") == 2
 
 
+def test_a_recommendation_without_a_proven_gain_is_not_called_the_best(tmp_path: Path) -> None:
+    progress = json.loads(json.dumps(status_of(study(tmp_path), None, datetime.now(UTC)).as_json()))
+    unproven = {"goal": "throughput", "trial": 7, "is_baseline": False, "gains": {}, "in_short": ""}
+    progress["sizes"] = [{**progress["sizes"][0], "recommended": [unproven]}]
+    view: dict[str, Any] = {"name": "overnight", "state": "recorded", "note": "", "targets": [], "submitted_at": None}
+    shown = study_page({**view, "links": {}, "progress": progress}, {}, None, {})
+    assert "<h3>For throughput</h3>" in shown
+    assert ">throughput: trial 7, not confirmed against the baseline, so no gain is claimed</p>" in shown
+    assert ">trial 7</p>" not in shown, "the sentence names it"
+
+
 def test_the_list_says_how_long_a_study_takes_if_that_is_known() -> None:
     queued: dict[str, Any] = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
     summary = {

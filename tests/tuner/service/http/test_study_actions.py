@@ -187,7 +187,10 @@ def test_a_transactional_producer_gets_no_lower_guarantee_from_the_service(serve
 def test_a_wrong_option_is_named_although_the_service_refuses_it(served: Serving) -> None:
     for words, told in (
         (("--partitions", "0", "--target", "simulated"), "--partitions: must be a whole number from 1"),
-        (("--target", "nowhere"), "--target: this must be a target of this service: embedded, simulated"),
+        (
+            ("--target", "nowhere"),
+            "--target: must be a target of this service (embedded, simulated), but got 'nowhere'",
+        ),
         (("--target", "embedded", "--hours", "0.01"), "--hours: a study must be able to search and confirm each"),
     ):
         for command in ("run", "plan"):
@@ -432,7 +435,10 @@ def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(serv
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"target": "nowhere"}, "body.target: this must be a target of this service: embedded, simulated"),
+        (
+            {"target": "nowhere"},
+            "body.target: must be a target of this service (embedded, simulated), but got 'nowhere'",
+        ),
         ({"record_bytes": "0"}, "body.record_bytes: must be a whole number from 1 to 67,108,864 bytes, but got 0"),
         ({"seconds": 0}, "body.seconds: must be a number above 0 to 86,400 seconds, but got 0.0"),
         ({"rounds": None}, "body.rounds: must be a valid integer, but got null"),
@@ -463,7 +469,7 @@ def test_a_value_that_the_service_refuses_is_named_by_its_option_or_argument(ser
     file = tmp_path / "producer.properties"
     file.write_text("linger.ms=20\nenable.idempotence=true\n")
     for words, told in (
-        (("verify", str(file), "--target", "nowhere"), "--target: this must be a target of this service"),
+        (("verify", str(file), "--target", "nowhere"), "--target: must be a target of this service"),
         (("predict", "orders", "--sweep", "linger.ms=1,1"), "--sweep: a sweep takes each value once, but got '1,1'"),
         (("predict", "orders", "--disk", "1TB", "--brokers", "1", "--replication", "2"), "--brokers: each replica of"),
         (("status", "a b"), "Invalid value: STUDY: must consist of letters"),

@@ -240,7 +240,7 @@ class JobQueueContract:
         if to is state or to in allowed[state].split():
             assert queue.move("first", to).state is to
         else:
-            with pytest.raises(WrongMove, match=f"{state} can't become {to}"):
+            with pytest.raises(WrongMove, match=f"is {state}, so it can't become {to}"):
                 queue.move("first", to)
             assert queue.find("first").state is state
 
