@@ -55,7 +55,7 @@ class Supervisor:
         self._log = log
         self._owner = f"{this_host()} {config.root}"
         self._processes: dict[str, StudyProcess] = {}
-        self._unreadable: dict[str, str] = {}
+        self._unreadable: set[str] = set()
         self._wake = threading.Event()
         self._stopping = False
         self._ticked_at = time.monotonic()
@@ -142,15 +142,16 @@ class Supervisor:
             # The lease ran out, for example because this host was suspended. Then another service claimed the study.
             self._log(f"{name}: another service runs this study now, so its process on this host was ended")
             self._processes.pop(name).kill()
+        unreadable = set()
         for job in held.values():
             try:
                 self._look_at(job)
             except OSError as error:
                 # Its process may still load the target, so it keeps its state until its files can be read.
-                message = f"{job.name}: the files of the study can't be read or written: {error}"
-                if self._unreadable.get(job.name) != message:
-                    self._log(message)
-                self._unreadable[job.name] = message
+                unreadable.add(f"{job.name}: the files of the study can't be read or written: {error}")
+        for message in sorted(unreadable - self._unreadable):  # each is logged once, and not at each look
+            self._log(message)
+        self._unreadable = unreadable
 
     def _look_at(self, job: QueuedJob) -> None:
         process = self._processes.get(job.name)
