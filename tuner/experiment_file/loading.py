@@ -142,6 +142,11 @@ def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> E
         if isinstance(target := written.get("target"), dict):
             target = {key: value for key, value in target.items() if key not in _ONLY_TO_CONNECT}
             written["target"] = {**target, "bootstrap": bootstrap} if "bootstrap" in target else target
+        for finding in written.get("findings") or ():
+            if finding.get("order"):  # earlier releases accepted these keys beside it, and ignored them
+                for part in (finding, *(finding.get("each") or ())):
+                    part.pop("over", None)
+                    part.pop("limit", None)
     own_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
     spec = build_experiment(written, own_name, Files(Path.cwd(), problems, os.environ), quick, bootstrap)
     if bootstrap is None or spec.target.bootstrap is not None:
