@@ -18,7 +18,7 @@ from search_spaces.client import client_of
 from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.options.predict_options import PredictOptions
+from tuner.cli.options.predict_options import PredictOptions, refuse_unpredicted
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
 from tuner.cli.output import (
@@ -38,7 +38,6 @@ from tuner.cli.printing.warnings import warn_about_explanations, warn_about_fron
 from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
 from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
-from tuner.model.errors import NotPredictable
 from tuner.model.progress import StudyState
 from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
@@ -314,9 +313,7 @@ def predict(study: Study, options: PredictOptions, as_json: common_options.Json 
             properties = {name: value for name, value in changed.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **request))
-        reasons = [each.get("outside", "") for each in record["predictions"].values()]
-        if all(reasons) or (options.sweep is None and reasons[-1]):
-            raise NotPredictable.outside(study, reasons[-1])
+        refuse_unpredicted(record)
         if as_json:  # the text output begins with these warnings
             warn_of_each(filter(None, (record["simulated"] and SIMULATED, record["assumed"])))
         print_result(record, lambda: print_text(client.text(study, "prediction", **request)), as_json=as_json)
