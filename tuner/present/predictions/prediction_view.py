@@ -8,7 +8,8 @@ from objectives.row_metrics import ROW_METRICS
 from runners.reporting import counted, in_bytes, percent
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
-from tuner.prediction.calibration import PRIOR_SD_LOG, Calibration
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG
 from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import LATENCIES
