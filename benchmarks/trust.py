@@ -65,6 +65,7 @@ class Row:
         error: The Monte Carlo standard error of the figure.
         goal: The goal in words.
         met: Whether the goal is met.
+        in_trials: Whether the figure is a number of trials; otherwise it is shown in percent.
     """
 
     scenario: str
@@ -74,6 +75,7 @@ class Row:
     error: float
     goal: str
     met: bool
+    in_trials: bool
 
     @property
     def seeds(self) -> str:
@@ -84,7 +86,7 @@ class Row:
         """Return the row as a line of a Markdown table."""
         if self.figure is None:
             shown = "none"
-        elif self.figure > 2:  # a number of trials
+        elif self.in_trials:
             shown = f"{self.figure:.0f} +/- {self.error:.1f}"
         else:
             shown = f"{100 * self.figure:.1f} +/- {100 * self.error:.1f} %"
@@ -136,7 +138,8 @@ def _rows(name: str, found: Sequence[Found]) -> list[Row]:
         missing = math.isnan(value)
         met = figure.goal is None if missing else figure.met(value)
         error = 0.0 if missing else _error(figure, found)
-        rows.append(Row(name, len(found), figure.what, None if missing else value, error, figure.bound, met))
+        shown = None if missing else value
+        rows.append(Row(name, len(found), figure.what, shown, error, figure.bound, met, figure.in_trials))
     return rows
 
 

@@ -13,7 +13,8 @@ from runners.performance_model.constants import ClusterConstants
 from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.prediction.calibration import calibrate, similar_host
+from tuner.prediction.calibration import calibrate
+from tuner.prediction.fitted_constants import similar_host
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 

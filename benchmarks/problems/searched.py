@@ -26,7 +26,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
 from tuner.execution.trials.stopping import HOPELESS_RATIO
-from tuner.prediction.calibration import PRIOR_SD_LOG, similar_host, with_shifted_logs
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG, similar_host, with_shifted_logs
 
 _P99, _MEDIAN = "latency_p99_ms", "latency_p50_ms"
 TABLES: Final = {

@@ -189,16 +189,12 @@ def producers_table() -> MeasuredTable:
     return _shipped("several_producers.csv")
 
 
-def rates_table() -> MeasuredTable:
+def unseen_rates_table() -> MeasuredTable:
     """Return latencies of six configs at rates of 5 to 80 % of their throughput, with a consumer beside.
 
-    The form of the performance model's wait after pauses was derived from it.
+    No formula of the performance model was derived from it. The form of the wait after pauses was derived from six
+    other configs, which are in `rates_with_consumer.csv` beside it.
     """
-    return _shipped("rates_with_consumer.csv")
-
-
-def unseen_rates_table() -> MeasuredTable:
-    """Return a table like `rates_table` of six other configs, from which no formula of the model was derived."""
     return _shipped("unseen_rates_with_consumer.csv")
 
 

@@ -9,7 +9,7 @@ import optuna
 
 from benchmarks.problems.searched import Problem
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.prediction.calibration import PRIOR_SD_LOG, with_shifted_logs
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG, with_shifted_logs
 from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.knob_space import KnobSpace
 from tuner.search.samplers import PointsSampler, strategy_of

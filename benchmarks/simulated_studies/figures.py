@@ -1,7 +1,7 @@
 """The figures that `benchmarks.trust` computes from the results of simulated studies, and their goals."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan
 from statistics import fmean, median
@@ -115,12 +115,14 @@ class Figure:
         measure: Computes the figure.
         goal: The value that the figure should keep to; None if the figure is shown without a goal.
         at_most: Whether `goal` is an upper bound; otherwise it is a lower bound.
+        in_trials: Whether the figure is a number of trials; otherwise it is a share, or a part of another number.
     """
 
     what: str
     measure: Measure
     goal: float | None = None
     at_most: bool = True
+    in_trials: bool = False
 
     @property
     def bound(self) -> str:
@@ -220,13 +222,15 @@ RATE_WHEN_WARM: Final = Figure(
     lambda found: median(abs(each.rate_error) for each in found),
 )
 STEPS: Final = Figure(
-    "median number of trials in the confirmation", lambda found: median(each.confirming for each in found)
+    "median number of trials in the confirmation",
+    lambda found: median(each.confirming for each in found),
+    in_trials=True,
 )
 
 
 def stated(figure: Figure) -> Figure:
     """Return the figure without its goal."""
-    return Figure(figure.what, figure.measure)
+    return replace(figure, goal=None)
 
 
 def power_of(what: str, goals: Iterable[Goal], gain: float, goal: float | None) -> Figure:

@@ -51,8 +51,9 @@ _RARE_POWER: Final = 2.0
 _HALF_IDLE_S: Final = 1e-3
 # The share of the records that wait longer than the median and than the 99th percentile.
 _HALF, _HUNDREDTH = 0.5, 0.01
-# Source: latencies of six configs at 5 to 80 % of their throughput (`benchmarks.problems.table.rates_table`). With a
-# smaller power, pauses already show in the 99th percentile at 20 % of the throughput.
+# Source: latencies of six configs at 5 to 80 % of their throughput, in `benchmarks/problems/data`
+# (`rates_with_consumer.csv`). With a smaller power, pauses already show in the 99th percentile at 20 % of the
+# throughput.
 _PAUSE_POWER: Final = 6.0
 
 

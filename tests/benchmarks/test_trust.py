@@ -22,6 +22,7 @@ from benchmarks.simulated_studies.noise import (
     Warming,
 )
 from benchmarks.simulated_studies.planted import BASELINE, MB_PER_S, P99_MS, Machine, Planted
+from benchmarks.trust import Row
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
@@ -137,6 +138,11 @@ def test_json_has_figure_error_goal_and_whether_it_is_met() -> None:
     assert ran.returncode == (0 if all(row["met"] for row in rows) else 1), ran.stderr
     assert {row["scenario"] for row in rows} == {"aa-5"}
     assert rows[0].keys() >= {"studies", "seeds", "what", "figure", "error", "goal", "met"}
+
+
+@pytest.mark.parametrize(("in_trials", "shown"), [(True, "| 2 +/- 0.5 |"), (False, "| 210.0 +/- 50.0 % |")])
+def test_only_numbers_of_trials_are_not_in_percent(in_trials: bool, shown: str) -> None:
+    assert shown in Row("aa-5", 4, "width", 2.1, 0.5, "", met=True, in_trials=in_trials).as_markdown()
 
 
 def test_an_unknown_case_is_refused_by_name() -> None:

@@ -1,7 +1,7 @@
 """The page about the performance model names what the program shows."""
 
 from tests.helpers.repository import ROOT
-from tuner.prediction.calibration import PRIOR_SD_LOG
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG
 
 
 def test_every_constant_that_is_fitted_is_explained() -> None:

@@ -81,6 +81,9 @@ def test_the_plan_counts_the_repeated_control() -> None:
             "one row must have the settings record_bytes=7 acks=1",
         ),
         ("    limit: 102400\n", "", "needs `of` and `over`, or `of` and `limit`"),
+        ("    order: [", "    limit: 3\n    order: [", "or `order` alone"),
+        ("    order: [", "    over: {record_bytes: 100}\n    order: [", "or `order` alone"),
+        ("    order: [", "    each: [{over: {record_bytes: 100}}]\n    order: [", "or `order` alone"),
         ("metric: records_per_s", "metric: records", "must be one of"),
         ("id: the-cap", "id: larger-is-faster", "is listed twice"),
         (
@@ -130,6 +133,8 @@ def test_replicas_need_not_fit_the_files_brokers_on_a_users_cluster() -> None:
 def test_the_stored_file_of_an_experiment_may_have_what_was_accepted_before() -> None:
     text = SMALL.replace("{row: {record_bytes: 1000, acks: 1}", "{row: {record_bytes: 7}")
     text = text.replace("over: {record_bytes: 100}", "over: {record_bytes: 1000}")
+    ignored = "limit: 3\n    each: [{over: {record_bytes: 7}}]\n    over: {record_bytes: 7}"
+    text = text.replace("    order: [", f"    {ignored}\n    order: [")
     assert parse_stored_experiment(text, name="small", bootstrap=None).paper_values
 
 

@@ -138,7 +138,7 @@ SERVICE_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "service_commands.submission:plan",
         "Show what a study would do on the service, without any traffic: trials, time, bytes, search space.",
     ),
-    "status": ("service_commands.results:status", "Show the progress of a study on the service."),
+    "status": ("service_commands.studies:status", "Show the progress of a study on the service."),
     "trials": (
         "service_commands.results:trials",
         "Show the trials of a study on the service: kind, metrics and config of each.",
@@ -151,7 +151,7 @@ SERVICE_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "report": ("service_commands.results:report", "Write the report of a study on the service as one HTML file."),
     "studies": (
-        "service_commands.results:studies",
+        "service_commands.studies:studies",
         "List the studies on the service, newest first, with their state, their trials and the best gain that is "
         "proven.",
     ),

@@ -256,13 +256,7 @@ def _confirmation(
     }
     balance_level = levels.get(together, untested_level)
     ones = [1.0] * len(rounds.ours)
-    # The value of a metric is its mean over the rounds of its gain. The gain of a latency leaves out the rounds in
-    # which the baseline missed the fixed rate. So the means of all other latencies leave out these rounds, too:
-    # otherwise, a mean p50 could be higher than the mean p95.
-    counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
-    held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
-    means_in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]
-    latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in means_in_held]
+    values, baseline = _means_in(rounds, [metric for metric, gain in gains.items() if gain is not None])
     confirmation = Confirmation(
         fingerprint=fingerprint,
         goals=goals,
@@ -271,12 +265,8 @@ def _confirmation(
             for metric, gain in gains.items()
             if gain is not None
         },
-        values=means_of(rounds.ours)
-        | latencies[0]
-        | {name: means_of(each.ours)[name] for name, each in counted.items()},
-        baseline=means_of(rounds.theirs)
-        | latencies[1]
-        | {name: means_of(each.theirs)[name] for name, each in counted.items()},
+        values=values,
+        baseline=baseline,
         mean_gain=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=len(measured.winners),
         broken=rounds.broken(constraints, objectives),
@@ -290,3 +280,23 @@ def _confirmation(
     )
     kept = (goal for goal in confirmation.proven_in_mean if confirmation.proves(goal, objectives, plan.allow_loss))
     return replace(confirmation, proven=frozenset(kept))
+
+
+def _means_in(rounds: Rounds, compared: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the means of a config and of the baseline in its rounds.
+
+    The value of a metric that has a gain (`compared`) is its mean over the rounds of this gain. The gain of a latency
+    leaves out the rounds in which the baseline missed the fixed rate. So the means of all other latencies leave out
+    these rounds, too: otherwise, a mean p50 could be higher than the mean p95.
+    """
+    of_gain = {metric: rounds.comparable_by([metric]) for metric in compared}
+    held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
+
+    def means(all_: Sequence[Trial], held: Sequence[Trial], of_gain: Mapping[str, Sequence[Trial]]) -> dict[str, float]:
+        latencies = {name: value for name, value in means_of(held).items() if name in _LATENCIES}
+        return {**means_of(all_), **latencies, **{name: means_of(each)[name] for name, each in of_gain.items()}}
+
+    return (
+        means(rounds.ours, [ours for ours, _ in held], {name: each.ours for name, each in of_gain.items()}),
+        means(rounds.theirs, [theirs for _, theirs in held], {name: each.theirs for name, each in of_gain.items()}),
+    )

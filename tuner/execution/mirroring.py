@@ -44,7 +44,7 @@ class Mirror(Protocol):
     """
 
     def start(self, remember: Callable[[str, Any], None]) -> None:
-        """Start the mirror, unless the study file switches it off.
+        """Start the mirror.
 
         Args:
             remember: Takes a name and a value, such as the address of the copy, and stores them as a fact about the

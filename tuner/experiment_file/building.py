@@ -297,10 +297,11 @@ class ExperimentBuilder:
                 )
             ids.add(section.id)
             if not is_complete(section):
-                rule = (
-                    "a finding needs `of` and `over`, or `of` and `limit`, or `order`, or `along` with or without `of`"
+                self.problems.add(
+                    key_path,
+                    "a finding needs `of` and `over`, or `of` and `limit`, or `order` alone, or `along` with or "
+                    "without `of`",
                 )
-                self.problems.add(key_path, rule)
                 continue
             finding = finding_of(section)
             if section.along:

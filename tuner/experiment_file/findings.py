@@ -11,12 +11,16 @@ from tuner.study_file.errors import Problems
 
 
 def is_complete(section: FindingSection) -> bool:
-    """Return whether a finding says what to compare: `of` with `over` or with `limit`, or an `order`, or `along`."""
+    """Return whether a finding says what to compare, in only one way.
+
+    The ways are `of` with `over`, `of` with `limit`, `order`, and `along`.
+    """
     if section.along:
         return not (section.over or section.order or section.each or section.limit is not None)
     for case in section.each or [CaseSection()]:
         of, over = section.of or case.of, section.over or case.over
-        if bool(section.order) == bool(of) or (of and (over is None) == (section.limit is None)):
+        divisors = (over is not None) + (section.limit is not None)
+        if (of or divisors) if section.order else (not of or divisors != 1):
             return False
     return True
 

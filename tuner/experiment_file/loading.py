@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tuner.experiment_file.building import build_experiment
 from tuner.experiment_file.findings import check_selected_rows
@@ -142,6 +142,12 @@ def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> E
         if isinstance(target := written.get("target"), dict):
             target = {key: value for key, value in target.items() if key not in _ONLY_TO_CONNECT}
             written["target"] = {**target, "bootstrap": bootstrap} if "bootstrap" in target else target
+        findings: Any = written.get("findings") or ()
+        for finding in findings:
+            if finding.get("order"):  # earlier releases accepted these keys beside it, and ignored them
+                for part in (finding, *(finding.get("each") or ())):
+                    part.pop("over", None)
+                    part.pop("limit", None)
     own_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
     spec = build_experiment(written, own_name, Files(Path.cwd(), problems, os.environ), quick, bootstrap)
     if bootstrap is None or spec.target.bootstrap is not None:

@@ -1,10 +1,8 @@
 """Fits the constants of the performance model to measurements, and says how uncertain they are.
 
 The logarithms of the constants are fitted by least squares. The fit begins with the constants of a host that is as
-similar as possible (`similar_host`). The prior is how much each constant differs between hosts (`PRIOR_SD_LOG`). It
-counts as one more measurement of each constant, so a dozen measurements are enough. A constant that they say nothing
-about keeps its value and its uncertainty. The CPU costs are correlated (`_prior_covariance`): a host with fast cores is
-fast in all of them.
+similar as possible, and their prior (`fitted_constants.py`) counts as one more measurement of each constant. So a dozen
+measurements are enough. A constant that they say nothing about keeps its value and its uncertainty.
 
 A measurement that a stall has spoilt must not distort the fit. So values far from the model count by their distance
 instead of its square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle Adjustment, section 3.3, as in
@@ -12,84 +10,29 @@ instead of its square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import exp, log, sqrt
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.performance_model.constants import (
-    CODECS,
-    EMBEDDED,
-    EMBEDDED_JAVA,
-    REMOTE,
-    REMOTE_JAVA,
-    ClusterConstants,
-)
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import all_performances, performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from search_spaces.client import Client, ClientKind
 from tuner.prediction.correction import Correction, corrections, limit_outliers
+from tuner.prediction.fitted_constants import (
+    PRIOR_SD_LOG,
+    STEP,
+    prior_covariance,
+    raised_in_turn,
+    with_shifted_logs,
+)
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import FACTORED, FACTORED_SD_LOG, FITTED
 
-PRIOR_SD_LOG: Final[Mapping[str, float]] = MappingProxyType(
-    {
-        "client_cores": 0.4,
-        "sender_s_per_record": 0.7,
-        "sender_s_per_byte": 0.7,
-        "client_s_per_record": 0.7,
-        "client_s_per_byte": 0.7,
-        "client_s_per_request": 0.7,
-        "contention_ratio": 1.0,
-        "switching_ratio": 0.7,
-        "broker_s_per_record": 0.7,
-        "broker_s_per_byte": 0.7,
-        "broker_s_per_request": 0.7,
-        "all_acks_s": 0.7,
-        "round_trip_s": 1.0,
-        "network_bytes_per_s": 1.0,
-        "disk_bytes_per_s": 0.7,
-        "socket_bytes": 0.5,
-        "wake_s": 0.7,
-        "refill_s": 0.7,
-        "usual_queue_ratio": 1.0,
-        "stall_s": 0.7,
-        "tail_s": 0.7,
-        "busy_tail_s": 0.7,
-        "pause_s": 0.7,
-        "pause_ratio": 0.7,
-        "disk_tail_s": 0.7,
-        "gzip_ratio": 0.4,
-        "snappy_ratio": 0.4,
-        "lz4_ratio": 0.4,
-        "zstd_ratio": 0.4,
-    }
-)
-"""The constants that are fitted, with the standard deviation of each logarithm among hosts; 0.7 is a factor of 2."""
-_CPU_COSTS: Final = (
-    "sender_s_per_record",
-    "sender_s_per_byte",
-    "client_s_per_record",
-    "client_s_per_byte",
-    "client_s_per_request",
-    "broker_s_per_record",
-    "broker_s_per_byte",
-    "broker_s_per_request",
-    *(f"{codec}_ratio" for codec in CODECS),
-)
-"""The constants that are CPU times, or factors by which a CPU time is multiplied."""
-_CPU_CORRELATION: Final = 0.5
-"""Correlation of two CPU costs among hosts: half of the variance comes from the speed of the cores.
-
-Source: chosen with the tables of `benchmarks.prediction`.
-"""
-STEP: Final = 1e-4
-"""By how much a logarithm is raised to find a slope."""
 _MOST_EVALUATIONS: Final = 60
 """After how many evaluations of the model a fit ends at the latest."""
 _FULL_LEVERAGE: Final = 0.9
@@ -134,34 +77,10 @@ class Calibration:
         )
 
 
-def similar_host(client: Client, *, shared: bool) -> ClusterConstants:
-    """Return the constants that a fit begins with.
-
-    Args:
-        client: The client of the producers.
-        shared: Whether the brokers run on the producers' host, as those that the tuner starts, and not in a network.
-    """
-    match client.kind:
-        case ClientKind.LIBRDKAFKA:
-            return EMBEDDED if shared else REMOTE
-        case ClientKind.JAVA:
-            return EMBEDDED_JAVA if shared else REMOTE_JAVA
-
-
 def uncalibrated(start: ClusterConstants) -> Calibration:
     """Return a calibration without measurements: the constants of a host, with the uncertainty of the prior."""
     scatter = {name: each.model_sd_log for name, each in FITTED.items()}
-    return Calibration(start, _prior_covariance(), scatter, ())
-
-
-def _prior_covariance() -> NDArray[np.float64]:
-    """Return how the fitted constants differ among hosts: the covariance of their logarithms."""
-    sds = np.array(list(PRIOR_SD_LOG.values()))
-    cpu = np.isin(list(PRIOR_SD_LOG), _CPU_COSTS)
-    correlation = np.where(np.outer(cpu, cpu), _CPU_CORRELATION, 0.0)
-    np.fill_diagonal(correlation, 1.0)
-    covariance: NDArray[np.float64] = np.outer(sds, sds) * correlation
-    return covariance
+    return Calibration(start, prior_covariance(), scatter, ())
 
 
 def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMBEDDED) -> Calibration:
@@ -171,10 +90,32 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         observations: The measurements; at least one.
         start: The constants of a host that is as similar as possible.
     """
-    prior = _prior_covariance()
+    data = _MeasuredValues.of(observations)
+    constants = _fitted(data, start)
+    base, *beside = data.deviations([constants, *raised_in_turn(constants)])
+    jacobian = np.column_stack([(raised - base) / STEP for raised in beside])
+    covariance: NDArray[np.float64] = np.linalg.inv(jacobian.T @ jacobian + np.linalg.inv(prior_covariance())).astype(
+        np.float64
+    )
+    # The fit comes closer to the values than it would to new ones, and closest to values with a high leverage. So the
+    # deviations are enlarged to what they would be from new values (studentised residuals).
+    leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0, _FULL_LEVERAGE)
+    enlarged = base / np.sqrt(1.0 - leverage)
+    scatter = {name: data.noise[name] * _robust_sd(enlarged[data.metrics == name]) for name in data.noise}
+    widening = max(1.0, _robust_sd(enlarged) ** 2)
+    factors = {}
+    for name, logs in _factor_logs(observations, constants).items():
+        middle = float(np.median(logs))
+        factors[name] = exp(middle)
+        scatter[name] = FACTORED_SD_LOG * _robust_sd((logs - middle) / FACTORED_SD_LOG)
+    return Calibration(constants, covariance * widening, scatter, tuple(observations), factors)
+
+
+def _fitted(data: "_MeasuredValues", start: ClusterConstants) -> ClusterConstants:
+    """Return the constants with which the model is closest to the measured values and to the prior around `start`."""
+    prior = prior_covariance()
     # Deviations from the prior, in independent parts of standard deviation 1 each.
     parts = np.linalg.inv(np.linalg.cholesky(prior))
-    data = _MeasuredValues.of(observations)
     steps = STEP * np.eye(len(prior))
 
     def residuals_of_all(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -196,30 +137,23 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     fit = least_squares(  # type: ignore[operator,unused-ignore]
         residuals, np.zeros(len(prior)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
-    constants = with_shifted_logs(start, fit.x)
-    base, *beside = data.deviations([constants, *raised_in_turn(constants)])
-    jacobian = np.column_stack([(raised - base) / STEP for raised in beside])
-    information = jacobian.T @ jacobian + np.linalg.inv(prior)
-    covariance: NDArray[np.float64] = np.linalg.inv(information).astype(np.float64)
-    # The fit comes closer to the values than it would to new ones, and closest to values with a high leverage. So the
-    # deviations are enlarged to what they would be from new values (studentised residuals).
-    leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0, _FULL_LEVERAGE)
-    enlarged = base / np.sqrt(1.0 - leverage)
-    scatter = {name: data.noise[name] * _robust_sd(enlarged[data.metrics == name]) for name in data.noise}
-    widening = max(1.0, _robust_sd(enlarged) ** 2)
-    factors = {}
-    [modelled] = all_performances([constants], data.loads)
-    for name in FACTORED:
-        ratios = [
-            log(each.values[name] / one.value_of(name))
-            for each, one in zip(observations, modelled, strict=True)
-            if name in each.values
-        ]
-        if ratios:
-            middle = float(np.median(ratios))
-            factors[name] = exp(middle)
-            scatter[name] = FACTORED_SD_LOG * _robust_sd((np.array(ratios) - middle) / FACTORED_SD_LOG)
-    return Calibration(constants, covariance * widening, scatter, tuple(observations), factors)
+    return with_shifted_logs(start, fit.x)
+
+
+def _factor_logs(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, NDArray[np.float64]]:
+    """Return, for each measured metric of `FACTORED`, how far the measurements are above the model, as logarithms."""
+    [modelled] = all_performances([constants], [(each.settings, each.workload) for each in observations])
+    found = {
+        name: np.array(
+            [
+                log(each.values[name] / one.value_of(name))
+                for each, one in zip(observations, modelled, strict=True)
+                if name in each.values
+            ]
+        )
+        for name in FACTORED
+    }
+    return {name: logs for name, logs in found.items() if logs.size}
 
 
 @dataclass(frozen=True)
@@ -271,17 +205,6 @@ class _MeasuredValues:
         expected = np.array([self.noise[name] for name in self.metrics])
         found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
         return found
-
-
-def with_shifted_logs(constants: ClusterConstants, logs: NDArray[np.float64]) -> ClusterConstants:
-    """Return constants with these numbers added to the logarithms of those that are fitted (`PRIOR_SD_LOG`)."""
-    changed = {name: getattr(constants, name) * exp(each) for name, each in zip(PRIOR_SD_LOG, logs, strict=True)}
-    return replace(constants, **changed)
-
-
-def raised_in_turn(constants: ClusterConstants, step: float = STEP) -> list[ClusterConstants]:
-    """Return the constants once for each fitted one, with the logarithm of that one raised by `step`."""
-    return [with_shifted_logs(constants, each) for each in step * np.eye(len(PRIOR_SD_LOG))]
 
 
 def _softened(deviations: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,8 +14,9 @@ from runners.performance_model.performance import Performance, all_performances
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
-from tuner.prediction.calibration import STEP, Calibration, with_shifted_logs
+from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import modelled_load
+from tuner.prediction.fitted_constants import STEP, with_shifted_logs
 from tuner.prediction.predicted_metrics import BATCHES, END_TO_END, FITTED, LATENCIES, WIRE
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}

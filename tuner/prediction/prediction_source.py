@@ -8,7 +8,8 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
 from tuner.model.facts import IDENTITY, TOPIC_SHAPE
-from tuner.prediction.calibration import Calibration, calibrate, similar_host
+from tuner.prediction.calibration import Calibration, calibrate
+from tuner.prediction.fitted_constants import similar_host
 from tuner.prediction.observations import Observation, is_described, observations_of_experiment, observations_of_study
 from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
 from tuner.results.recommendations.recommend import recommend

@@ -26,8 +26,8 @@ from search_spaces.client import Client
 from search_spaces.configs.producer_config import ProducerConfig, check_record, same_effect
 from search_spaces.errors import RuleBroken
 from tuner.model.target import Target
-from tuner.prediction.calibration import PRIOR_SD_LOG, raised_in_turn
 from tuner.prediction.correction import coordinates_of, distances
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG, raised_in_turn
 from tuner.prediction.predicted_metrics import FITTED, FULL_SPEED_METRICS, LATENCIES
 
 _GRID: Final[Mapping[str, tuple[str, ...]]] = {

@@ -158,15 +158,6 @@ def _values(listed: str) -> list[str]:
     return values
 
 
-def side_by_side(source: PredictionSource, question: Question, calibration: Calibration) -> dict[str, Prediction | str]:
-    """Return the predictions for the source's own config and for the changed one, by heading, or why there is none."""
-    beginning = Question.of(source)
-    # Users choose the names of rows, so one may be called like the heading of the other column.
-    heading = source.config_name if source.config_name != CHANGED else f"{source.config_name} (row)"
-    predictions = {heading: beginning.answer(source, calibration)}
-    return predictions if question == beginning else {**predictions, CHANGED: question.answer(source, calibration)}
-
-
 @dataclass(frozen=True, slots=True)
 class PredictionRequest:
     """A request for predictions from the measurements of a study or an experiment.
@@ -189,8 +180,8 @@ class PredictionRequest:
         source: PredictionSource,
         changes: ChangedSettings,
         begin: ProducerConfig,
-        sweep: str | None,
-        retention: Retention | None,
+        sweep: str | None = None,
+        retention: Retention | None = None,
     ) -> Self:
         """Return the request.
 
@@ -230,6 +221,11 @@ class PredictionRequest:
         Args:
             calibration: The model, fitted to the measurements of the source.
         """
-        if self.sweep is None:
-            return side_by_side(self.source, self.question, calibration)
-        return self.sweep.answers(self.source, calibration)
+        if self.sweep is not None:
+            return self.sweep.answers(self.source, calibration)
+        beginning, name = Question.of(self.source), self.source.config_name
+        # Users choose the names of rows, so one may be called like the heading of the other column.
+        questions = {f"{name} (row)" if name == CHANGED else name: beginning}
+        if self.question != beginning:
+            questions[CHANGED] = self.question
+        return {heading: each.answer(self.source, calibration) for heading, each in questions.items()}

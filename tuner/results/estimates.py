@@ -70,45 +70,29 @@ class Estimates:
             for trial in trials
             if trial.kind is not TrialKind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
         ]
-        drift: dict[str, Drift] = {}
-        noise: dict[str, Noise] = {}
-        by_config: dict[str, dict[str, Estimate]] = {}
-        other_means: dict[str, dict[str, float]] = {}
-        by_metric: dict[str, list[Trial]] = {}
         measured = {metric for trial in counted for metric in trial.metrics}
         others = [metric for metric in OUTCOME_METRICS if metric in measured - {*metrics, *_NOT_AVERAGED}]
+        usable = {metric: _trials_to_estimate_from(counted, metric) for metric in (*metrics, *others)}
+        # Estimating a drift takes time, so it is done only for these metrics and percentiles of the same latency.
         families = set(map(_latency_of_percentile, metrics))
-        for metric in (*metrics, *others):
-            usable = _trials_to_estimate_from(
-                [trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric
-            )
-            # Estimating a drift takes time, so it is done only for these metrics and percentiles of the same latency.
-            repeats = [
-                trial
-                for trial in usable
-                if trial.fingerprint == baseline and _latency_of_percentile(metric) in families
-            ]
-            drift[metric] = Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
-            by_metric[metric] = usable
+        drift = {
+            metric: _drift(usable[metric] if _latency_of_percentile(metric) in families else (), metric, baseline)
+            for metric in usable
+        }
         forgotten = _contradicted(trials, [drift[metric] for metric in decisive if metric in drift])
-        for metric, usable in by_metric.items():
-            groups: dict[str, list[float]] = {}
-            for trial in usable:
-                if trial.number in forgotten:
-                    continue
-                factor = drift[metric].factor(trial.number)
-                groups.setdefault(trial.fingerprint, []).append(trial.metrics[metric] * factor)
-            if metric in others:
-                for fingerprint, values in groups.items():
-                    other_means.setdefault(fingerprint, {})[metric] = _mean(values)
-                continue
-            noise[metric] = Noise.of(groups.values())
-            for fingerprint, values in groups.items():
-                scatter = noise[metric]
-                if len(values) > 1:  # with more repeats, the config's own scatter counts more
-                    scatter = Noise.of([values], scatter.sd_log, min(_POOLED_WEIGHT, scatter.degrees_of_freedom))
-                error = t_quantile(LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
-                by_config.setdefault(fingerprint, {})[metric] = _estimate(values, error)
+        values = {
+            metric: _values_by_config([each for each in found if each.number not in forgotten], metric, drift[metric])
+            for metric, found in usable.items()
+        }
+        noise = {metric: Noise.of(values[metric].values()) for metric in metrics}
+        by_config: dict[str, dict[str, Estimate]] = {}
+        for metric in metrics:
+            for fingerprint, repeats in values[metric].items():
+                by_config.setdefault(fingerprint, {})[metric] = _estimate(repeats, noise[metric])
+        other_means: dict[str, dict[str, float]] = {}
+        for metric in others:
+            for fingerprint, repeats in values[metric].items():
+                other_means.setdefault(fingerprint, {})[metric] = _mean(repeats)
         other_drift = {metric: drift.pop(metric) for metric in others}
         return cls(drift, noise, by_config, forgotten, other_drift, other_means)
 
@@ -174,15 +158,30 @@ def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset
 
 
 def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial]:
-    """Return the trials that count for the mean of a metric.
+    """Return the trials that count for the mean of a metric, in which it must be above 0.
 
     Racing, which stops bad trials early, may have shortened the paced phase of a trial. If the same config was also
     measured at full length, only its full-length trials count for metrics of the paced phase.
     """
+    trials = [trial for trial in trials if trial.metrics.get(metric, 0.0) > 0]
     if not OUTCOME_METRICS[metric].paced:
-        return list(trials)
+        return trials
     in_full = {trial.fingerprint for trial in trials if trial.saved_s <= 0}
     return [trial for trial in trials if trial.saved_s <= 0 or trial.fingerprint not in in_full]
+
+
+def _drift(trials: Iterable[Trial], metric: str, baseline: str | None) -> Drift:
+    """Return how a metric drifted in the trials of the baseline."""
+    repeats = [trial for trial in trials if trial.fingerprint == baseline]
+    return Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
+
+
+def _values_by_config(trials: Iterable[Trial], metric: str, drift: Drift) -> dict[str, list[float]]:
+    """Return a metric's values in the trials of each config, corrected for drift, by fingerprint."""
+    values: dict[str, list[float]] = {}
+    for trial in trials:
+        values.setdefault(trial.fingerprint, []).append(trial.metrics[metric] * drift.factor(trial.number))
+    return values
 
 
 def _latency_of_percentile(metric: str) -> str:
@@ -194,6 +193,15 @@ def _mean(values: Sequence[float]) -> float:
     return values[0] if len(values) == 1 else geometric_mean(values)  # exp(log(x)) rounds
 
 
-def _estimate(values: Sequence[float], error: float) -> Estimate:
+def _estimate(values: Sequence[float], noise: Noise) -> Estimate:
+    """Return the mean of a config's values, with its interval.
+
+    Args:
+        values: The values.
+        noise: How much the values of all configs scatter.
+    """
+    if len(values) > 1:  # with more repeats, the config's own scatter counts more
+        noise = Noise.of([values], noise.sd_log, min(_POOLED_WEIGHT, noise.degrees_of_freedom))
+    error = t_quantile(LEVEL, noise.degrees_of_freedom) * noise.sd_log
     mean, half = _mean(values), exp(error / sqrt(len(values)))
     return Estimate(mean, mean / half, mean * half, len(values))

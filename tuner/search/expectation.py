@@ -24,7 +24,8 @@ from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.search_space import SearchSpace
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
-from tuner.prediction.calibration import STEP, Calibration, calibrate, similar_host, with_shifted_logs
+from tuner.prediction.calibration import Calibration, calibrate
+from tuner.prediction.fitted_constants import STEP, similar_host, with_shifted_logs
 from tuner.prediction.observations import Observation, is_usable_for_calibration, observations_from_trials
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates

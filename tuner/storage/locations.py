@@ -87,14 +87,11 @@ def storage_at(url: str | None = None) -> Storage:
     return PostgresStorage(parsed)
 
 
-def find_study(
-    name: str, root: Path | None = None, storage: Storage | None = None, *, by_study_file: bool = True
-) -> Path:
+def find_study(name: str, storage: Storage | None = None, *, by_study_file: bool = True) -> Path:
     """Return the folder of an existing study.
 
     Args:
         name: The study's name, its folder, the file of its results or its study file.
-        root: The folder of all studies; by default that of `studies_root`.
         storage: The storage to look in; by default that of `storage_at`.
         by_study_file: Whether the name may be that of a study file.
 
@@ -103,7 +100,7 @@ def find_study(
         StudyFileError: The study file can't be read, or is not valid YAML.
         StorageUnreachable: The storage's server does not answer.
     """
-    root, storage = root or studies_root(), storage or storage_at()
+    root, storage = studies_root(), storage or storage_at()
     path = Path(name)
     if len(os.fsencode(path.name)) > _MOST_NAME_BYTES:
         # Imported here, because the code that reads study files takes long to import.

@@ -149,7 +149,7 @@ class MlflowMirror:
 
     Args:
         folder: The study's folder. The results store must exist when `start` is called.
-        tracking: The URI and the experiment of MLflow, and whether to use MLflow at all.
+        tracking: The URI and the experiment of MLflow.
         on_warning: Function that is called once, in the separate thread, with one sentence, if MLflow can't be written
             to.
         extra_artifacts: Function that makes the report to store with the runs at the end.
@@ -179,11 +179,10 @@ class MlflowMirror:
         self._in_mlflow: Mapping[str, Any] | None = None
 
     def start(self, remember: Callable[[str, Any], None] = lambda _, __: None) -> None:
-        """Start the thread that writes to MLflow, if the study's settings enable MLflow; see `Mirror.start`."""
+        """Start the thread that writes to MLflow; see `Mirror.start`."""
         self._remember = remember
-        if self._tracking.enabled:
-            self._news.set()
-            self._thread.start()
+        self._news.set()
+        self._thread.start()
 
     def poke(self) -> None:
         """Tell the thread that writes to MLflow that there are new results, without waiting for the thread."""

@@ -19,7 +19,8 @@ from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import PRIOR_SD_LOG, calibrate, similar_host, uncalibrated
+from tuner.prediction.calibration import calibrate, uncalibrated
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG, similar_host
 from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES

@@ -9,7 +9,7 @@ from tests.helpers.stored_studies import study
 from tuner.model.facts import RATES
 from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.prediction_source import read_source, source_of_study
-from tuner.prediction.question import Question, side_by_side
+from tuner.prediction.question import PredictionRequest
 
 SIZES = ("100", "1000", "100:0.1,1100:0.9")
 
@@ -47,5 +47,5 @@ def test_an_experiment_begins_with_a_row_that_the_model_describes(tmp_path: Path
     """The control sends the same value again and again, which compresses to almost nothing."""
     source = read_source(run_small(tmp_path / "small", text=ROWS).folder)
     assert (source.config_name, source.workload.one_payload) == ("changed", False)
-    question = Question.of(source).changed(ChangedSettings(partitions=6))
-    assert list(side_by_side(source, question, source.calibrated())) == ["changed (row)", "changed"]
+    request = PredictionRequest.of(source, ChangedSettings(partitions=6), source.config)
+    assert list(request.predictions(source.calibrated())) == ["changed (row)", "changed"]

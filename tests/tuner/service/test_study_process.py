@@ -16,7 +16,7 @@ from runners.host_processes.processes import ProcessIdentity
 from tests.helpers.command import arguments
 from tests.helpers.serving import ended, serving, study_file
 from tests.helpers.waiting import eventually
-from tuner.model.study_files import LOG_FILE, PROCESS_FILE
+from tuner.model.study_files import LOG_FILE, OUTCOME_FILE, PROCESS_FILE
 from tuner.service.config import ServiceConfig, load_config
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
@@ -114,7 +114,22 @@ def test_a_study_whose_files_cannot_be_read_does_not_stop_the_others(tmp_path: P
         assert queue.find("first").crashes == 0
         (tmp_path / "first" / PROCESS_FILE).rmdir()
         eventually(lambda: supervisor.started == 2)
-    assert any(line.startswith("first: the files of the study can't be") for line in said)
+    assert any(line.startswith("first: queued: the files of the study can't be") for line in said)
+
+
+def test_that_files_cannot_be_read_is_logged_whenever_it_begins(tmp_path: Path) -> None:
+    said: list[str] = []
+    with supervised(tmp_path, said) as (config, queue, supervisor):
+        queue.submit(submission_of(study_file("first", trials=LONG), config, {})[0])
+        supervisor.wake()
+        for time in (1, 2):
+            eventually(lambda: supervisor.started == time)  # noqa: B023 - called in this turn
+            (tmp_path / "first" / OUTCOME_FILE).mkdir()
+            process = StudyProcess.adopt(tmp_path / "first")
+            assert process is not None
+            process.kill()
+            eventually(lambda: sum("files of the study can't be" in line for line in said) == time)  # noqa: B023
+            (tmp_path / "first" / OUTCOME_FILE).rmdir()
 
 
 @pytest.mark.long

@@ -107,7 +107,6 @@ def test_a_folder_anywhere_is_found_by_its_path(root: Path, tmp_path: Path) -> N
     make(tmp_path / "copied" / "overnight")
     assert find_study("copied/overnight") == tmp_path / "copied" / "overnight"
     assert find_study(str(tmp_path / "copied" / "overnight")) == tmp_path / "copied" / "overnight"
-    assert find_study("overnight", tmp_path / "copied") == tmp_path / "copied" / "overnight"
 
 
 def test_a_name_with_a_dot_is_not_taken_for_a_study_file(root: Path) -> None:

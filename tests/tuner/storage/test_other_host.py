@@ -17,7 +17,7 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.goals import Goal
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import load_results
-from tuner.storage.locations import find_study
+from tuner.storage.locations import ROOT_VARIABLE, find_study
 from tuner.tracking import tracking_of
 
 TEXT = """\
@@ -133,18 +133,21 @@ def test_an_option_of_the_command_line_names_the_storage(
     assert "s3cret" not in away.err
 
 
-def test_the_python_api_needs_only_the_address_and_the_name(tmp_path: Path, database: str) -> None:
+def test_the_python_api_needs_only_the_address_and_the_name(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "there"))
     storage = storage_of(database)
     spec = simulated_study((1000,), trials=6)
     ran = measure_study(spec, TEXT, tmp_path / "here" / "small", Told(), None, Steady(), storage=storage)
-    found = load_results(find_study("small", tmp_path / "there", storage), storage)
+    found = load_results(find_study("small", storage), storage)
     assert found.folder == tmp_path / "there" / "small"
     assert found.sizes == ran.sizes
     assert found.study_file == TEXT
     assert recommend(found, "1000", Goal.THROUGHPUT) == recommend(ran, "1000", Goal.THROUGHPUT)
     assert not (tmp_path / "there").exists(), "looking for a study must create nothing"
     with pytest.raises(StudyNotFound, match=r"no study 'other' in postgresql://tester:\*\*\*@.*; there are: small"):
-        find_study("other", tmp_path, storage)
+        find_study("other", storage)
 
 
 def test_a_password_in_the_tracking_uri_is_not_stored(tmp_path: Path, database: str) -> None:

@@ -20,7 +20,7 @@ from tests.tuner.storage.store_contract import Damage, Open, ResultsStoreContrac
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE, SERVICE_FILES, STUDY_FILE
-from tuner.storage.locations import find_study
+from tuner.storage.locations import ROOT_VARIABLE, find_study
 from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore
@@ -73,17 +73,20 @@ def test_looking_for_a_missing_study_does_not_create_it(night: Opened, tmp_path:
         night.read()
 
 
-def test_studies_are_found_by_name_folder_or_file_and_listed_by_age(night: Opened, tmp_path: Path) -> None:
+def test_studies_are_found_by_name_folder_or_file_and_listed_by_age(
+    night: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     for name in ("first", "v1.2", "first"):
         with night.storage.drive(tmp_path / name, name, print):
             pass
     assert night.storage.names(tmp_path) == ["first", "v1.2"]
     for given in ("first", "studies/first", "files/first.yaml"):
-        assert find_study(given, tmp_path, night.storage) == tmp_path / "first"
+        assert find_study(given, night.storage) == tmp_path / "first"
     assert night.storage.find("v1.2", tmp_path) == tmp_path / "v1.2"
     assert night.storage.find("v1", tmp_path) is None
     with pytest.raises(StudyNotFound, match=r"did you mean first\?"):
-        find_study("first.2", tmp_path, night.storage)
+        find_study("first.2", night.storage)
     names = ("first", "first.2", "v1.2", "v1")
     assert [night.storage.has(tmp_path / name) for name in names] == [True, False, True, False]
 

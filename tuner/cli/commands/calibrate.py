@@ -21,7 +21,7 @@ from tuner.experiment_file import parse_experiment
 from tuner.model.spec import RATE_RATIO, SafetySpec
 from tuner.model.target import MOST_BROKERS, Target
 from tuner.prediction.calibration import calibrate as fitted
-from tuner.prediction.calibration import similar_host
+from tuner.prediction.fitted_constants import similar_host
 from tuner.prediction.observations import Observation, observations_of_experiment
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.probes import calibration_file, defaults_for

@@ -10,9 +10,8 @@ import typer
 from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.options.predict_options import PredictOptions, refused_by_option
+from tuner.cli.options.predict_options import PredictOptions, refuse_unpredicted, refused_by_option
 from tuner.cli.output import Force, check_picture, print_result, write_picture
-from tuner.model.errors import NotPredictable
 from tuner.prediction.prediction_source import read_source
 from tuner.prediction.question import PredictionRequest
 from tuner.present.console import OUT, say, warn_of_each
@@ -21,7 +20,6 @@ from tuner.present.predictions.prediction_view import (
     caveats,
     prediction_json,
     prediction_lines,
-    sweep_lines,
 )
 from tuner.storage.locations import find_study
 
@@ -80,18 +78,9 @@ def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json:
     source = request.source
     calibration = source.calibrated()
     predictions = request.predictions(calibration)
-    outcomes = list(predictions.values())
-    if all(isinstance(each, str) for each in (outcomes[-1:] if request.setting is None else outcomes)):
-        raise NotPredictable.outside(source.name, str(outcomes[-1]))
-    print_result(
-        prediction_json(source, calibration, predictions, request.retention, setting=request.setting),
-        lambda: OUT.show(
-            *prediction_lines(source, calibration, predictions, request.retention)
-            if request.setting is None
-            else sweep_lines(source, request.setting, predictions)
-        ),
-        as_json=as_json,
-    )
+    record = prediction_json(request, calibration, predictions)
+    refuse_unpredicted(record)
+    print_result(record, lambda: OUT.show(*prediction_lines(request, calibration, predictions)), as_json=as_json)
     if png is not None and request.setting is not None:
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.sweep_picture import draw_sweep

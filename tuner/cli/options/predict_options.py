@@ -1,6 +1,6 @@
 """The options that `tuner predict` has with and without a service."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from runners.quantities import duration_s
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
 from search_spaces.files.properties_file import parse_pairs
 from tuner.cli.options import common_options, workload_options
-from tuner.model.errors import RequestRefused
+from tuner.model.errors import NotPredictable, RequestRefused
 from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings
 from tuner.prediction.retention import Retention
 
@@ -52,6 +52,20 @@ def refused_by_option() -> Iterator[None]:
     except RequestRefused as error:
         hint = option_of_parameter(error.setting) if error.setting else None
         raise typer.BadParameter(str(error), param_hint=hint) from None
+
+
+def refuse_unpredicted(record: Mapping[str, Any]) -> None:
+    """Refuse predictions that lack what the user asked for: every value of a sweep, or the config in the last column.
+
+    Args:
+        record: The predictions, as `prediction_json` or a service returns them.
+
+    Raises:
+        NotPredictable: The measurements do not cover it.
+    """
+    reasons = [each.get("outside", "") for each in record["predictions"].values()]
+    if all(reasons if "setting" in record else reasons[-1:]):
+        raise NotPredictable.outside(record["study"], reasons[-1])
 
 
 @dataclass(frozen=True, kw_only=True)

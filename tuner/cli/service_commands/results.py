@@ -1,26 +1,22 @@
-"""Commands that show results of a service: `tuner --server URL status`, `front`, `recommend`, `report` and others.
+"""Commands that show results of a study on a service: `tuner --server URL front`, `recommend`, `report` and others.
 
 A command that also exists without a service, such as `front`, prints the same with and without a service.
 """
 
-import contextlib
 import json
-import time
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
-from runners.reporting import printable
 from search_spaces.client import client_of
 from search_spaces.files.properties_file import named_source
 from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
-from tuner.cli.options.predict_options import PredictOptions
+from tuner.cli.options.predict_options import PredictOptions, refuse_unpredicted
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
-from tuner.cli.options.study_arguments import ShownSize, StudyOrAll, Watch, check_named, check_two_studies
+from tuner.cli.options.study_arguments import ShownSize, check_two_studies
 from tuner.cli.output import (
     Force,
     check_one_form,
@@ -32,71 +28,17 @@ from tuner.cli.output import (
     write_output,
 )
 from tuner.cli.printing.recommendations import write_recommendations
-from tuner.cli.printing.studies import print_studies
 from tuner.cli.printing.trials import Parquet, check_trials_output, show_trials
 from tuner.cli.printing.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
 from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
-from tuner.client import Client, ServiceRefused
-from tuner.model.document import document
-from tuner.model.errors import NotPredictable
 from tuner.model.progress import StudyState
 from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.console import say, warn, warn_of_each
-from tuner.present.studies.status import not_begun
-from tuner.present.studies.study_list import ListedStudy, listed_study, newest_first
 from tuner.results.study_results import SIMULATED
-from tuner.service.queue.job import AT_WORK, JobState
+from tuner.service.queue.job import JobState
 
-_WATCH_S: Final = 2.0
 _FINISHED: Final = (StudyState.FINISHED, JobState.COMPLETE)
-
-
-def status(
-    study: StudyOrAll = None,
-    watch: Watch = False,
-    as_json: common_options.Json = False,
-) -> None:
-    """Show the progress of a study on the service.
-
-    Without a study, the command lists all studies, as `tuner studies` does.
-
-    \b
-    Examples:
-        tuner --server https://tuner.example status
-        tuner --server https://tuner.example status orders
-        tuner --server https://tuner.example status orders --watch
-    """
-    if study is None:
-        check_named(watch=watch)
-        studies(as_json=as_json)
-        return
-    with service() as client:
-        shown = None
-        while True:
-            view = client.study(study)
-            if view["progress"] is None and view["state"] == "recorded":
-                client.status(study)  # the service refuses this request, and the error says why
-            if as_json:
-                status_json = (
-                    client.status(study)
-                    if view["progress"] is not None
-                    else not_begun(study, view["state"], view["note"], view["changed_at"])
-                )
-                # With --watch, each change is one JSON document on one line.
-                text = json.dumps(status_json, indent=None if watch else 2)
-            elif view["progress"] is None:
-                text = f"{study}: {view['state']}"
-            else:
-                text = client.text(study, "status").rstrip("\n")
-            if text != shown:
-                typer.echo(printable(text))
-                if view["note"]:
-                    warn(f"{view['state']}: {view['note']}")
-            shown = text
-            if not watch or view["state"] not in AT_WORK:
-                return
-            time.sleep(_WATCH_S)
 
 
 def front(
@@ -232,41 +174,6 @@ def report(
     print_written(path, as_json=as_json)
 
 
-def studies(as_json: common_options.Json = False, as_csv: common_options.Csv = False) -> None:
-    """List the studies on the service, newest first, with their state, their trials and the best gain that is proven.
-
-    \b
-    Examples:
-        tuner --server https://tuner.example studies
-        tuner --server https://tuner.example studies --csv > studies.csv
-    """
-    check_one_form(json=as_json, csv=as_csv)
-    with service() as client:
-        views = list(client.studies())
-        listed = {view["name"]: _listed(client, view) for view in views}
-    if as_json:
-        # The service says more about a study than the list shows.
-        shown = [{**view, **listed[view["name"]].as_json()} for view in views]
-        print_json(document("studies", studies=shown))
-    else:
-        print_studies(newest_first([*listed.values()]), f"at {client.url}", as_json=False, as_csv=as_csv)
-
-
-def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
-    summary, progress = view["summary"] or {}, None
-    if experiment := summary.get("experiment"):
-        return ListedStudy(**{**experiment, "record_sizes": tuple(experiment["record_sizes"])})
-    if summary:
-        with contextlib.suppress(ServiceRefused):  # a study that has just begun has no status yet
-            progress = client.status(view["name"])
-    target = "simulated" if summary.get("simulated") else ", ".join(view["targets"]) or summary.get("target")
-    facts = {**summary, "target": target}
-    # A study that was not submitted to the service has no state in the service's queue.
-    state = None if view["state"] == "recorded" and progress is not None else view["state"]
-    listed = listed_study(view["name"], facts, progress, state)
-    return listed if listed.updated_at else replace(listed, updated_at=view["changed_at"] or "")
-
-
 @with_options()
 def explain(study: Study, options: ExplainOptions, as_json: common_options.Json = False) -> None:
     """Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.
@@ -314,9 +221,7 @@ def predict(study: Study, options: PredictOptions, as_json: common_options.Json 
             properties = {name: value for name, value in changed.items() if name != swept or name in properties}
         request["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **request))
-        reasons = [each.get("outside", "") for each in record["predictions"].values()]
-        if all(reasons) or (options.sweep is None and reasons[-1]):
-            raise NotPredictable.outside(study, reasons[-1])
+        refuse_unpredicted(record)
         if as_json:  # the text output begins with these warnings
             warn_of_each(filter(None, (record["simulated"] and SIMULATED, record["assumed"])))
         print_result(record, lambda: print_text(client.text(study, "prediction", **request)), as_json=as_json)

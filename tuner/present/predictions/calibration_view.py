@@ -7,7 +7,8 @@ from typing import Any
 from objectives.row_metrics import ROW_METRICS
 from runners.reporting import percent
 from tuner.model.document import document
-from tuner.prediction.calibration import PRIOR_SD_LOG, Calibration
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG
 from tuner.prediction.intervals import QUANTILE
 from tuner.present.number_text import aligned, number
 from tuner.present.predictions.prediction_view import determined, fitted_to

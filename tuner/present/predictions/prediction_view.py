@@ -8,13 +8,14 @@ from objectives.row_metrics import ROW_METRICS
 from runners.reporting import counted, in_bytes, percent
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
-from tuner.prediction.calibration import PRIOR_SD_LOG, Calibration
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.fitted_constants import PRIOR_SD_LOG
 from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Prediction
 from tuner.prediction.prediction_source import PredictionSource
-from tuner.prediction.question import CHANGED
+from tuner.prediction.question import CHANGED, PredictionRequest
 from tuner.prediction.retention import Retention
 from tuner.present.number_text import aligned, number
 from tuner.results.study_results import SIMULATED
@@ -32,24 +33,30 @@ def caveats(source: PredictionSource) -> list[str]:
 
 
 def prediction_lines(
-    source: PredictionSource,
-    calibration: Calibration,
-    predictions: Mapping[str, Prediction | str],
-    retention: Retention | None = None,
+    request: PredictionRequest, calibration: Calibration, predictions: Mapping[str, Prediction | str]
 ) -> list[str]:
-    """Return predictions side by side, as lines of text.
+    """Return predictions as lines of text: a row for each value of a sweep, and otherwise a column for each config.
 
     Args:
-        source: The study or experiment.
-        calibration: What was fitted to it.
-        predictions: The predictions, each with the heading of its column, or why there is none.
-        retention: The retention limits and the disks; None if the user gave neither.
+        request: What was asked.
+        calibration: What was fitted to the study or experiment.
+        predictions: The predictions, as `request.predictions` returns them.
     """
+    source = request.source
+    shown = (
+        _side_by_side(calibration, predictions, request.retention)
+        if request.setting is None
+        else _sweep_table(request.setting, predictions)
+    )
+    return [*caveats(source), f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}", *shown]
+
+
+def _side_by_side(
+    calibration: Calibration, predictions: Mapping[str, Prediction | str], retention: Retention | None
+) -> list[str]:
     predicted = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, Prediction)]
     unknown = [(title_of(heading), each) for heading, each in predictions.items() if isinstance(each, str)]
     return [
-        *caveats(source),
-        f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}",
         *(f"{title}: {load_and_config(each)}" for title, each in predicted),
         *(f"{title}: no prediction, because {reasons}" for title, reasons in unknown),
         "",
@@ -100,8 +107,7 @@ def _retention_rows(retention: Retention, predictions: Sequence[Prediction]) -> 
         yield ["disks full after, days", *cells]
 
 
-def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str, Prediction | str]) -> list[str]:
-    """Return a sweep as lines of text: a row for each value of a setting."""
+def _sweep_table(setting: str, predictions: Mapping[str, Prediction | str]) -> list[str]:
     rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), BOUND_BY]]
     for value, outcome in predictions.items():
         if isinstance(outcome, Prediction):
@@ -110,8 +116,6 @@ def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str
             rows.append([value, *("-" for _ in _SWEPT), outcome])
     predicted = ((value, each) for value, each in predictions.items() if isinstance(each, Prediction))
     return [
-        *caveats(source),
-        f"{ESTIMATE}; {fitted_to(source.observations, source.name)}",
         *(
             f"with {setting}={value}: {load_and_config(each)}; the other rows differ in {setting} only"
             for value, each in islice(predicted, 1)
@@ -122,33 +126,27 @@ def sweep_lines(source: PredictionSource, setting: str, predictions: Mapping[str
 
 
 def prediction_json(
-    source: PredictionSource,
-    calibration: Calibration,
-    predictions: Mapping[str, Prediction | str],
-    retention: Retention | None = None,
-    *,
-    setting: str | None = None,
+    request: PredictionRequest, calibration: Calibration, predictions: Mapping[str, Prediction | str]
 ) -> dict[str, Any]:
     """Return predictions as JSON types. If there is no prediction, the reason stands in place of its metrics.
 
     Args:
-        source: The study or experiment.
-        calibration: What was fitted to it.
-        predictions: The predictions, each with its heading, or why there is none.
-        retention: The retention limits and the disks; None if the user gave neither.
-        setting: The setting whose values are the headings; None if the predictions are not a sweep.
+        request: What was asked.
+        calibration: What was fitted to the study or experiment.
+        predictions: The predictions, as `request.predictions` returns them.
     """
+    source = request.source
     return document(
         "prediction",
         study=source.name,
         client=source.config.client.identity,
         simulated=source.simulated,
         assumed=source.assumed,
-        **({} if setting is None else {"setting": setting}),
+        **({} if request.setting is None else {"setting": request.setting}),
         means=len(calibration.observations),
         undetermined=list(calibration.undetermined),
         predictions={
-            heading: {"outside": each} if isinstance(each, str) else _json(each, retention)
+            heading: {"outside": each} if isinstance(each, str) else _json(each, request.retention)
             for heading, each in predictions.items()
         },
     )

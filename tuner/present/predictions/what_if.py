@@ -12,8 +12,8 @@ from search_spaces.errors import ConfigError
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import MOST_EXTRAPOLATION, Prediction
 from tuner.prediction.prediction_source import PredictionSource
-from tuner.prediction.question import Question, side_by_side
-from tuner.prediction.retention import BROKERS, FORM_FIELDS, Retention
+from tuner.prediction.question import PredictionRequest, Question
+from tuner.prediction.retention import BROKERS, FORM_FIELDS
 from tuner.present.predictions.prediction_view import load_and_config, prediction_rows, title_of
 
 _MOST_LINGER_MS: Final = 100.0
@@ -29,11 +29,7 @@ _LABELS: Final = {
 
 
 def what_if_json(
-    source: PredictionSource,
-    calibration: Calibration,
-    question: Question,
-    retention: Retention | None = None,
-    typed: Mapping[str, str] = MappingProxyType({}),
+    request: PredictionRequest, calibration: Calibration, typed: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
     """Return the content of the what-if page, on which people change settings and see predictions, as JSON types.
 
@@ -42,13 +38,11 @@ def what_if_json(
     it.
 
     Args:
-        source: The study or experiment.
+        request: What was asked: a single prediction, and no sweep.
         calibration: The constants that were fitted to the study or experiment.
-        question: The config and the load to predict.
-        retention: The retention limits and the disks; None to leave out predictions about them.
         typed: The text that the user typed into the fields of `tuner.prediction.retention.FORM_FIELDS`.
     """
-    predictions = side_by_side(source, question, calibration)
+    source, question, predictions = request.source, request.question, request.predictions(calibration)
     predicted = {title_of(heading): each for heading, each in predictions.items() if isinstance(each, Prediction)}
     return {
         "means": len(calibration.observations),
@@ -58,7 +52,7 @@ def what_if_json(
             *_disk_fields(question, typed),
         ],
         "headings": list(predicted),
-        "rows": prediction_rows(predicted.values(), retention),
+        "rows": prediction_rows(predicted.values(), request.retention),
         "unknown": [each for each in predictions.values() if isinstance(each, str)],
         "predicted": {heading: load_and_config(each) for heading, each in predicted.items()},
         "simulated": source.simulated,

@@ -28,6 +28,8 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths of the health checks, which need no token. Their responses say only whether the service runs."""
 _TOKENLESS: Final = OPEN_PATHS | {"/favicon.ico", "/static/page.js", "/static/style.css"}
 """Paths that need no token. The files are the same in each service, and a browser needs them for the page of a 401."""
+_BODY_S: Final = 20.0
+"""How long the body of a request may take to arrive."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
 _OF_PROXIES: Final = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
@@ -53,17 +55,13 @@ class AccessControl:
         config: The configuration of the service.
         tokens: The token file.
         requests: The counter of requests.
-        body_s: How long the body of a request may take to arrive, in seconds.
     """
 
-    def __init__(
-        self, app: ASGIApp, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = 20.0
-    ) -> None:
+    def __init__(self, app: ASGIApp, config: ServiceConfig, tokens: TokenFile, requests: Requests) -> None:
         self._app = app
         self._config = config
         self._tokens = tokens
         self._requests = requests
-        self._body_s = body_s
         # A service that needs tokens at its start needs them until its end, so that a lost token file does not open the
         # service to everybody.
         self._guarded = not is_loopback(config.host) or tokens.exists
@@ -198,7 +196,7 @@ class AccessControl:
         """Return an ASGI `receive` function that refuses a body that is too large or takes too long to arrive."""
         seen, complete = 0, False
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._body_s
+        deadline = loop.time() + _BODY_S
 
         async def limited() -> Message:
             nonlocal seen, complete
@@ -210,7 +208,7 @@ class AccessControl:
             except TimeoutError:
                 raise Problem(
                     ProblemKind.TOO_SLOW,
-                    f"the body of a request must arrive within {self._body_s:.0f} s, but this body took longer; "
+                    f"the body of a request must arrive within {_BODY_S:.0f} s, but this body took longer; "
                     "try again",
                     headers={"connection": "close"},
                 ) from None  # fmt: skip

@@ -50,7 +50,7 @@ def readable_problems(scope: Scope, send: Send) -> Send:
 def prefers_html(accept: str) -> bool:
     """Return whether a client wants HTML rather than JSON, according to its Accept header, as browsers do.
 
-    If a client names HTML, and accepts JSON only because of a wildcard with the same quality, it wants HTML.
+    If a client names HTML or text, and accepts JSON only because of a wildcard with the same quality, it wants HTML.
 
     Source: RFC 9110, section 12.5.1 (Accept).
     """
@@ -64,7 +64,7 @@ def prefers_html(accept: str) -> bool:
     # A range that names the type takes precedence over one with a wildcard.
     json_ranges = (PROBLEM_JSON, "application/json", "application/*", "*/*")
     json_range = next((each for each in json_ranges if each in wanted), "*/*")
-    html, other = wanted.get("text/html", 0.0), wanted.get(json_range, 0.0)
+    html, other = wanted.get("text/html", wanted.get("text/*", 0.0)), wanted.get(json_range, 0.0)
     return html > other or (html == other > 0 and json_range.endswith("*"))
 
 

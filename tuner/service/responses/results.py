@@ -212,7 +212,7 @@ def prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters:
 
 def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters: Mapping[str, Any]) -> QueryResponse:
     from tuner.prediction.question import PredictionRequest
-    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+    from tuner.present.predictions.prediction_view import prediction_json, prediction_lines
     from tuner.present.predictions.what_if import what_if_json
 
     form, swept, settings = parameters.get("form"), parameters.get("sweep"), dict(parameters.get("changes", ()))
@@ -229,12 +229,8 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
     request = PredictionRequest.of(source, changes, begin, swept, retention)
     calibration = cache.calibration(study, store, source)
     if form == "page":
-        return QueryResponse.of(what_if_json(source, calibration, request.question, retention, typed))
+        return QueryResponse.of(what_if_json(request, calibration, typed))
     predictions = request.predictions(calibration)
     if form != "text":
-        return QueryResponse.of(prediction_json(source, calibration, predictions, retention, setting=request.setting))
-    if request.setting is None:
-        lines = prediction_lines(source, calibration, predictions, retention)
-    else:
-        lines = sweep_lines(source, request.setting, predictions)
-    return QueryResponse.of("\n".join(lines) + "\n", TEXT)
+        return QueryResponse.of(prediction_json(request, calibration, predictions))
+    return QueryResponse.of("\n".join(prediction_lines(request, calibration, predictions)) + "\n", TEXT)

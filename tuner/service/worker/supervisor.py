@@ -55,7 +55,7 @@ class Supervisor:
         self._log = log
         self._owner = f"{this_host()} {config.root}"
         self._processes: dict[str, StudyProcess] = {}
-        self._unreadable: dict[str, str] = {}
+        self._unreadable: set[str] = set()
         self._wake = threading.Event()
         self._stopping = False
         self._ticked_at = time.monotonic()
@@ -142,15 +142,16 @@ class Supervisor:
             # The lease ran out, for example because this host was suspended. Then another service claimed the study.
             self._log(f"{name}: another service runs this study now, so its process on this host was ended")
             self._processes.pop(name).kill()
+        unreadable = set()
         for job in held.values():
             try:
                 self._look_at(job)
             except OSError as error:
                 # Its process may still load the target, so it keeps its state until its files can be read.
-                message = f"{job.name}: the files of the study can't be read or written: {error}"
-                if self._unreadable.get(job.name) != message:
-                    self._log(message)
-                self._unreadable[job.name] = message
+                unreadable.add(f"{job.name}: the files of the study can't be read or written: {error}")
+        for message in sorted(unreadable - self._unreadable):  # each is logged once, and not at each look
+            self._log(message)
+        self._unreadable = unreadable
 
     def _look_at(self, job: QueuedJob) -> None:
         process = self._processes.get(job.name)
@@ -171,10 +172,7 @@ class Supervisor:
             self._after_end(job, process, process.outcome)
         elif job.state is JobState.RUNNING:
             # The process was killed together with the service, so this does not count as a crash of the study.
-            self._queue.move(
-                job.name, JobState.QUEUED, owner=self._owner, note="the service was killed; the study continues"
-            )
-            self._log(f"{job.name}: its process ended together with the service; the study is back in the queue")
+            self._move(job, JobState.QUEUED, "the service was killed; the study continues")
         else:
             self._record_stop(job)
 
@@ -196,9 +194,7 @@ class Supervisor:
 
     def _try_again(self, job: QueuedJob, why: str) -> None:
         """Put a study that could not be started on this host back into the queue."""
-        note = f"{why}; it is tried again"
-        self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
-        self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
+        self._move(job, JobState.QUEUED, f"{why}; it is tried again", delay_s=_HOST_DELAY_S)
 
     def _after_end(self, job: QueuedJob, process: StudyProcess, outcome: ProcessOutcome | None) -> None:
         """Record in the queue how a study ended, after its process has ended."""
@@ -215,12 +211,9 @@ class Supervisor:
         elif code in _NOT_RETRIED or kind in _NOT_RETRIED_ERRORS:
             self._move(job, JobState.FAILED, message)
         elif code == ExitCode.INTERRUPTED:
-            self._queue.move(
-                job.name, JobState.QUEUED, owner=self._owner, note="the study was interrupted and continues"
-            )
-            self._log(f"{job.name}: interrupted; the study is back in the queue")
+            self._move(job, JobState.QUEUED, "the study was interrupted and continues")
         elif kind == "StudyBusy":
-            self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=message, delay_s=_BUSY_DELAY_S)
+            self._move(job, JobState.QUEUED, message, delay_s=_BUSY_DELAY_S)
         else:
             progressed = last_sequence(self._folder(job), before) > before
             delay_s = _TARGET_DELAY_S if code == ExitCode.TARGET else 0.0
@@ -245,19 +238,29 @@ class Supervisor:
                 f"{message or 'its log is empty, so it was probably killed, for example because memory ran out'}",
             )
             return
-        self._queue.move(
-            job.name,
+        self._move(
+            job,
             JobState.QUEUED,
-            owner=self._owner,
-            note=f"the study's process ended before the study did, and is started again\n{message}".strip(),
+            f"the study's process ended before the study did, and is started again\n{message}".strip(),
             crashes=crashes,
             delay_s=delay_s or (0.0 if progressed else float(2**crashes)),
         )
-        self._log(f"{job.name}: its process ended before the study did ({crashes} times in a row without a new trial)")
 
-    def _move(self, job: QueuedJob, to: JobState, note: str, task: Task | None = None) -> None:
+    def _move(
+        self,
+        job: QueuedJob,
+        to: JobState,
+        note: str,
+        task: Task | None = None,
+        *,
+        crashes: int | None = None,
+        delay_s: float = 0.0,
+    ) -> None:
+        """Change a study's state, and log its new state and the note. The arguments are those of `JobQueue.move`."""
         try:
-            now = self._queue.move(job.name, to, owner=self._owner, note=note, task=task).state
+            now = self._queue.move(
+                job.name, to, owner=self._owner, note=note, task=task, crashes=crashes, delay_s=delay_s
+            ).state
         except ServiceError as error:  # a client has changed the study meanwhile; the next call of `_tick` handles it
             self._log(f"{job.name}: {error}")
             return

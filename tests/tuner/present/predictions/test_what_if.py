@@ -10,9 +10,9 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.observations import Observation
 from tuner.prediction.prediction_source import PredictionSource
-from tuner.prediction.question import Question, side_by_side
+from tuner.prediction.question import PredictionRequest
 from tuner.prediction.retention import Retention
-from tuner.present.predictions.prediction_view import prediction_json, prediction_lines, sweep_lines
+from tuner.present.predictions.prediction_view import prediction_json, prediction_lines
 from tuner.present.predictions.what_if import what_if_json
 from tuner.results.study_results import SIMULATED
 from tuner.service.http.pages import what_if_page
@@ -29,11 +29,14 @@ def source_of(load: Workload = LOAD, **more: Any) -> PredictionSource:
     return PredictionSource("orders", (seen,), EMBEDDED, CONFIG, "recommended", load, 1, **more)
 
 
+def asked(source: PredictionSource, retention: Retention | None = None, **changed: Any) -> PredictionRequest:
+    return PredictionRequest.of(source, ChangedSettings(**changed), CONFIG, retention=retention)
+
+
 def test_the_rate_ends_at_the_throughput_of_the_asked_record_size() -> None:
     source, ends = source_of(), {}
     for record_bytes in ("500", "1000", "3000"):
-        asked = Question.of(source).changed(ChangedSettings(record_bytes=record_bytes))
-        record = what_if_json(source, source.calibrated(), asked, None, {})
+        record = what_if_json(asked(source, record_bytes=record_bytes), source.calibrated())
         (rate,) = (each for each in record["fields"] if each["name"] == "rate")
         ends[record_bytes] = float(rate["high"])
     assert ends["500"] > 1.2 * ends["1000"] > 1.44 * ends["3000"]
@@ -41,17 +44,17 @@ def test_the_rate_ends_at_the_throughput_of_the_asked_record_size() -> None:
 
 def test_a_low_rate_lies_in_the_range_of_its_slider() -> None:
     source = source_of(replace(LOAD, rate_records_per_s=500.0))
-    record = what_if_json(source, source.calibrated(), Question.of(source))
+    record = what_if_json(asked(source), source.calibrated())
     (rate,) = (each for each in record["fields"] if each["name"] == "rate")
     assert (rate["value"], rate["low"]) == ("500", "500")
-    higher = what_if_json(source, source.calibrated(), Question.of(source).changed(ChangedSettings(rate=9000)))
+    higher = what_if_json(asked(source, rate=9000), source.calibrated())
     (rate,) = (each for each in higher["fields"] if each["name"] == "rate")
     assert (rate["value"], rate["low"]) == ("9000", "500"), "the slider can go back"
 
 
 def test_a_field_of_the_load_says_its_unit_and_its_value_with_separators() -> None:
     source = source_of(replace(LOAD, rate_records_per_s=12_345.6))
-    page = what_if_page("orders", what_if_json(source, source.calibrated(), Question.of(source)))
+    page = what_if_page("orders", what_if_json(asked(source), source.calibrated()))
     assert "<label>rate, records/s\n" in page
     assert 'value="12345.6"><output>12,346</output>' in page
     assert "<label>linger.ms\n" in page
@@ -59,23 +62,27 @@ def test_a_field_of_the_load_says_its_unit_and_its_value_with_separators() -> No
 
 def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records() -> None:
     source = source_of(simulated=True, assumed=OLD)
-    calibration, asked = source.calibrated(), Question.of(source)
-    told = side_by_side(source, asked, calibration)
-    assert prediction_lines(source, calibration, told)[:2] == [SIMULATED, OLD]
-    assert sweep_lines(source, "linger.ms", told)[:2] == [SIMULATED, OLD]
-    for record in (prediction_json(source, calibration, told), what_if_json(source, calibration, asked)):
+    calibration, single = source.calibrated(), asked(source)
+    sweep = PredictionRequest.of(source, ChangedSettings(), CONFIG, "linger.ms=0,5")
+    for request in (single, sweep):
+        told = request.predictions(calibration)
+        assert prediction_lines(request, calibration, told)[:2] == [SIMULATED, OLD]
+        record = prediction_json(request, calibration, told)
         assert (record["simulated"], record["assumed"]) == (True, OLD)
-    assert f"{OLD}." in what_if_page("orders", what_if_json(source, calibration, asked))
-    assert SIMULATED not in "\n".join(prediction_lines(source_of(), calibration, told))
+    page = what_if_json(single, calibration)
+    assert (page["simulated"], page["assumed"]) == (True, OLD)
+    assert f"{OLD}." in what_if_page("orders", page)
+    measured = asked(source_of())
+    assert SIMULATED not in "\n".join(prediction_lines(measured, calibration, measured.predictions(calibration)))
 
 
 def test_a_disk_that_never_fills_differs_from_an_unknown_disk() -> None:
     """The study has no rate, so only the rate in the question has a prediction of the disk."""
     source = source_of(replace(LOAD, rate_records_per_s=None))
-    calibration, asked = source.calibrated(), Question.of(source).changed(ChangedSettings(rate=1_000.0))
-    retention = Retention(retention_s=3_600.0, disk_bytes=10**13)
-    told = side_by_side(source, asked, calibration)
-    unknown, never = prediction_json(source, calibration, told, retention)["predictions"].values()
+    request = asked(source, Retention(retention_s=3_600.0, disk_bytes=10**13), rate=1_000.0)
+    calibration = source.calibrated()
+    told = request.predictions(calibration)
+    unknown, never = prediction_json(request, calibration, told)["predictions"].values()
     assert never["disk_full_after_days"] is None
     assert {"kept_days", "kept_gb_per_broker"} <= never.keys()
     assert not {"disk_full_after_days", "kept_days", "kept_gb_per_broker"} & unknown.keys()

@@ -87,6 +87,8 @@ def test_programs_get_problem_documents_and_existing_pages_are_unchanged(service
         ("text/html, */*", True),
         ("text/html, application/*", True),
         ("text/html;q=0.5, */*", False),
+        ("text/*, application/json;q=0.5", True),
+        ("text/html;q=0.1, text/*, application/json;q=0.5", False),
         ("text/html;q=0, */*;q=0", False),
         ("*/*", False),
         ("text/html;q=0", False),
