@@ -120,8 +120,9 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
             yield f"{name}: {gain.rounds} rounds are too few to show how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
-                f"{name}: one more stall would not undo this gain, but {gain.rounds} rounds may have missed stalls "
-                f"that come in one of {gain.rounds / 3:.0f} measurements or less often; more rounds would show them"
+                f"{name}: one more stall would not undo this gain, but a config that stalls in one measurement of "
+                f"{gain.rounds / 3:.0f}, or more rarely, may have had no stall in these {gain.rounds} rounds; more "
+                "rounds would show it"
             )
         else:
             yield (

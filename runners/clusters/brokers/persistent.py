@@ -13,6 +13,7 @@ from typing import Final
 
 import psutil
 
+from runners.clusters.brokers.broker_layout import log_folder
 from runners.clusters.brokers.embedded import EmbeddedCluster, bring_down, bring_up
 from runners.clusters.brokers.keeper_control import keeper_of, remove_dead_brokers
 from runners.clusters.brokers.ports import free_ports, require_free
@@ -206,8 +207,12 @@ def broker_for_other_hosts(listen: Address, advertised: Address) -> EmbeddedClus
     )
 
 
-def wait_while_running(cluster: RunningCluster) -> None:
+def wait_while_running(cluster: RunningCluster, address: Address) -> None:
     """Wait until a broker that we started has ended, then raise an error. The function never returns.
+
+    Args:
+        cluster: The cluster of the broker.
+        address: The address of the broker that the user knows.
 
     Raises:
         EmbeddedBrokerError: A broker has ended by itself.
@@ -217,5 +222,5 @@ def wait_while_running(cluster: RunningCluster) -> None:
         while all(process.is_running() for process in processes):
             time.sleep(_POLL_S)
     raise EmbeddedBrokerError(
-        f"the broker at {cluster.bootstrap} ended by itself; read its log for the reason, then start it again"
+        f"the broker at {address} ended by itself; its log in {log_folder()} may say why; then start it again"
     )

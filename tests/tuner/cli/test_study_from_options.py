@@ -433,6 +433,26 @@ def test_too_few_bytes_are_refused_with_the_least() -> None:
     enough.check_limits(enough.study()[0])
 
 
+def test_a_limit_that_is_too_low_in_a_file_is_named_with_file_and_key(tmp_path: Path, studies: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text("workload: {record_bytes: 500}\nsearch: {max_bytes: 1KB}\n")
+    refused = tuner("plan", str(file)).complaint
+    assert f"{file}, search.max_bytes: a study must be able to search" in refused
+    assert "but may send 1 kB; give at least " in refused
+    assert "--quick" not in refused, "its time says nothing about bytes"
+    by_option = tuner("plan", str(file), "--max-bytes", "2KB").complaint
+    assert str(file) not in by_option
+    assert "give at least --max-bytes " in by_option
+
+
+def test_plan_refuses_an_end_that_has_passed_as_run_does(studies: Path) -> None:
+    words = ("--record-bytes", "500", "--executor", "local", "--until", "2020-01-01 07:00")
+    for command in ("plan", "run"):
+        refused = tuner(command, *words)
+        assert refused.code == 1
+        assert "no trial may start after 2020-01-01 07:00" in refused.err
+
+
 def test_an_end_that_is_too_early_is_refused_with_the_earliest(studies: Path) -> None:
     soon, early = (
         f"{datetime.datetime.now() + datetime.timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (9, 90)

@@ -178,6 +178,6 @@ def test_a_small_p99_gain_is_not_claimed_and_a_large_gain_has_a_warning() -> Non
     large = confirmed([(150.0, 5.0, 1.0)] * 9, theirs)
     assert Goal.LATENCY in large.proven_in_mean
     assert large.caveats == (
-        "latency p99: one more stall would not undo this gain, but 9 rounds may have missed stalls that come in one of "
-        "3 measurements or less often; more rounds would show them",
+        "latency p99: one more stall would not undo this gain, but a config that stalls in one measurement of 3, or "
+        "more rarely, may have had no stall in these 9 rounds; more rounds would show it",
     )

@@ -82,7 +82,7 @@ def run(
     try:
         running = cluster.start(say)
         OUT.show(f"the broker runs at {advertised}; Ctrl-C stops it")
-        wait_while_running(running)
+        wait_while_running(running, advertised)
     finally:
         cluster.stop()
 

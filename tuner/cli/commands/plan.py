@@ -5,6 +5,7 @@ from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions
 from tuner.cli.output import check_one_form, print_result
+from tuner.execution.budgets.budget import HOST_CLOCK, refuse_passed_deadline
 from tuner.model.spec import Executor
 from tuner.present.console import OUT, warn
 from tuner.present.studies.plan_view import plan_csv, plan_json, plan_warning, print_plan
@@ -32,6 +33,7 @@ def plan(
     """
     check_one_form(json=as_json, csv=as_csv)
     spec, _ = options.new_or_same_study()
+    refuse_passed_deadline(spec, lambda: True, HOST_CLOCK)
     options.check_limits(spec)
     spaces = spec.spaces
     simulated = spec.executor is Executor.SIMULATED

@@ -198,13 +198,17 @@ class StudyFromOptions(StudyOptions):
             raise typer.BadParameter(self._too_low(error)) from None
 
     def _too_low(self, error: LimitTooLow) -> str:
-        smaller = "Fewer rounds (--rounds), one goal (--goal) or fewer record sizes make the study smaller"
-        if not self.quick:
-            quick_s = estimate.least_s(replace(self, quick=True).study()[0])
-            smaller = f"With --quick, the study takes at least {clock_text(quick_s)}. {smaller}"
-        option = f"--{error.key.removeprefix('search.').replace('_', '-')}"
-        shows = "`tuner plan` shows how long it takes"
-        return f"{error.rule}; give at least {option} {error.least}. {smaller}, too; {shows}"
+        smaller = "Fewer rounds (--rounds), one goal (--goal) or fewer record sizes make the study smaller, too"
+        key = error.key.removeprefix("search.")
+        if key != "max_bytes":
+            smaller = f"{smaller}; `tuner plan` shows how long it takes"
+            if not self.quick:
+                quick_s = estimate.least_s(replace(self, quick=True).study()[0])
+                smaller = f"With --quick, the study takes at least {clock_text(quick_s)}. {smaller}"
+        where, least = "", f"--{key.replace('_', '-')} {error.least}"
+        if self.study_file is not None and getattr(self, key) is None:
+            where, least = f"{self.study_file}, {error.key}: ", f"{error.least} there, or {least}"
+        return f"{where}{error.rule}; give at least {least}. {smaller}"
 
     def _from_options(self) -> tuple[StudySpec, str]:
         """Return the study of a command without a study file, and the text of a study file with its settings."""

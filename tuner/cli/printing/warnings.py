@@ -22,9 +22,10 @@ def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, fi
     for front in fronts:
         of_size = f" of {front['record_bytes']} B" if len(fronts) > 1 else ""
         for row in front["front"]:
+            name = f"{'the baseline, ' if row['is_baseline'] else ''}trial {row['trial']}"
             for flag in row["flags"]:
                 if flag != WARNING:
-                    warn(f"trial {row['trial']}{of_size}: {flag}")
+                    warn(f"{name}{of_size}: {flag}")
     if simulated:
         warn(SIMULATED)
     warn_unless_finished("its front", finished=finished)

@@ -4,6 +4,7 @@ import datetime
 import math
 from typing import Final
 
+from search_spaces.amounts import size_text
 from tuner.execution.budgets import estimate
 from tuner.execution.budgets.budget import next_occurrence
 from tuner.model.errors import LimitTooLow
@@ -42,7 +43,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
     least_bytes = estimate.least_bytes(spec, _SLOW_MB_PER_S)
     if search.max_bytes is not None and search.max_bytes < least_bytes:
         needs = f"{_RULE}: at {_SLOW_MB_PER_S:g} MB/s, this one sends at least {least_bytes / 1e9:.3g} GB"
-        allowed = f"and more on a faster cluster, but may send {search.max_bytes / 1e9:.3g} GB"
+        allowed = f"and more on a faster cluster, but may send {size_text(search.max_bytes)}"
         raise LimitTooLow("search.max_bytes", f"{needs}, {allowed}", f"{math.ceil(least_bytes / 1e7) / 100:g}GB")
 
 

@@ -138,12 +138,12 @@ def _warnings(
 
 def _doubts(measured: Measurement) -> tuple[str, ...]:
     """Return what makes a measurement less certain: its warnings, and numbers that contradict each other."""
-    check = measured.latency_check
+    check, at = measured.latency_check, " at full speed" if measured.workload.rate_records_per_s is None else ""
     return (
         *measured.warnings,
         *measured.counts.differences(),
         *(
-            (f"the measured latency and the client's own statistics differ by {check.difference_ratio:+.1%}",)
+            (f"the measured latency and the client's own statistics differ by {check.difference_ratio:+.1%}{at}",)
             if check is not None and check.agrees is False
             else ()
         ),

@@ -205,7 +205,8 @@ def _origin(recommendation: Recommendation) -> list[str]:
     others = proven_for_other_goals(recommendation)
     return [
         (
-            f"kafka-tuner: study {recommendation.study}, trial {recommendation.trial.number}, "
+            f"kafka-tuner: study {recommendation.study}, "
+            f"{'the baseline, ' if recommendation.is_baseline else ''}trial {recommendation.trial.number}, "
             f"for {recommendation.config.client.identity}"
         ),
         f"records: {recommendation.record_bytes} B",
@@ -225,7 +226,7 @@ def _origin_of_translation(recommendation: Recommendation) -> list[str]:
     translation = for_java(config)
     without = ", ".join(f"{name}={config.values[name]}" for name in translation.without_twin)
     return [
-        f"{translation.label}: for Kafka's Java producer, but measured with {config.client.identity}",
+        f"{translation.label}: this is for Kafka's Java producer, and the study measured {config.client.identity}",
         *_origin(recommendation),
         f"left out (Kafka's Java producer has no such property): {without or 'none'}",
         *(f"note: {note}" for note in translation.notes),

@@ -30,7 +30,7 @@ def recommendation_table(recommendation: Recommendation, values: Mapping[str, st
     """Return the recommendation as plain text that can be read in a terminal of any width."""
     head = (
         f"study {recommendation.study}, {in_bytes(recommendation.record_bytes)} records, goal {recommendation.goal}: "
-        f"trial {recommendation.trial.number}"
+        f"{'the baseline, ' if recommendation.is_baseline else ''}trial {recommendation.trial.number}"
     )
     short = in_short(recommendation)
     parts = [

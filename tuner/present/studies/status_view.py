@@ -7,7 +7,7 @@ from rich.text import Text
 from runners.reporting import counted, duration, in_bytes
 from tuner.model.progress import StudyState
 from tuner.present.number_text import number, title
-from tuner.present.studies.status import SizeStatus, Status
+from tuner.present.studies.status import BestSoFar, SizeStatus, Status
 from tuner.results.study_results import SIMULATED
 
 
@@ -51,8 +51,10 @@ def _best(size: SizeStatus) -> str:
 
     The text claims no gain, because these values were not measured alternating with the baseline.
     """
-    return "; ".join(
-        f"{title(best.metric)} {number(best.value)} (trial {best.trial}"
-        + (")" if best.baseline is None else f"; baseline {number(best.baseline)})")
-        for best in size.best
-    )
+    return "; ".join(f"{title(best.metric)} {number(best.value)} ({_found(best)})" for best in size.best)
+
+
+def _found(best: BestSoFar) -> str:
+    if best.value == best.baseline:
+        return "the baseline"
+    return f"trial {best.trial}" + ("" if best.baseline is None else f"; baseline {number(best.baseline)}")

@@ -107,8 +107,13 @@ def _best(progress: SizeProgress) -> str:
     for objective in search.objectives:
         best = search.best(objective.metric)
         if best is not None:
-            best_values.append(f"{_name(objective.metric)} {best:.4g}{_times(progress, objective.metric, best)}")
+            best_values.append(f"{_name(objective.metric)} {_digits(best)}{_times(progress, objective.metric, best)}")
     return "best so far " + ", ".join(best_values) if best_values else "no results to compare with yet"
+
+
+def _digits(value: float) -> str:
+    """Return a value with four digits, and never as `1.1e+04`."""
+    return f"{value:.0f}" if abs(value) >= 9999.5 else f"{value:.4g}"
 
 
 def _left(progress: SizeProgress) -> str:
@@ -135,7 +140,7 @@ def _line(progress: SizeProgress, trial: Trial) -> str:
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
-        f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_ratio(progress, trial, metric):<9}"
+        f"{_name(metric)} {_digits(trial.metrics[metric]):>7}{_ratio(progress, trial, metric):<9}"
         for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in search.objectives)])
         if metric in trial.metrics
     ]

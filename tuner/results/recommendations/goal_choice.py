@@ -169,7 +169,8 @@ class GoalChoice:
         elif is_baseline:
             own = theirs = again.metrics if again is not None else results.baseline_means
         if chosen.flagged:
-            limit = f"{limited_by(chosen.verdict)} limited trial {chosen.number}"
+            name = f"{'the baseline, ' if is_baseline else ''}trial {chosen.number}"
+            limit = f"{limited_by(chosen.verdict)} limited {name}"
             warnings = [*warnings, f"{limit}: this config may reach a higher throughput"]
         return Recommendation(
             study=self.study.name,

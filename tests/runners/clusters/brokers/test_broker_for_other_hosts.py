@@ -94,11 +94,12 @@ def test_the_command_runs_until_it_gets_sigterm(own_places: None) -> None:
 @pytest.mark.broker
 def test_a_broker_that_dies_ends_the_wait(own_places: None) -> None:
     port = free_port()
-    cluster = broker_for_other_hosts(Address("127.0.0.1", port), Address("127.0.0.1", port))
+    address = Address("127.0.0.1", port)
+    cluster = broker_for_other_hosts(address, address)
     try:
         running = cluster.start()
         psutil.Process(running.local_brokers[0].pid).kill()
-        with pytest.raises(EmbeddedBrokerError, match="ended by itself"):
-            wait_while_running(running)
+        with pytest.raises(EmbeddedBrokerError, match=f"the broker at {address} ended by itself"):
+            wait_while_running(running, address)
     finally:
         cluster.stop()

@@ -239,6 +239,18 @@ def test_status_shows_recommendations_in_place_of_the_best_so_far(run: Run, tmp_
         assert f"(trial {each['trial']}; baseline " in begun
 
 
+def test_the_trial_of_the_baseline_is_called_the_baseline(run: Run, tmp_path: Path) -> None:
+    def flagged(trial: Trial) -> Trial:
+        return replace(trial, flagged=True, warnings=("it was hot",))
+
+    write_study(tmp_path / "kept", trials=1, rounds=0, change=flagged, facts={"finished_at": None})
+    recommended = run("recommend", "kept", "--record-bytes", "1000")
+    assert "goal balanced: the baseline, trial 0\n" in recommended.stdout
+    assert "limited the baseline, trial 0: " in recommended.stderr
+    assert "warning: the baseline, trial 0: it was hot" in run("front", "kept").stderr
+    assert " (the baseline); latency" in " ".join(run("status", "kept").stdout.split())
+
+
 @pytest.mark.parametrize(
     ("state", "told"),
     [

@@ -264,6 +264,8 @@ def test_the_baseline_is_recommended_if_nothing_is_better(kept: Recommendation) 
     assert "(no properties: the client's defaults)" in export(kept, Format.TABLE)
     assert json.loads(export(kept, Format.LIBRDKAFKA)) == {}
     assert json.loads(export(kept, Format.JSON))["is_baseline"] is True
+    for form in (Format.PROPERTIES, Format.JAVA):
+        assert f", the baseline, trial {kept.trial.number}, for " in export(kept, form)
 
 
 def test_there_is_something_to_paste_unless_a_bare_baseline_is_kept(

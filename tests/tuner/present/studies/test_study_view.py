@@ -68,6 +68,11 @@ def test_a_trial_on_the_front_has_the_number_that_other_commands_use(said: Strin
     assert lines[5].endswith("on the front as trial 5")
 
 
+def test_a_large_number_is_written_with_all_its_digits(said: StringIO) -> None:
+    (line,) = shown(said, measured(0, 100, 10_990, TrialKind.BASELINE))
+    assert "p95 ms   10990 (1.00x)" in line
+
+
 def test_a_stall_in_the_first_baseline_does_not_inflate_ratios(said: StringIO) -> None:
     warm = [measured(number, 100, 10, TrialKind.BURN_IN) for number in (0, 1)]
     lines = shown(said, *warm, measured(2, 100, 60, TrialKind.BASELINE), measured(3, 100, 9))
