@@ -122,6 +122,13 @@ def test_a_file_that_shows_no_client_is_not_said_to_have_a_wrong_version(folder:
     assert "--client-version" not in tuner("translate", "p.properties").err
 
 
+def test_a_comment_behind_a_value_is_named_as_the_mistake(folder: Path) -> None:
+    (folder / "p.properties").write_text("linger.ms=5 # five\n")
+    said = "linger.ms takes a decimal number from 0 to 900,000 (a comment needs a line of its own)"
+    assert f"error    linger.ms=5 # five: {said}\n" in tuner("lint", "p.properties").out
+    assert f"{said}, not '5 # five'" in tuner("translate", "p.properties", "--to", "java").complaint
+
+
 def test_a_name_of_librdkafka_in_a_file_for_java_is_said_to_be_unknown_to_java(folder: Path) -> None:
     (folder / "p.properties").write_text("key.serializer=S\ncompression.type=zstd\ncompression.level=3\n")
     ended = tuner("translate", "p.properties", "--from", "java")
