@@ -173,7 +173,7 @@ class ReadingLoad:
         received = self._await_last_report()
         warm_windows = self._series[: self.schedule.warm_windows]
         if previous.ended and of_warm_up and not any(each.records for each in self._series[len(warm_windows) :]):
-            # The last records came in the warm-up. Only offsets without a record followed, such as the ends of transactions.
+            # The last records came in the warm-up. Only offsets without a record followed: ends of transactions.
             self._series, after = warm_windows, before
             before, self._account, self._receiving = of_warm_up
         return Consumption(

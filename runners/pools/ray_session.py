@@ -134,7 +134,9 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
 
 
 def _check_answers(address: str) -> None:
-    """Check that something accepts connections at the address of a Ray cluster. Ray itself tries for a quarter of an hour.
+    """Check that something accepts connections at the address of a Ray cluster.
+
+    Ray 2.60 itself tries for a quarter of an hour, and prints only its own log meanwhile.
 
     Raises:
         GeneratorError: Nothing accepts connections there.

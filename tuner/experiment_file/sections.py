@@ -85,7 +85,9 @@ def _check_single(value: object, *within: str | int) -> None:
 def _excluded(value: object) -> Mapping[str, list[RowValue]]:
     """Return lists of values by setting, as `_varied` does; a single value stands for a list of one."""
     if not isinstance(value, Mapping) or not value:
-        raise refused("must be `setting: value` or `setting: [value, ...]` entries, such as {acks: 1, linger.ms: [0, 5]}")
+        raise refused(
+            "must be `setting: value` or `setting: [value, ...]` entries, such as {acks: 1, linger.ms: [0, 5]}"
+        )
     return _varied({name: each if isinstance(each, list) else [each] for name, each in value.items()})
 
 
