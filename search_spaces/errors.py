@@ -67,9 +67,10 @@ class InvalidValue(ConfigError):
 
     def __init__(self, name: str, rule: str, value: object, *, secret: bool = False) -> None:
         self.name = name
-        self.rule = rule
+        # In a properties file, a # begins a comment only at the beginning of a line.
+        self.rule = f"{rule} (a comment needs a line of its own)" if " #" in str(value) and not secret else rule
         self.value = "(not shown)" if secret else repr(value)
-        super().__init__(f"{name} takes {rule}" + ("" if secret else f", not {self.value}"))
+        super().__init__(f"{name} takes {self.rule}" + ("" if secret else f", not {self.value}"))
 
 
 class ConflictingSpellings(ConfigError):

@@ -147,7 +147,7 @@ class ReadingLoad:
         source = self.source
         source.begin(start_ns)
         self.probe.threads = source.threads
-        before, stopped = self.probe.read(), False
+        before, stopped, of_warm_up = self.probe.read(), False, None
         # The `begin` of the source may take seconds: a busy Java process reads the windows of a long load.
         self.watchdog.pause_detector.begin()
         previous = ReadSnapshot(start_ns)
@@ -165,11 +165,17 @@ class ReadingLoad:
                 break
             if warm:
                 # The values of the warm-up are used only if the load ends in the warm-up.
+                of_warm_up = before, self._account, self._receiving
                 before, self._account = warm
                 self._receiving = Receiving(self.probe.process.pid)
         after = self.probe.read()
         source.stop()
         received = self._await_last_report()
+        warm_windows = self._series[: self.schedule.warm_windows]
+        if previous.ended and of_warm_up and not any(each.records for each in self._series[len(warm_windows) :]):
+            # The last records came in the warm-up. Only offsets without a record followed: ends of transactions.
+            self._series, after = warm_windows, before
+            before, self._account, self._receiving = of_warm_up
         return Consumption(
             reading=reading,
             origin=origin,

@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,7 @@ _OBJECT_STORE_BYTES: Final = 100 * 1024 * 1024  # Ray takes no less than 75 MB
 _LONGEST_FOLDER: Final = 18
 _NAMESPACE: Final = "kafka-tuner"
 _POLL_S: Final = 1.0
+_CONNECT_S: Final = 10.0
 _RECORD_KIND: Final = "ray"
 _TOKEN_FILE: Final = "ray-token"
 _QUIET: Final = {
@@ -121,6 +123,7 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     sent = "the token that was found here" if mode == "token" else "clients without a token, as none was found here"
     where = "RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/how-to/ray.md"
     advice = f"; check that Ray runs at this address and accepts {sent} ({where})"
+    _check_answers(cluster.address)
     with _connected({**_QUIET, "RAY_AUTH_MODE": mode}, options, advice) as ray:
         if mode != "token":
             tell(
@@ -128,6 +131,26 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
                 "on its nodes; start all its nodes with RAY_AUTH_MODE=token (docs/how-to/ray.md)"
             )
         yield ray
+
+
+def _check_answers(address: str) -> None:
+    """Check that something accepts connections at the address of a Ray cluster.
+
+    Ray 2.60 itself tries for a quarter of an hour, and prints only its own log meanwhile.
+
+    Raises:
+        GeneratorError: Nothing accepts connections there.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon:  # such as `auto`: Ray finds the address itself
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise GeneratorError(
+            f"no Ray answers at {address}: {error}; check the address, which is host:port, and that Ray runs there "
+            "(docs/how-to/ray.md)"
+        ) from error
 
 
 def hold(ray: Any, target: str, on_wait: Say) -> Any:

@@ -12,7 +12,7 @@ from search_spaces.client_facts.effective_values import EffectiveValues
 from search_spaces.configs.guarantee import GUARANTEE_PROPERTIES, Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.configs.transactions import effective_values_within
-from search_spaces.errors import ConfigError, UnknownClient
+from search_spaces.errors import ConfigError
 from search_spaces.files.java_file import read_java
 from search_spaces.files.producer_file import FileClient, ProducerFile, client_shown_by, read_producer_file
 from search_spaces.files.properties_file import named_source, read_properties
@@ -91,8 +91,8 @@ def translate_file(
             that accepts the file.
 
     Raises:
-        UnknownClient: Nothing shows which client the file is for, or the version is not known.
-        ConfigError: The file is for the client `target` already.
+        UnknownClient: The version is not known.
+        ConfigError: The file is for the client `target` already, or nothing shows which client it is for.
         PropertiesFileError: The file or a line of it can't be read.
         ConfigProblems: Properties are unknown, have a wrong value or contradict each other; the message has all
             problems.
@@ -128,7 +128,7 @@ def _kind_of(path: Path, written_for: FileClient, target: ClientKind | None) -> 
             return _other(target)
         if shown is None:
             rule = "the properties of a file must show which client it is for, such as its key.serializer line"
-            raise UnknownClient(f"{rule}, but those of {path.name} do not; name the client with --from")
+            raise ConfigError(f"{rule}, but those of {path.name} do not; name the client with --from")
         written_for = shown
     return ClientKind(written_for)
 

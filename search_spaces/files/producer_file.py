@@ -232,6 +232,14 @@ def _entry(name: str) -> Property | None:
 
 
 def _ignored_note(names: tuple[str, ...] | list[str], file: str) -> list[str]:
-    if not names:
-        return []
-    return [f"ignored in {file}, because they do not tune the producer: {', '.join(names)}"]
+    """Return the notes about properties that a file's client ignores; in a file for Java, names of librdkafka, too."""
+    of_librdkafka = [name for name in names if _only_librdkafka(name)]
+    others = [name for name in names if name not in of_librdkafka]
+    return [
+        *([f"ignored in {file}, because they do not tune the producer: {', '.join(others)}"] if others else ()),
+        *(
+            [f"ignored in {file}, because the Java client does not have them: {', '.join(of_librdkafka)}"]
+            if of_librdkafka
+            else ()
+        ),
+    ]

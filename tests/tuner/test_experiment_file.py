@@ -65,8 +65,8 @@ def test_the_plan_counts_the_repeated_control() -> None:
         ("acks: [1, all]", "acks: [1, 7777777]", "acks"),
         ("acks: [1, all]", "akcs: [1]", "akcs"),
         ("record_bytes: [100, 1000]", "record_bytes: [100, -1]", "must be a whole number from 1"),
-        ("record_bytes: [100, 1000]", "record_bytes: 100", "takes a list of at least one value"),
-        ("record_bytes: [100, 1000]", "record_bytes: []", "takes a list of at least one value"),
+        ("record_bytes: [100, 1000]", "record_bytes: 100", "takes a list of values, such as [0, 5, 20]"),
+        ("record_bytes: [100, 1000]", "record_bytes: []", "takes a list of values, such as [0, 5, 20]"),
         ("acks: [1, all]", "acks: [1, null]", "line 7, vary.acks[1]: a setting takes one text, number, true or false"),
         ("acks: [1, all]", "acks: [[1], all]", "vary.acks[0]: a setting takes one text, number, true or false"),
         ("acks: [1, all]", "acks: [{a: 1}, all]", "vary.acks[0]: a setting takes one text, number, true or false"),
@@ -155,6 +155,7 @@ def test_excluded_combinations_are_no_rows() -> None:
         "record_bytes=1000 linger.ms=0",
     ]
     assert len(small(text, quick=True).rows) == 3
+    assert len(small(text.replace("linger.ms: [5, 10]}", "linger.ms: 5}")).rows) == 5, "one value needs no list"
     with pytest.raises(StudyFileError, match="a combination must leave out at least one row"):
         small(text.replace("linger.ms: [5, 10]", "linger.ms: [7]"))
     with pytest.raises(StudyFileError, match="exclude must leave at least one row"):

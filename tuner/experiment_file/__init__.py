@@ -7,5 +7,6 @@ from tuner.experiment_file.loading import (
     parse_experiment,
     read_experiment,
 )
+from tuner.experiment_file.sections import MOST_ROUNDS
 
-__all__ = ["PAPERS", "named_experiments", "paper_experiments", "parse_experiment", "read_experiment"]
+__all__ = ["MOST_ROUNDS", "PAPERS", "named_experiments", "paper_experiments", "parse_experiment", "read_experiment"]

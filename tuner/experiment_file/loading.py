@@ -1,7 +1,7 @@
 """The entry to this package: reads experiment files, and lists the experiments that come with the tuner."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -71,14 +71,26 @@ def read_experiment(
     else:
         path = Path(named)
         if not path.is_file():
-            advice = did_you_mean(named, shipped)
-            rule = f"it must be a file, or one of the experiments that come with the tuner: {', '.join(shipped)}"
-            raise StudyFileError(named, [FileProblem(0, "", f"{rule}; {advice}" if advice else rule)])
+            raise StudyFileError(named, [FileProblem(0, "", _no_experiment(path, shipped))])
         text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
     spec = parse_experiment(
         text, name=name, folder=folder, origin=origin, environ=environ, quick=quick, bootstrap=bootstrap
     )
     return spec, text
+
+
+def _no_experiment(path: Path, shipped: Iterable[str]) -> str:
+    """Return why a path is neither a file nor the name of an experiment, and what to name instead."""
+    named = str(path)
+    if path.exists():
+        return "an experiment file must be a regular file, but this is a folder or a device; name a file"
+    if path.suffix in (".yaml", ".yml") or path.name != named:
+        return "there is no such file; check the path (`tuner experiment list` shows the experiments that need no file)"
+    if named == PAPERS:
+        return f"only `run` and `report` take all experiments of the papers; name one: {', '.join(shipped)}"
+    advice = did_you_mean(named, shipped)
+    rule = f"it must be a file, or one of the experiments that come with the tuner: {', '.join(shipped)}"
+    return f"{rule}; {advice}" if advice else rule
 
 
 def parse_experiment(

@@ -45,6 +45,7 @@ from tuner.study_file.sections import (
 
 _LOAD: Final = Workload(RecordSizes.fixed(1000))
 _MOST_ROWS: Final = 1_000
+MOST_ROUNDS: Final = 1_000
 MANY: Final = "many"
 ONE: Final = "one"
 """The values of the key `payload`."""
@@ -81,13 +82,22 @@ def _check_single(value: object, *within: str | int) -> None:
         raise refused("a setting takes one text, number, true or false", within=within)
 
 
+def _excluded(value: object) -> Mapping[str, list[RowValue]]:
+    """Return lists of values by setting, as `_varied` does; a single value stands for a list of one."""
+    if not isinstance(value, Mapping) or not value:
+        raise refused(
+            "must be `setting: value` or `setting: [value, ...]` entries, such as {acks: 1, linger.ms: [0, 5]}"
+        )
+    return _varied({name: each if isinstance(each, list) else [each] for name, each in value.items()})
+
+
 def _varied(value: object) -> Mapping[str, list[RowValue]]:
     """Return lists of values by setting, as a file lists them: `linger.ms: [0, 5, 20]`."""
     if not isinstance(value, Mapping):
         raise refused("must be `setting: [value, ...]` entries, such as {record_bytes: [100, 1000]}")
     for name, values in value.items():
         if not isinstance(values, list) or not values:
-            raise refused("a setting that varies takes a list of at least one value", within=(str(name),))
+            raise refused("a setting that varies takes a list of values, such as [0, 5, 20]", within=(str(name),))
         for position, inner in enumerate(values):
             _check_single(inner, str(name), position)
     return {str(name): list(values) for name, values in value.items()}
@@ -132,7 +142,8 @@ _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
 SomeSettings = Annotated[Settings, fields.ValueReader(_settings, _OBJECT)]
 Searches = Annotated[Mapping[str, Mapping[str, Any]], fields.ValueReader(_searches, _OBJECT)]
 Varied = Annotated[Mapping[str, list[RowValue]], fields.ValueReader(_varied, _OBJECT)]
-Combinations = Annotated[list[Varied], Field(max_length=_MOST_ROWS)]
+Combination = Annotated[Mapping[str, list[RowValue]], fields.ValueReader(_excluded, _OBJECT)]
+Combinations = Annotated[list[Combination], Field(max_length=_MOST_ROWS)]
 Numbers = Annotated[Mapping[str, float], fields.ValueReader(_numbers, _OBJECT)]
 MetricName = Annotated[str, fields.word(ROW_METRICS)]
 Positive = Annotated[float, fields.number(0, 1e15, above=True)]
@@ -292,7 +303,7 @@ class QuickSection(Section):
     """Lists of values that replace those of the section vary."""
     exclude: Combinations = Field(default_factory=list)
     """Further combinations that are left out."""
-    rounds: Annotated[int, fields.whole(1, 1_000)] = 5
+    rounds: Annotated[int, fields.whole(1, MOST_ROUNDS)] = 5
     """Number of rounds."""
     max_bytes_per_trial: Bytes = 10_000_000_000
     """A measurement is stopped before it sends more than this: a number of bytes, or a text such as 10GB."""
@@ -340,12 +351,13 @@ class ExperimentFile(Section):
     rows: Annotated[list[SomeSettings], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
     """Rows with their settings; `row` is the row's name. With vary, each row is combined with each combination."""
     exclude: Combinations = Field(default_factory=list)
-    """Combinations that are left out: lists of values by setting. A row that has one value of each list is left out."""
+    """Combinations that are left out, such as {acks: 0, linger.ms: [0, 5]}. A row is left out if it has, for each of
+    these settings, the value or one of the values."""
     control: SomeSettings | None = None
     """Settings of the row measured first in each round, and again after control_every others. Default: the first."""
     control_every: Annotated[int, fields.whole(1, 1_000)] = 10
     """After how many other rows the control is measured again."""
-    rounds: Annotated[int, fields.whole(1, 1_000)] = 5
+    rounds: Annotated[int, fields.whole(1, MOST_ROUNDS)] = 5
     """Number of rounds. Each round measures every row once, in random order."""
     seed: Seed = 0
     """Seed of the random bytes in the records and of the order of the rows."""

@@ -1,5 +1,6 @@
 """The load of one consumer, with a client that the test moves."""
 
+import itertools
 import threading
 from collections.abc import Mapping
 
@@ -76,6 +77,34 @@ class SlowToBegin(RecordSource):
     @override
     def arrivals(self) -> Arrivals | None:
         return None
+
+
+class EndsLater(SlowToBegin):
+    """A client that takes all records in the warm-up, and later finds that the topic has no more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended = itertools.chain([False], itertools.repeat(True))
+
+    @override
+    def begin(self, start_ns: int) -> None:
+        """Nothing is slow."""
+
+    @override
+    def next_snapshot(self, timeout_s: float) -> ReadSnapshot | None:
+        return ReadSnapshot(SystemClock().now_ns(), self.taken, ended=next(self._ended))
+
+
+def test_a_measured_phase_without_any_record_gives_way_to_the_warm_up() -> None:
+    """Behind the last record may lie the end of a transaction, which takes a client time to pass."""
+    clock = SystemClock()
+    watchdog = Watchdog(clock, stall_patience_s=30.0)
+    load = ReadingLoad(EndsLater(), WindowSchedule.lasting(1.0, 1.0), clock, watchdog, HostProbe())
+    origin = ReadOrigin(client_version="of the test", cluster="none", topic="orders", partitions=1, started_at="now")
+    seen = load.run(clock.now_ns(), lambda _: WatchDecision.GO_ON, Reading(), origin)
+    assert seen.in_warm_up
+    assert seen.records == 40
+    assert seen.records_per_s > 0
 
 
 def test_a_client_that_is_slow_to_begin_did_not_stand_still() -> None:

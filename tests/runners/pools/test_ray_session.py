@@ -13,7 +13,11 @@ from typing import Any
 
 import pytest
 
+from runners.errors import GeneratorError
 from runners.host_processes.folders import cache_root
+from runners.pools.ray_cluster import RayCluster
+from runners.pools.ray_session import running_ray
+from runners.reporting import silent
 
 pytestmark = pytest.mark.campaign
 
@@ -93,3 +97,9 @@ def test_own_ray_serves_only_this_host_and_asks_for_its_token(tmp_path: Path, im
         assert answer_to(ray["address"], token) == "value"
         for stranger in ({"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": OTHERS_TOKEN}):
             assert answer_to(ray["address"], stranger) == "refused"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "no-such-host.invalid:6379", "127.0.0.1:head", "127.0.0.1:99999"])
+def test_an_address_at_which_nothing_answers_is_refused_before_ray_tries_it_for_minutes(address: str) -> None:
+    with pytest.raises(GeneratorError, match=f"no Ray answers at {address}: .*check the address"):
+        running_ray(RayCluster(address), silent).__enter__()

@@ -146,7 +146,7 @@ def test_a_batch_fits_in_the_buffer_of_a_small_queue(path: Path) -> None:
 @pytest.mark.parametrize(
     ("written_for", "target", "version", "error", "words"),
     [
-        (FileClient.AUTO, None, None, UnknownClient, "must show which client"),
+        (FileClient.AUTO, None, None, ConfigError, "must show which client"),
         (FileClient.JAVA, ClientKind.JAVA, None, ConfigError, "for java already"),
         (FileClient.JAVA, None, "abc", UnknownClient, "must be a release of kafka-clients"),
     ],

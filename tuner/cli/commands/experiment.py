@@ -25,7 +25,7 @@ from tuner.cli.output import (
 )
 from tuner.cli.running.with_progress import run_experiment_with_progress
 from tuner.execution.experiments.work_left import work_left
-from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
+from tuner.experiment_file import MOST_ROUNDS, PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
@@ -131,7 +131,9 @@ def run(
             help="Address of your Ray cluster, such as head:6379, or auto. Without it, the clients run on this host.",
         ),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Number of rounds.", show_default="the file's")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, max=MOST_ROUNDS, help="Number of rounds.", show_default="the file's")
+    ] = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the experiment in MLflow.")] = True,
     mix_environments: common_options.MixEnvironments = False,
     as_json: common_options.Json = False,
@@ -247,9 +249,9 @@ def _only(experiments: Sequence[ExperimentResults], name: str, what: str) -> Exp
 
 def _stored_results(name: str) -> list[ExperimentResults]:
     """Return the results of one experiment, or of all experiments of published papers that were run."""
-    form = name.removeprefix(PAPERS)
-    if form not in ("", QUICK_SUFFIX):
+    if name not in (PAPERS, PAPERS + QUICK_SUFFIX):
         return [load_experiment(find_study(name))]
+    form = name.removeprefix(PAPERS)
     results = []
     for each in paper_experiments():
         with suppress(StudyNotFound):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from objectives.ratios import Ratio
+from runners.reporting import in_bytes
 from tuner.present.number_text import aligned, number, title
 from tuner.results.comparisons.client_comparison import ClientComparison, ComparedPair
 
@@ -30,7 +31,7 @@ _SENTENCES: Final = {
 def client_comparison_lines(comparison: ClientComparison) -> Iterator[str]:
     """Yield the lines that `tuner compare-clients` prints."""
     rounds = max(measured.rounds for measured in comparison.sides)
-    yield f"records of {comparison.record_bytes} B, each config measured in {rounds} rounds, in turn"
+    yield f"records of {in_bytes(comparison.record_bytes)}, each config measured in {rounds} rounds, in turn"
     for pair in comparison.pairs:
         yield ""
         yield from _pair_lines(pair, comparison.rate_records_per_s)

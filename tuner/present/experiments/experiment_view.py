@@ -80,12 +80,12 @@ def _finding_cells(results: ExperimentResults) -> list[list[str]]:
     ]
 
 
-def because(checked: CheckedFinding) -> str:
-    """Return why a finding has its outcome, in words."""
+def because(checked: CheckedFinding, between: str = "; ") -> str:
+    """Return why a finding has its outcome, in words, with `between` between two comparisons."""
     finding = checked.finding
     several = len(checked.compared) > 1
     compared = [_compared_words(each, verdict=several) for each in checked.compared]
-    sentences = [f"{ROW_METRICS[finding.metric].label}: {'; '.join(compared)}"]
+    sentences = [f"{ROW_METRICS[finding.metric].label}: {between.join(compared)}"]
     if checked.outcome is FindingOutcome.ARTEFACT and finding.artefact is not None:
         sentences.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
     if left_out := len(finding.comparisons) - len(checked.compared):
@@ -108,7 +108,7 @@ def _compared_words(comparison: CheckedComparison, *, verdict: bool) -> str:
     else:
         over = settings_text(compared.over) if compared.over is not None else f"{compared.limit:g}"
         what = f"{settings_text(compared.of)} / {over}"
-    return f"{what} = {ratio}{paper}{f', {comparison.outcome}' if verdict else ''}"
+    return f"{what} = {ratio}{paper}{f': {comparison.outcome}' if verdict else ''}"
 
 
 def notes_of(results: ExperimentResults) -> list[str]:
@@ -124,7 +124,7 @@ def _own_notes(results: ExperimentResults) -> list[str]:
     """Return the notes that are about this experiment only."""
     spec = results.spec
     measured = sum(len(row.trials) for row in results.rows)
-    notes = [f"{measured} of {spec.measurements} measurements, {counted(spec.rounds, 'round')}."]
+    notes = [f"{measured} of {counted(spec.measurements, 'measurement')}, {counted(spec.rounds, 'round')}."]
     if (drift := results.drift) is not None:
         label = ROW_METRICS[spec.metrics[0]].label
         moved = "this shows no drift" if drift.low <= 1 <= drift.high else "the cluster has drifted"
@@ -187,7 +187,7 @@ def experiment_lines(results: ExperimentResults) -> list[str]:
         else:
             for checked in results.findings:
                 lines.append(f"{checked.outcome!s:>18}  {checked.finding.claim} [{checked.finding.source}]")
-                lines.append(f"{'':>18}  {because(checked)}")
+                lines += [f"{'':>18}  {line}" for line in because(checked, ";\n").splitlines()]
         lines.append("")
     return [*lines, *notes_of(results)]
 

@@ -44,7 +44,8 @@ def _rows(consumption: Consumption, verdict: Verdict, written: Measurement | Non
         ("throughput", f"{consumption.records_per_s:,.0f} records/s, {consumption.mb_per_s:.1f} MB/s of values"),
     ]
     if consumption.activity is not None:
-        rows.append(("fetches", _fetches(consumption.activity)))
+        if consumption.activity.fetches_per_s:
+            rows.append(("fetches", _fetches(consumption.activity)))
         if reading.start is Start.TAIL:
             rows.append(("lag", f"{consumption.activity.lag_records:,.0f} records on average"))
     if written is not None:

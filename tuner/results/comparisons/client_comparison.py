@@ -1,12 +1,13 @@
 """Compares two clients that were measured in turn: with their default configs, and with given configs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any, Final
 
 from objectives.metrics import OUTCOME_METRICS, Direction
 from objectives.ratios import Ratio, claim_level
+from runners.reporting import counted
 from search_spaces.client import Client, ClientKind, java
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
@@ -21,6 +22,11 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 COMPARED_METRICS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
 """The metrics of which the ratio between the clients is stated, with an interval."""
+_LEAST_HELD_ROUNDS_RATIO: Final = 0.5
+"""Latencies are compared only if the Java client held the fixed rate in more than this share of the rounds.
+
+A client that falls behind has a queue that grows until the end, so its latency depends on the length of the load.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +269,10 @@ def _pair(
     ratios: dict[str, Ratio] = {}
     not_compared: dict[str, str] = {}
     for metric in COMPARED_METRICS:
-        gain = rounds.gain([metric], level)
+        behind = OUTCOME_METRICS[metric].paced and rounds.held_ratio <= _LEAST_HELD_ROUNDS_RATIO
+        gain = None if behind else rounds.gain([metric], level)
         if gain is None:
-            not_compared[metric] = next(_reasons(metric, rounds, tuple(sides.values())))
+            not_compared[metric] = next(_reasons(metric, rounds, sides))
         else:
             # A gain is above 1 where the Java client is better, and so where its latency is lower.
             more_is_better = OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE
@@ -273,11 +280,17 @@ def _pair(
     return ComparedPair(sides, ratios, not_compared)
 
 
-def _reasons(metric: str, rounds: Rounds, sides: Sequence[Side]) -> Iterator[str]:
+def _reasons(metric: str, rounds: Rounds, sides: Mapping[ClientKind, Side]) -> Iterator[str]:
     """Yield why a metric could not be compared, the best reason first."""
-    without = [side.name for side in sides if side.config.acks == 0]
+    without = [side.name for side in sides.values() if side.config.acks == 0]
     if OUTCOME_METRICS[metric].needs_acknowledgement and without:
         yield f"with acks=0 brokers do not answer, so {' and '.join(without)} has no latency"
-    if OUTCOME_METRICS[metric].paced and not all(map(holds_rate, (*rounds.ours, *rounds.theirs))):
-        yield "the fixed rate was not held in some rounds, so the latency there says nothing"
+    if OUTCOME_METRICS[metric].paced:
+        of_clients = ((ClientKind.LIBRDKAFKA, rounds.theirs), (ClientKind.JAVA, rounds.ours))
+        behind = {sides[kind].name: sum(not holds_rate(trial) for trial in trials) for kind, trials in of_clients}
+        if counts := [f"{name} in {count}" for name, count in behind.items() if count]:
+            yield (
+                f"the fixed rate was not held ({' and '.join(counts)} of {counted(len(rounds.ours), 'round')}), so the "
+                "latency shows how far the client fell behind"
+            )
     yield "fewer than two rounds have a value for both clients"

@@ -59,9 +59,25 @@ def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> No
     mine = tmp_path / "mine.yaml"
     mine.write_text(tuner("experiment", "show", "thesis-default", "--yaml").out.replace("100000]", "100000, 50000]"))
     assert "record_bytes=50000" in tuner("experiment", "show", str(mine)).out
-    wrong = tuner("experiment", "show", "thesis-defualt")
-    assert wrong.code == 2
-    assert "thesis-default" in wrong.complaint
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "thesis-defualt"], "did you mean thesis-default?"),
+        (["show", "missing.yaml"], "missing.yaml: there is no such file"),
+        (["show", "."], "this is a folder or a device; name a file"),
+        (["show", "papers"], "only `run` and `report` take all experiments of the papers"),
+        (["run", "thesis-default", "--rounds", "1001"], "must be less than or equal to 1000"),
+        (["report", ""], "there is no study ''"),
+        (["report", "--", "-quick"], "there is no study '-quick'"),
+    ],
+)
+@pytest.mark.usefixtures("studies")
+def test_a_wrong_name_or_number_is_refused_at_once(words: list[str], said: str) -> None:
+    refused = tuner("experiment", *words)
+    assert refused.code == 2
+    assert said in refused.complaint
 
 
 @pytest.mark.broker

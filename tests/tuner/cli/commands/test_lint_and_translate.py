@@ -117,6 +117,25 @@ def test_translate_writes_a_file_that_lint_accepts(java_file: Path, folder: Path
     assert "--force" in tuner(*words).complaint
 
 
+def test_a_file_that_shows_no_client_is_not_said_to_have_a_wrong_version(folder: Path) -> None:
+    (folder / "p.properties").write_text("acks=all\n")
+    assert "--client-version" not in tuner("translate", "p.properties").err
+
+
+def test_a_comment_behind_a_value_is_named_as_the_mistake(folder: Path) -> None:
+    (folder / "p.properties").write_text("linger.ms=5 # five\n")
+    said = "linger.ms takes a decimal number from 0 to 900,000 (a comment needs a line of its own)"
+    assert f"error    linger.ms=5 # five: {said}\n" in tuner("lint", "p.properties").out
+    assert f"{said}, not '5 # five'" in tuner("translate", "p.properties", "--to", "java").complaint
+
+
+def test_a_name_of_librdkafka_in_a_file_for_java_is_said_to_be_unknown_to_java(folder: Path) -> None:
+    (folder / "p.properties").write_text("key.serializer=S\ncompression.type=zstd\ncompression.level=3\n")
+    ended = tuner("translate", "p.properties", "--from", "java")
+    assert "ignored in p.properties, because they do not tune the producer: key.serializer\n" in ended.err
+    assert "ignored in p.properties, because the Java client does not have them: compression.level\n" in ended.err
+
+
 def test_the_name_of_a_translated_file_need_not_be_utf_8(folder: Path) -> None:
     (folder / os.fsdecode(b"old\xff.properties")).write_text("acks=all\n")
     ended = tuner("translate", os.fsdecode(b"old\xff.properties"), "--to", "java", "--output", "new.properties")

@@ -107,6 +107,26 @@ def test_a_config_without_acknowledgements_has_no_latency_to_compare(tmp_path: P
     assert set(comparison_warnings(found)) == {f"{name}: simulated, not measured" for name in names}
 
 
+def test_the_latency_of_a_client_that_falls_behind_is_not_compared(tmp_path: Path) -> None:
+    """Its queue grows until the end, so that a longer load would give another ratio."""
+    clients = ClientsToCompare(rounds=ROUNDS)
+    study = simulated_study((1000,), trials=1, burn_in_max=0)
+    fast = replace(study.workload, rate_records_per_s=400_000.0)  # more than the Java client's defaults reach
+    spec = clients.study(replace(study, workload=fast))
+    found = comparison_of(measure_study(spec, "", tmp_path, Told(), simulated=Steady()), clients)
+    (pair,) = found.pairs
+    assert set(pair.ratios) == {"mb_per_s", "client_cpu_ms_per_mb"}
+    assert pair.not_compared["latency_p99_ms"] == (
+        "the fixed rate was not held (java in 3 of 3 rounds), so the latency shows how far the client fell behind"
+    )
+
+
+def test_a_mix_of_sizes_is_named_in_percent(tmp_path: Path) -> None:
+    found = compared(tmp_path, ClientsToCompare(rounds=2))
+    mixed = replace(found, record_bytes="100:0.666666666667,1000:0.333333333333")
+    assert next(client_comparison_lines(mixed)).startswith("records of 100 B (66.7 %) and 1000 B (33.3 %), each config")
+
+
 def test_a_client_that_cannot_be_measured_is_an_error_with_its_cause(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"at least two rounds that measured both clients.*no Java today"):
         compared(tmp_path, ClientsToCompare(rounds=2), share=0.0)
