@@ -31,7 +31,8 @@ from tuner.storage.locations import storage_at
 
 _STEM: Final = "calibration"
 _WARMUP_S: Final = 1.0
-_MEASURED_S: Final = 2.5
+_MEASURED_S: Final = 1.5
+"""Short, because a throughput differs more between two measurements than within one (docs/evidence/prediction.md)."""
 _LONG_WARMUP_S: Final = 4.0
 """The warm-up of the first measurement, on brokers that may have just started."""
 _SAFETY: Final = SafetySpec()
@@ -66,7 +67,7 @@ def calibrate(
         typer.Option(
             min=4, max=64, metavar="N", help="Number of probes: configs that are measured to calibrate the model."
         ),
-    ] = 12,
+    ] = 16,
     bootstrap: common_options.StartedOrBootstrap = None,
     command_config: common_options.CommandConfig = None,
     brokers: common_options.Brokers = None,
@@ -76,7 +77,7 @@ def calibrate(
     """Measure a few configs that calibrate the performance model, for tuner predict without a study.
 
     The configs are chosen so that they determine the model's constants. Each is measured for some seconds as fast as
-    the client takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are
+    the client takes records, and then at a fixed rate: with 16 configs this takes about three minutes. The results are
     kept as an experiment, which is named calibration-1, calibration-2 and so on: give this name to `tuner predict` or
     `tuner experiment report`.
 
