@@ -116,8 +116,8 @@ class RequestRefused(StudyError):
     """The request does not fit its study; the message says what to change.
 
     Attributes:
-        setting: The setting that the message is about, by its name in the REST API, such as `disk_bytes`; "" if the
-            message names its setting.
+        setting: The setting that the message is about, by its name in the REST API, such as `disk_bytes`; "" if
+            there is no such setting, or several.
     """
 
     def __init__(self, message: str, setting: str = "") -> None:

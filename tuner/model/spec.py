@@ -208,7 +208,9 @@ def check_rounds(rounds: int | None, max_rounds: int | None, names: tuple[str, s
     """
     if max_rounds is not None and rounds is not None and max_rounds < rounds:
         raise RequestRefused(
-            f"{names[1]} must be at least {names[0]} ({rounds}), but got {max_rounds}; raise the one or lower the other"
+            f"{names[1]} must be at least {names[0]} ({rounds}), but got {max_rounds}; "
+            "raise the one or lower the other",
+            "max_rounds",
         )
 
 

@@ -52,7 +52,7 @@ class Problem(Exception):
         kind: The kind of problem.
         status: The HTTP status; by default that of the kind.
         detail: What is wrong: the rule, the value, and what to do.
-        errors: The mistakes in a study file, each with `line`, `key` and `detail`.
+        errors: The single values that are wrong, each with `line`, `key` and `detail`.
         headers: HTTP headers to send with the response.
     """
 
@@ -71,6 +71,16 @@ class Problem(Exception):
         self.detail = detail
         self.errors = errors
         self.headers = headers or {}
+
+    @classmethod
+    def of_value(cls, key: str, detail: str) -> "Problem":
+        """Return the problem of a single wrong value.
+
+        Args:
+            key: The place of the value in the request, such as `query.brokers`.
+            detail: The rule and the value.
+        """
+        return cls(ProblemKind.INVALID, f"{key}: {detail}", ({"line": None, "key": key, "detail": detail},))
 
     def as_json(self) -> dict[str, Any]:
         """Return the problem document, which is the body of the response."""
@@ -95,10 +105,7 @@ def problem_of(error: Exception) -> Problem:
             fields = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
             return Problem(ProblemKind.LIMIT_TOO_LOW, str(error), (fields,))
         case RequestRefused() if error.setting:
-            where = f"query.{error.setting}"
-            return Problem(
-                ProblemKind.INVALID, f"{where}: {error}", ({"line": None, "key": where, "detail": str(error)},)
-            )
+            return Problem.of_value(f"query.{error.setting}", str(error))
         case StudyBusy():  # its text names the host and the process
             return Problem(ProblemKind.WRONG_STATE, "another process is running this study; wait until it has ended")
         case NotAStudy():

@@ -10,8 +10,9 @@ from tuner.tracking.study_layout import SizeRuns
 
 # Source: MLflow's own limit for tags of experiments is 20,000; its tables of earlier releases hold 5,000.
 _MOST_CHARACTERS: Final = 5_000
-# A browser does not show comments in Markdown.
-_START: Final = re.compile(r"<!-- kafka-tuner (\S+) -->\n")
+# A browser does not show comments in Markdown, but MLflow's list of experiments shows the text as it is. So a section
+# begins with its heading. Those of earlier releases begin with the comment.
+_START: Final = re.compile(r"(### Study \S+ )?<!-- kafka-tuner (\S+) -->\n")
 
 
 def study_section(by_size: Sequence[SizeRuns], pictures: Sequence[str]) -> str:
@@ -23,9 +24,9 @@ def study_section(by_size: Sequence[SizeRuns], pictures: Sequence[str]) -> str:
     """
     study = by_size[0].study
     study_id, command = study.facts[STUDY_ID], shlex.join(["tuner", "recommend", study.name])
-    lines = [f"### Study {study.name}", "", *(f"- {runs.advice}" for runs in by_size)]
+    lines = [f"### Study {study.name} <!-- kafka-tuner {study_id} -->", "", *(f"- {runs.advice}" for runs in by_size)]
     lines += ["", f"`{command}` prints the configs to paste.", "", *(f"![front]({picture})" for picture in pictures)]
-    return "\n".join([f"<!-- kafka-tuner {study_id} -->", *lines, f"<!-- end of {study_id} -->", ""])
+    return "\n".join([*lines, f"<!-- end of {study_id} -->", ""])
 
 
 def with_section(description: str, section: str) -> str:
@@ -50,8 +51,9 @@ def _sections(description: str) -> tuple[dict[str, str], str]:
     """Return the sections of a description by study id, and the text outside of them, which users wrote."""
     theirs, *marked = _START.split(description)
     sections = {}
-    for study_id, text in zip(marked[::2], marked[1::2], strict=True):
-        section, end, behind = f"<!-- kafka-tuner {study_id} -->\n{text}".partition(f"<!-- end of {study_id} -->")
+    for heading, study_id, text in zip(marked[::3], marked[1::3], marked[2::3], strict=True):
+        start = f"{heading or ''}<!-- kafka-tuner {study_id} -->\n"
+        section, end, behind = f"{start}{text}".partition(f"<!-- end of {study_id} -->")
         if end:
             sections[study_id] = section + end
         theirs += behind.lstrip("\n") if end else section

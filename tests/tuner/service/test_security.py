@@ -91,6 +91,17 @@ def test_requests_without_a_valid_token_are_refused(guarded: Guarded, path: str)
     assert guarded.serving.ask("GET", path, headers=guarded.bearer(guarded.read)).status == 200
 
 
+def test_a_request_without_a_token_is_told_the_way_of_its_client(guarded: Guarded) -> None:
+    program = guarded.serving.ask("GET", "/v1/studies").json["detail"]
+    assert program == (
+        "the service needs a token; the operator of the service makes tokens with `tuner serve token add`. "
+        "Send the token as `Authorization: Bearer TOKEN`"
+    )
+    browser = guarded.serving.ask("GET", "/", headers={"Accept": "text/html"}).text
+    assert "enter any user name, and the token as the password" in browser
+    assert "Bearer" not in browser
+
+
 def test_health_needs_no_token(guarded: Guarded) -> None:
     assert guarded.serving.ask("GET", "/healthz").status == 200
 
@@ -110,9 +121,8 @@ def test_basic_authentication_may_read_but_not_change(guarded: Guarded) -> None:
     assert guarded.serving.ask("GET", "/", headers=basic).status == 200
     refused = guarded.serving.ask("POST", "/v1/studies/overnight/cancel", headers=basic)
     assert (refused.status, refused.headers["www-authenticate"]) == (401, 'Bearer realm="kafka-tuner"')
-    assert "can't have its token as a password (Basic authentication): send `Authorization" in refused.json["detail"]
-    nobody = guarded.serving.ask("GET", "/", headers={})
-    assert "or give the token as the password if a browser asks for one" in nobody.json["detail"]
+    assert "can't have its token as a password (Basic authentication); the operator" in refused.json["detail"]
+    assert refused.json["detail"].endswith(". Send the token as `Authorization: Bearer TOKEN`")
 
 
 def test_a_read_token_changes_nothing(guarded: Guarded) -> None:
@@ -131,11 +141,16 @@ def test_a_command_with_a_wrong_token_says_where_the_token_comes_from(
 ) -> None:
     file = tmp_path / "orders.yaml"
     file.write_text("study: orders\nworkload: {record_bytes: 100}\n")
-    for token in ("wrong", guarded.read):
+    for token, told in (
+        ("wrong", "the token that was sent is not known here; the operator of the service makes tokens with"),
+        (guarded.read, "this request needs a token of role submit, but"),
+    ):
         monkeypatch.setenv("KAFKA_TUNER_TOKEN", token)
         refused = tuner("--server", guarded.serving.url, "run", str(file))
         assert refused.code == 1
-        assert refused.complaint.endswith("; KAFKA_TUNER_TOKEN or KAFKA_TUNER_TOKEN_FILE gives the token")
+        assert told in refused.complaint
+        assert refused.complaint.endswith(". Set KAFKA_TUNER_TOKEN or KAFKA_TUNER_TOKEN_FILE")
+        assert "Bearer" not in refused.complaint
 
 
 def test_a_removed_token_is_refused_at_once(guarded: Guarded) -> None:

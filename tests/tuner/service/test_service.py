@@ -442,9 +442,12 @@ def test_a_page_takes_each_parameter_once(served: Serving, path: str, name: str)
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ("set=rate%3D5", "set changes producer properties, but got rate; use the parameter rate"),
+        ("set=rate%3D5", "query.set: must change producer properties, but got rate; use the parameter rate"),
         ("set=partitions%3D1_0&set=linger.ms%3D5", "use the parameter partitions"),
-        ("set=linger.ms%3D5&set=linger.ms%3D6", "set must name a property only once, but got linger.ms twice"),
+        ("set=linger.ms%3Dabc", "query.set: linger.ms takes "),
+        ("set=lingr.ms%3D5", "query.set: librdkafka has no property 'lingr.ms'"),
+        ("set=bootstrap.servers%3Da:1", "query.set: bootstrap.servers does not belong here"),
+        ("set=linger.ms%3D5&set=linger.ms%3D6", "query.set: must name a property only once, but got linger.ms twice"),
         ("record_bytes=900,1100", "record sizes must have the form SIZE or SIZE:WEIGHT"),
     ],
 )
@@ -454,6 +457,8 @@ def test_the_service_checks_a_prediction_request_as_strictly_as_the_command_line
     refused = served.ask("GET", f"/v1/studies/first/prediction?{asked}")
     assert refused.status == 422
     assert words in refused.json["detail"]
+    ((key, detail),) = [(each["key"], each["detail"]) for each in refused.json["errors"]]
+    assert f"{key}: {detail}" == refused.json["detail"]
 
 
 def test_two_studies_are_compared_on_a_page_that_cannot_reach_the_service(served: Serving) -> None:

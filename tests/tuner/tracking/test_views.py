@@ -136,6 +136,13 @@ def test_the_experiment_describes_its_studies_and_keeps_text_of_users(night: Pat
     assert told.count("### Study night") == told.count("### Study day") == 1
     assert told.count("Ours.") == 2
     assert "`tuner recommend night` prints the configs to paste." in told
+    assert told.startswith("### Study "), "MLflow's list of experiments shows the beginning as it is"
+
+
+def test_the_section_of_an_earlier_release_is_replaced() -> None:
+    before = "<!-- kafka-tuner 1 -->\n### Study night\nold\n<!-- end of 1 -->\n\nOurs."
+    section = "### Study night <!-- kafka-tuner 1 -->\nnew\n<!-- end of 1 -->\n"
+    assert with_section(before, section) == f"{section}\nOurs."
 
 
 def test_a_description_has_room_for_the_newest_studies() -> None:

@@ -36,7 +36,13 @@ _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
 _ABOUT_TOKENS: Final = (ProblemKind.NO_TOKEN, ProblemKind.NOT_ALLOWED)
 """The kinds of error with which the service says that a token is missing or that its role is not enough."""
-_ARGUMENTS: Final = {"path.study": "STUDY", "query.study": "STUDY", "query.first": "A", "query.second": "B"}
+_ARGUMENTS: Final = {
+    "path.study": "STUDY",
+    "query.study": "STUDY",
+    "query.first": "A",
+    "query.second": "B",
+    "body.config": "FILE",
+}
 """The argument of a command that sets each parameter of the REST API. All other parameters are set by options."""
 _NO_RECOMMENDATION: Final = (ProblemKind.NO_FEASIBLE_CONFIG, ProblemKind.NOTHING_MEASURED)
 """The kinds of error with which the service says that a record size has no recommendation."""
@@ -74,9 +80,11 @@ def service() -> Iterator[Client]:
     except ServiceFault as error:
         if isinstance(error, ServiceRefused) and (wrong := _wrong_options(error)):
             raise typer.BadParameter(wrong) from None
-        about_token = isinstance(error, ServiceRefused) and error.kind in _ABOUT_TOKENS
-        hint = f"; {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE} gives the token" if about_token else ""
-        ERR.show(f"error: {error}{hint}", style="red")
+        told = str(error)
+        if isinstance(error, ServiceRefused) and error.kind in _ABOUT_TOKENS:
+            # The second sentence, if there is one, says how other programs send a token.
+            told = f"{told.partition('. ')[0]}. Set {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE}"
+        ERR.show(f"error: {told}", style="red")
         code = exit_code_of_problem(error.kind) if isinstance(error, ServiceRefused) else ExitCode.TARGET
         raise typer.Exit(code) from None
 

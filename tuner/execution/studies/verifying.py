@@ -40,13 +40,14 @@ def measuring_like(
         sizes = study_sizes if record_bytes is None else sizes_in(record_bytes)
         wanted = [str(_SIZE.read(size)) for size in sizes]
     except ValueError as error:
-        raise RequestRefused(f"{setting}: {error}, but got {record_bytes}") from None
+        raise RequestRefused(f"{setting}: {error}, but got {record_bytes}", "record_bytes") from None
     if unknown := [str(each) for each, size in zip(sizes, wanted, strict=True) if size not in study_sizes]:
         raise RequestRefused(
-            f"{setting} must name sizes of {study} ({', '.join(study_sizes)}), but got {', '.join(unknown)}"
+            f"{setting} must name sizes of {study} ({', '.join(study_sizes)}), but got {', '.join(unknown)}",
+            "record_bytes",
         )
     if again := [each for each in dict.fromkeys(wanted) if wanted.count(each) > 1]:
-        raise RequestRefused(f"{setting} must name each size once, but got {', '.join(again)} twice")
+        raise RequestRefused(f"{setting} must name each size once, but got {', '.join(again)} twice", "record_bytes")
     rates = {size: rate for size, rate in facts.get(RATES, {}).items() if size in wanted}
     return same_measurement(text, name, wanted), rates
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tuner.model.errors import ProblemKind
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.connections import SLOT, Slot
-from tuner.service.http.problem_pages import readable_problems
+from tuner.service.http.problem_pages import prefers_html, readable_problems
 from tuner.service.http.prometheus import Requests
 from tuner.service.http.tokens import Token, TokenFile, TokenRole
 from tuner.service.problems import PROBLEM_JSON, Problem, problem_of
@@ -157,16 +157,16 @@ class AccessControl:
         token = self._tokens.find(presented)
         if token is None:
             wrong = "the token that was sent is not known here" if presented else "the service needs a token"
-            ways, browser = f"Bearer {_REALM}", ""
+            ways, way = f"Bearer {_REALM}", "Send the token as `Authorization: Bearer TOKEN`"
             if method in _SAFE:
                 ways = f"{ways}, Basic {_REALM}"
-                browser = ", or give the token as the password if a browser asks for one"
+                if prefers_html(headers.get("accept", "")):
+                    way = "Load the page again, and enter any user name, and the token as the password"
             elif headers.get("authorization", "").lower().startswith("basic "):
                 wrong = "a request that changes something can't have its token as a password (Basic authentication)"
             raise Problem(
                 ProblemKind.NO_TOKEN,
-                f"{wrong}: send `Authorization: Bearer TOKEN`{browser}; the operator of the service makes a token with "
-                "`tuner serve token add`",
+                f"{wrong}; the operator of the service makes tokens with `tuner serve token add`. {way}",
                 headers={"www-authenticate": ways},
             )
         role = needed_role(method)

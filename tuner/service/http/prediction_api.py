@@ -8,7 +8,6 @@ from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
 from runners.workload import MOST_COMPRESSIBLE, MOST_PARTITIONS, MOST_PRODUCERS, MOST_RATE_RECORDS_PER_S, MOST_REPLICAS
-from tuner.model.errors import ProblemKind
 from tuner.prediction.changed_settings import LOAD_SETTINGS
 from tuner.service.http import examples
 from tuner.service.http.requests_and_responses import JsonOrText, RecordBytes, Study, conditional_response
@@ -89,14 +88,13 @@ class PredictionParameters(BaseModel):
         pairs = [each.split("=", 1) for each in self.properties or ()]
         changes = dict(pairs)
         if wrong := sorted(changes.keys() & set(LOAD_SETTINGS)):
-            raise Problem(
-                ProblemKind.INVALID,
-                f"set changes producer properties, but got {wrong[0]}; use the parameter {wrong[0]}",
+            raise Problem.of_value(
+                "query.set", f"must change producer properties, but got {wrong[0]}; use the parameter {wrong[0]}"
             )
         if len(changes) < len(pairs):
             names = [name for name, _ in pairs]
             repeated = next(name for name in names if names.count(name) > 1)
-            raise Problem(ProblemKind.INVALID, f"set must name a property only once, but got {repeated} twice")
+            raise Problem.of_value("query.set", f"must name a property only once, but got {repeated} twice")
         load = self.model_dump(include=set(LOAD_SETTINGS), exclude_none=True)
         return prediction_query(
             study,

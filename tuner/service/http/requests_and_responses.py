@@ -74,9 +74,8 @@ def each_parameter_once(request: Request) -> None:
 def _refuse_repeated(request: Request, name: str) -> None:
     values = request.query_params.getlist(name)
     if len(values) > 1:
-        where = f"query.{name[:60]}"
         detail = f"must be given once, but got {' and '.join(repr(each[:60]) for each in values[:5])}"
-        raise Problem(ProblemKind.INVALID, f"{where}: {detail}", ({"line": None, "key": where, "detail": detail},))
+        raise Problem.of_value(f"query.{name[:60]}", detail)
 
 
 async def study_text(request: Request) -> str:

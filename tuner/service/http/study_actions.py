@@ -12,12 +12,13 @@ from starlette.concurrency import run_in_threadpool
 from runners.reporting import silent
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.errors import InvalidValue, MisplacedProperty, UnknownProperty
 from search_spaces.properties.catalogue import Value
 from tuner.execution.budgets.least_limits import check_limits
 from tuner.execution.studies.forking import ForkedTrials, begin_fork
 from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.document import document
-from tuner.model.errors import ProblemKind, StudyNotFound
+from tuner.model.errors import ProblemKind, RequestRefused, StudyNotFound
 from tuner.model.goals import Goal
 from tuner.model.spec import StudySpec, check_rounds
 from tuner.model.study_files import SERVICE_FILES, numbered_name, verification_stem
@@ -90,15 +91,19 @@ class VerificationRequest(BaseModel):
         """Return the conditions under which the config passes, if this client is measured.
 
         Raises:
-            ConfigError: The client does not accept the config.
-            RequestRefused: `max_rounds` is less than `rounds`.
+            ConfigError: Values of the config contradict each other.
+            RequestRefused: The client does not accept a value of the config, or `max_rounds` is less than `rounds`.
         """
         fields_set = self.model_fields_set
         fewest, most = verification_rounds(
             self.rounds if "rounds" in fields_set else None, self.max_rounds if "max_rounds" in fields_set else None
         )
+        try:
+            config = ProducerConfig.parse(self.config, client)
+        except (InvalidValue, MisplacedProperty, UnknownProperty) as error:
+            raise RequestRefused(str(error), "config") from None
         return VerificationTerms(
-            config=ProducerConfig.parse(self.config, client),
+            config=config,
             rounds=fewest,
             max_rounds=most,
             width_ratio=self.width_ratio,
@@ -131,8 +136,8 @@ class StudyActions:
         def check() -> None:
             spec, _ = self._spec(self.studies.queue.study_file(name))
             if not spec.confirm.rounds and not options.get("rounds"):
-                raise Problem(
-                    ProblemKind.INVALID, f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
+                raise Problem.of_value(
+                    "query.rounds", f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
                 )
 
         await run_in_threadpool(check)
@@ -229,7 +234,8 @@ class StudyActions:
                 measure a record size, or `max_rounds` is less than `rounds`.
             Problem: A setting can't be given together with a study whose load is to be used.
         """
-        queued = await run_in_threadpool(self._verify, body, submitted_by)
+        with _naming_fields(body):
+            queued = await run_in_threadpool(self._verify, body, submitted_by)
         if isinstance(queued, tuple):
             name, changes = queued
             self.studies.supervisor.wake()
@@ -248,10 +254,9 @@ class StudyActions:
         while True:
             name = self._free_name(verification_stem(body.file))
             text, rates = self._like(body, name) if body.study is not None else (_measuring(body, name), {})
-            with _naming_fields(body):
-                spec, _ = self._spec(text, searched=False)
+            spec, _ = self._spec(text, searched=False)
             if body.client is not None and client_of(body.client) != spec.client:
-                raise Problem(ProblemKind.INVALID, f"client must be that of {body.study}: {spec.client.identity}")
+                raise RequestRefused(f"client must be that of {body.study}: {spec.client.identity}", "client")
             terms = body.terms(spec.client)
             before = judgement_before(spec, terms, body.file, "the baseline")
             if before.refused:
@@ -354,13 +359,18 @@ def confirm_options(
 
 @contextmanager
 def _naming_fields(body: VerificationRequest) -> Iterator[None]:
-    """Name the fields of a request in place of the lines and keys of the study file that is made of them.
+    """Name the fields of a request in errors, also those about the study file that is made of them.
 
     Raises:
-        Problem: The block raised a `StudyFileError`, and the study file is made of the request alone.
+        Problem: The block raised a `RequestRefused` about a field. Or it raised a `StudyFileError`, and the study file
+            is made of the request alone.
     """
     try:
         yield
+    except RequestRefused as error:
+        if not error.setting:
+            raise
+        raise Problem.of_value(f"body.{error.setting}", str(error)) from None
     except StudyFileError as error:
         if body.study is not None:
             raise

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
+from search_spaces.errors import InvalidValue, MisplacedProperty, UnknownProperty
 from tuner.model.document import document
 from tuner.model.errors import ProblemKind, RequestRefused
 from tuner.model.facts import VERIFICATION
@@ -226,7 +227,10 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
     source = cache.source(study, store, changes.record_bytes)
     defaults = parameters.get("begin") == "defaults"
     begin = ProducerConfig.parse({}, source.config.client) if defaults else source.config
-    request = PredictionRequest.of(source, changes, begin, swept, retention)
+    try:
+        request = PredictionRequest.of(source, changes, begin, swept, retention)
+    except (InvalidValue, MisplacedProperty, UnknownProperty) as error:
+        raise RequestRefused(str(error), "set") from None
     calibration = cache.calibration(study, store, source)
     if form == "page":
         return QueryResponse.of(what_if_json(request, calibration, typed))

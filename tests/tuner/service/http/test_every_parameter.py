@@ -131,7 +131,7 @@ def test_a_parameter_with_one_value_is_refused_if_it_is_given_twice(served: Serv
     assert two.status == 422
     assert two.json["detail"] == "query.sweep: must be given once, but got 'linger.ms=1,2' and 'partitions=1..3'"
     several = served.ask("GET", "/v1/studies/first/prediction?set=linger.ms=1&set=linger.ms=2")
-    assert several.json["detail"] == "set must name a property only once, but got linger.ms twice"
+    assert several.json["detail"] == "query.set: must name a property only once, but got linger.ms twice"
 
 
 def test_every_resource_takes_its_own_parameters_and_no_others(tmp_path: Path) -> None:

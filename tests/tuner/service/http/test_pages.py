@@ -36,8 +36,7 @@ def page(folder: Path, mlflow: tuple[str | None, dict[str, str]] = (None, {}), *
 
 def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> None:
     shown = page(tmp_path)
-    assert shown.count("<h3>Best for ") == 3
-    assert "<h3>Best for balanced</h3>" in shown
+    assert re.findall(r"<h3>(.+?)</h3>", shown) == ["Goal: balanced", "Goal: throughput", "Goal: latency"]
     assert "&times;</b> better throughput <span" in shown
     assert shown.count(">trial 7</p>") == 3
     assert "best so far" not in shown
@@ -57,7 +56,7 @@ def test_a_time_names_its_zone_and_tells_it_to_the_script() -> None:
 
 def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:
     shown = page(tmp_path, rounds=0, facts={"finished_at": None})
-    assert "Best for" not in shown
+    assert "Goal: " not in shown
     (line,) = [part for part in shown.split("<p>") if part.startswith("best so far: throughput, MB/s ")]
     assert line.count("(trial ") == 2
     assert line.count("; baseline ") == 2
@@ -69,7 +68,7 @@ def test_a_recommendation_without_a_proven_gain_is_not_called_the_best(tmp_path:
     progress["sizes"] = [{**progress["sizes"][0], "recommended": [unproven]}]
     view: dict[str, Any] = {"name": "overnight", "state": "recorded", "note": "", "targets": [], "submitted_at": None}
     shown = study_page({**view, "links": {}, "progress": progress}, {}, None, {})
-    assert "<h3>For throughput</h3>" in shown
+    assert "<h3>Goal: throughput</h3>" in shown
     assert ">throughput: trial 7, not confirmed against the baseline, so no gain is claimed</p>" in shown
     assert ">trial 7</p>" not in shown, "the sentence names it"
 

@@ -421,13 +421,14 @@ def test_the_study_of_a_verification_is_copied_to_mlflow_whatever_its_baseline(s
 
 def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(served: Serving) -> None:
     asked = {"file": "a.properties", "config": {"linger.ms": 20}, "target": "simulated", "max_rounds": 3}
-    for path, body in (
-        ("verifications", json.dumps({**asked, "rounds": 5}).encode()),
-        ("studies/orders/confirm?rounds=5&max_rounds=3", b""),
+    for path, body, key in (
+        ("verifications", json.dumps({**asked, "rounds": 5}).encode(), "body.max_rounds"),
+        ("studies/orders/confirm?rounds=5&max_rounds=3", b"", "query.max_rounds"),
     ):
         refused = served.ask("POST", f"/v1/{path}", body, {"Content-Type": "application/json"})
         assert refused.status == 422, refused.text
         assert "max_rounds must be at least rounds (5), but got 3" in refused.json["detail"]
+        assert [each["key"] for each in refused.json["errors"]] == [key]
     terms = VerificationRequest.model_validate(asked).terms(librdkafka())
     assert (terms.rounds, terms.max_rounds) == (3, 3), "rounds that nobody asked for are lowered"
 
@@ -443,6 +444,7 @@ def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(serv
         ({"seconds": 0}, "body.seconds: must be a number above 0 to 86,400 seconds, but got 0.0"),
         ({"rounds": None}, "body.rounds: must be a valid integer, but got null"),
         ({"config": []}, "body.config: must be a JSON object, but got an array"),
+        ({"config": {"lingr": 1}}, "body.config: librdkafka has no property 'lingr'"),
         ({"files": "a"}, "body.files: there is no such key; leave it out"),
     ],
 )
