@@ -69,7 +69,7 @@ def test_the_report_is_complete_and_loads_nothing(tmp_path: Path) -> None:
         "overnight",
         "100 B records",
         "1000 B records",
-        "Best for throughput",
+        "Goal: throughput",
         "x baseline",
         "Guarantee: acks=all",
         "All trials (36)",
