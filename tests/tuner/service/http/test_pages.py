@@ -63,9 +63,21 @@ def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> Non
     assert line.count("; baseline ") == 2
 
 
+def test_a_best_value_of_the_baseline_is_said_to_be_the_baseline_s(tmp_path: Path) -> None:
+    found = study(tmp_path, rounds=0, facts={"finished_at": None})
+    progress = json.loads(json.dumps(status_of(found, None, datetime.now(UTC)).as_json()))
+    first, second = progress["sizes"][0]["best"]
+    first["value"] = first["baseline"]
+    view: dict[str, Any] = {"name": "overnight", "state": "recorded", "note": "", "targets": [], "submitted_at": None}
+    shown = study_page({**view, "links": {}, "progress": progress}, {}, None, {})
+    (line,) = [part for part in shown.split("<p>") if part.startswith("best so far: throughput, MB/s ")]
+    assert line.count(" (the baseline);") == 1
+    assert line.count(f"(trial {second['trial']}; baseline ") == 1
+
+
 @pytest.mark.parametrize("measured_again", [False, True])
 def test_a_recommendation_without_a_proven_gain_is_not_called_the_best(measured_again: bool, tmp_path: Path) -> None:
-    """If the baseline breaks a constraint, a config that was measured again may be recommended without a proven gain."""
+    """A config in the rounds may be recommended without a proven gain if the baseline breaks a constraint."""
     progress = json.loads(json.dumps(status_of(study(tmp_path), None, datetime.now(UTC)).as_json()))
     gains = progress["sizes"][0]["recommended"][0]["gains"] if measured_again else {}
     unproven = {"goal": "throughput", "trial": 7, "is_baseline": False, "gains": gains, "in_short": ""}
