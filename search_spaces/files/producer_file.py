@@ -1,7 +1,7 @@
 """Reads the properties file of a producer, for librdkafka or for Java, as a config of the client that is measured."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -55,7 +55,7 @@ class ProducerFile:
             file: What the properties mean.
             name: The name of the file, for notes.
         """
-        notes = (*file.notes, *_ignored_note(file.set_aside, name))
+        notes = (*file.notes, *_ignored_notes_of_java(file.set_aside, name))
         return cls(file.values, notes, file.client, file.transaction_timeout_ms)
 
     @property
@@ -165,7 +165,7 @@ def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
         used = java_file.config.effective("linger.ms")
         rule = "whose Java default is 5 since 4.0 and 0 before 4.0"
         notes.append(f"{file} does not set linger.ms, {rule}; {used} is used")
-    notes += _ignored_note(java_file.set_aside, file)
+    notes += _ignored_notes_of_java(java_file.set_aside, file)
     return ProducerFile(config.values, tuple(notes), config.client, java_file.transaction_timeout_ms)
 
 
@@ -231,15 +231,15 @@ def _entry(name: str) -> Property | None:
     return None
 
 
-def _ignored_note(names: tuple[str, ...] | list[str], file: str) -> list[str]:
-    """Return the notes about properties that a file's client ignores; in a file for Java, names of librdkafka, too."""
+def _ignored_note(names: Sequence[str], file: str) -> list[str]:
+    """Return the note about the properties of a file that the tuner ignores; empty if it ignores none."""
+    return [f"ignored in {file}, because they do not tune the producer: {', '.join(names)}"] if names else []
+
+
+def _ignored_notes_of_java(names: Sequence[str], file: str) -> list[str]:
+    """Return the notes about the properties of a file for Java that are ignored; names of librdkafka have their own."""
     of_librdkafka = [name for name in names if _only_librdkafka(name)]
-    others = [name for name in names if name not in of_librdkafka]
-    return [
-        *([f"ignored in {file}, because they do not tune the producer: {', '.join(others)}"] if others else ()),
-        *(
-            [f"ignored in {file}, because the Java client does not have them: {', '.join(of_librdkafka)}"]
-            if of_librdkafka
-            else ()
-        ),
-    ]
+    notes = _ignored_note([name for name in names if name not in of_librdkafka], file)
+    if of_librdkafka:
+        notes.append(f"ignored in {file}, because the Java client does not have them: {', '.join(of_librdkafka)}")
+    return notes

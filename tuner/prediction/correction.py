@@ -76,6 +76,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         if not seen:
             continue
         noise = fitted.noise_sd_log
+        # The throughput comes first in `FITTED`, because its correction decides the loads of the latencies.
         loads = [(each.settings, modelled_load(by_metric, metric, each.settings, each.workload)) for each in seen]
         [modelled] = all_performances([constants], loads)
         logs = np.array(

@@ -126,7 +126,7 @@ class ModelledLoad:
         deviations = self._deviations(metrics)
         by_name = {}
         for name in metrics:
-            value, measured = self._computed(name).performance.value_of(name), _MEASURED_AS.get(name, name)
+            value, measured = self._computed_for(name).performance.value_of(name), _MEASURED_AS.get(name, name)
             if measured in calibration.corrections:
                 missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
                 value *= exp(missing)
@@ -162,7 +162,7 @@ class ModelledLoad:
         calibration = self.calibration
         deviations, steps = {}, {}
         for metric in metrics:
-            slopes = self._computed(metric).slopes(metric)
+            slopes = self._computed_for(metric).slopes(metric)
             sd = sqrt(float(slopes @ calibration.covariance @ slopes))
             deviations[metric] = QUANTILE * sd, QUANTILE * sd
             if metric in LATENCIES and sd:
@@ -175,8 +175,8 @@ class ModelledLoad:
             deviations[metric] = log(fitted / low), log(high / fitted)
         return deviations
 
-    def _computed(self, metric: str) -> _Computed:
-        """Return what the model computes for this load, or for the one whose latencies it computes."""
+    def _computed_for(self, metric: str) -> _Computed:
+        """Return what the model computes for the load from which a metric is predicted."""
         return self.computed_latencies if metric in (*LATENCIES, *END_TO_END) else self.computed
 
     def _most_records(self) -> float:

@@ -222,5 +222,5 @@ def wait_while_running(cluster: RunningCluster, address: Address) -> None:
         while all(process.is_running() for process in processes):
             time.sleep(_POLL_S)
     raise EmbeddedBrokerError(
-        f"the broker at {address} ended by itself; its log in {log_folder()} may say why; then start it again"
+        f"the broker at {address} ended by itself; read its log in {log_folder()}, then start it again"
     )

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -45,6 +46,11 @@ _HEADERS: Final[Mapping[str, str]] = {
 """Headers that are added to every response, unless the response has set them itself."""
 _ACCESS: Final = logging.getLogger("tuner.service.access")
 _ERRORS: Final = logging.getLogger("tuner.service")
+
+
+def is_event_stream(path: str) -> bool:
+    """Return whether a path is that of the events of a study. A study may be called `events`, too."""
+    return PurePosixPath(path).match("/v1/studies/*/events")
 
 
 class AccessControl:
@@ -94,7 +100,7 @@ class AccessControl:
         replying = readable_problems(scope, sending)
         # HEAD is GET without the content (RFC 9110, section 9.3.2), which the server leaves out. An event stream would
         # keep the connection until its study ends.
-        asked = {**scope, "method": "GET"} if method == "HEAD" and not scope["path"].endswith("/events") else scope
+        asked = {**scope, "method": "GET"} if method == "HEAD" and not is_event_stream(scope["path"]) else scope
         try:
             token = self._checked(scope, Headers(scope=scope))
             who = token.name if token is not None else "-"

@@ -24,7 +24,7 @@ from tuner.model.errors import ProblemKind, StudyError
 from tuner.present.report.assets import plotly_script
 from tuner.service.config import ServiceConfig
 from tuner.service.http import pages
-from tuner.service.http.access import AccessControl, problem_response
+from tuner.service.http.access import AccessControl, is_event_stream, problem_response
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.prediction_api import SETTING_PATTERN, prediction_query
@@ -330,7 +330,7 @@ def _methods_at(app: FastAPI, path: str) -> list[str]:
     # The pages are not in the OpenAPI document, and can only be read. Nor is HEAD, which every resource with GET has,
     # except the event streams (see `AccessControl`).
     methods = methods or {"GET"}
-    return sorted(methods | {"HEAD"} if "GET" in methods and not path.endswith("/events") else methods)
+    return sorted(methods | {"HEAD"} if "GET" in methods and not is_event_stream(path) else methods)
 
 
 def _add_schema(app: FastAPI) -> None:

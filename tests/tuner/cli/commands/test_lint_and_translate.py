@@ -136,6 +136,13 @@ def test_a_name_of_librdkafka_in_a_file_for_java_is_said_to_be_unknown_to_java(f
     assert "ignored in p.properties, because the Java client does not have them: compression.level\n" in ended.err
 
 
+def test_a_file_for_librdkafka_is_not_said_to_have_names_that_java_lacks(folder: Path) -> None:
+    (folder / "p.properties").write_text("linger.ms=5\nstatistics.interval.ms=1000\nsecurity.protocol=PLAINTEXT\n")
+    ended = tuner("translate", "p.properties", "--to", "java")
+    ignored = "statistics.interval.ms, security.protocol"
+    assert f"ignored in p.properties, because they do not tune the producer: {ignored}\n" in ended.err
+
+
 def test_the_name_of_a_translated_file_need_not_be_utf_8(folder: Path) -> None:
     (folder / os.fsdecode(b"old\xff.properties")).write_text("acks=all\n")
     ended = tuner("translate", os.fsdecode(b"old\xff.properties"), "--to", "java", "--output", "new.properties")

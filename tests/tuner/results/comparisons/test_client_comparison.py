@@ -121,6 +121,23 @@ def test_the_latency_of_a_client_that_falls_behind_is_not_compared(tmp_path: Pat
     )
 
 
+def test_neither_is_the_latency_compared_by_the_few_rounds_in_which_librdkafka_held_the_rate(tmp_path: Path) -> None:
+    clients = ClientsToCompare(rounds=5)
+    study = simulated_study((1000,), trials=1, burn_in_max=0)
+    spec = clients.study(replace(study, workload=replace(study.workload, rate_records_per_s=1_000.0)))
+    results = measure_study(spec, "", tmp_path, Told(), simulated=Steady())
+    (size,) = results.sizes
+    trials = [
+        replace(trial, metrics={**trial.metrics, "held_rate_ratio": 0.5})
+        if trial.client == "librdkafka" and trial.round in (0, 1, 2)
+        else trial
+        for trial in size.trials
+    ]
+    (pair,) = comparison_of(replace(results, sizes=(replace(size, trials=tuple(trials)),)), clients).pairs
+    assert set(pair.ratios) == {"mb_per_s", "client_cpu_ms_per_mb"}
+    assert pair.not_compared["latency_p99_ms"].startswith("the fixed rate was not held (librdkafka in 3 of 5 rounds)")
+
+
 def test_a_mix_of_sizes_is_named_in_percent(tmp_path: Path) -> None:
     found = compared(tmp_path, ClientsToCompare(rounds=2))
     mixed = replace(found, record_bytes="100:0.666666666667,1000:0.333333333333")

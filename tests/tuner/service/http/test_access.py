@@ -5,7 +5,10 @@ import pytest
 from tests.helpers.serving import Serving
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/v1/studies", "/v1/studies/overnight/report", "/v1/studies/nobody"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/healthz", "/v1/studies", "/v1/studies/overnight/report", "/v1/studies/nobody", "/v1/studies/events"],
+)
 def test_head_returns_what_get_returns_without_the_content(served: Serving, path: str) -> None:
     got, head = served.ask("GET", path), served.ask("HEAD", path)
     assert (head.status, head.body) == (got.status, b"")
