@@ -44,10 +44,10 @@ from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
-from tuner.prediction.correction import limit_outliers_of_metric, modelled_load
+from tuner.prediction.correction import latency_load, limit_outliers_of_metric
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
+from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
 from tuner.prediction.predicting import predict, predict_all
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
@@ -248,10 +248,15 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
     for metric, found in calibration.corrections.items():
         inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]
-        loads = [modelled_load(calibration.corrections, metric, each.settings, each.workload) for each in measured]
         modelled = [
-            performance_of_settings(calibration.constants, each.settings, load)
-            for each, load in zip(measured, loads, strict=True)
+            performance_of_settings(
+                calibration.constants,
+                each.settings,
+                latency_load(calibration.corrections, each.settings, each.workload)
+                if metric in ALL_LATENCIES
+                else each.workload,
+            )
+            for each in measured
         ]
         logs = np.array(
             [log(each.values[metric] / one.value_of(metric)) for each, one in zip(measured, modelled, strict=True)]

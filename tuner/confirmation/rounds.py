@@ -15,8 +15,8 @@ from objectives.stalls import stall_allowance
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.trial import State, Trial, TrialKind
 
-_HELD_ROUNDS_RATIO: Final = 0.5
-"""A config must hold the fixed rate in more than this share of its rounds.
+HELD_ROUNDS_RATIO: Final = 0.5
+"""A config must hold the fixed rate in more than this share of its rounds to be recommended or compared by latency.
 
 The latency of a round in which the config does not hold the rate still counts, because it shows the delay. The
 throughput counts, too, unless there are many such rounds.
@@ -134,7 +134,7 @@ class Rounds:
             objectives: The objectives of the study. An objective without a value counts as a broken constraint.
         """
         names = broken(means_of(self.ours), means_of(self.theirs), constraints, objectives)
-        behind = () if self.held_ratio > _HELD_ROUNDS_RATIO else (str(HELD_RATE),)
+        behind = () if self.held_ratio > HELD_ROUNDS_RATIO else (str(HELD_RATE),)
         return (*behind, *(name for name in names if name != str(HELD_RATE)))
 
 

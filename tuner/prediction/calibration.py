@@ -22,7 +22,7 @@ from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import all_performances, performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.correction import Correction, corrections, limit_outliers
+from tuner.prediction.correction import Correction, corrections, latency_load, limit_outliers
 from tuner.prediction.fitted_constants import (
     PRIOR_SD_LOG,
     STEP,
@@ -31,7 +31,7 @@ from tuner.prediction.fitted_constants import (
     with_shifted_logs,
 )
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import FACTORED, FACTORED_SD_LOG, FITTED
+from tuner.prediction.predicted_metrics import ALL_LATENCIES, FACTORED, FACTORED_SD_LOG, FITTED
 
 _MOST_EVALUATIONS: Final = 60
 """After how many evaluations of the model a fit ends at the latest."""
@@ -142,17 +142,18 @@ def _fitted(data: "_MeasuredValues", start: ClusterConstants) -> ClusterConstant
 
 def _factor_logs(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, NDArray[np.float64]]:
     """Return, for each measured metric of `FACTORED`, how far the measurements are above the model, as logarithms."""
-    [modelled] = all_performances([constants], [(each.settings, each.workload) for each in observations])
-    found = {
-        name: np.array(
-            [
-                log(each.values[name] / one.value_of(name))
-                for each, one in zip(observations, modelled, strict=True)
-                if name in each.values
-            ]
+    corrected: Mapping[str, Correction] | None = None
+    found = {}
+    for name in FACTORED:
+        seen = [each for each in observations if name in each.values]
+        loads = [(each.settings, each.workload) for each in seen]
+        if seen and name in ALL_LATENCIES:
+            corrected = corrected or corrections(observations, constants)
+            loads = [(settings, latency_load(corrected, settings, workload)) for settings, workload in loads]
+        [modelled] = all_performances([constants], loads)
+        found[name] = np.array(
+            [log(each.values[name] / one.value_of(name)) for each, one in zip(seen, modelled, strict=True)]
         )
-        for name in FACTORED
-    }
     return {name: logs for name, logs in found.items() if logs.size}
 
 

@@ -16,7 +16,7 @@ from runners.performance_model.performance import all_performances
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import END_TO_END, FITTED, LATENCIES
+from tuner.prediction.predicted_metrics import ALL_LATENCIES, FITTED
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 
@@ -77,7 +77,13 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             continue
         noise = fitted.noise_sd_log
         # The throughput comes first in `FITTED`, because its correction decides the loads of the latencies.
-        loads = [(each.settings, modelled_load(by_metric, metric, each.settings, each.workload)) for each in seen]
+        loads = [
+            (
+                each.settings,
+                latency_load(by_metric, each.settings, each.workload) if metric in ALL_LATENCIES else each.workload,
+            )
+            for each in seen
+        ]
         [modelled] = all_performances([constants], loads)
         logs = np.array(
             [log(each.values[metric] / one.value_of(metric)) for each, one in zip(seen, modelled, strict=True)]
@@ -101,24 +107,21 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     return by_metric
 
 
-def modelled_load(
-    corrections: Mapping[str, Correction], metric: str, settings: Settings, workload: Workload
-) -> Workload:
-    """Return the load for which the model computes a metric, before its correction.
+def latency_load(corrections: Mapping[str, Correction], settings: Settings, workload: Workload) -> Workload:
+    """Return the load for which the model computes the latencies of `workload`, before their own corrections.
 
-    For latencies at a rate, this load has a lower rate if the corrected throughput is above that of the model. Then the
-    rate is the same share of the model's throughput as the real rate is of the corrected one, and this share decides
-    how long records wait. A corrected throughput below that of the model is not used: if it were only slightly too low,
-    the latency would be far too long.
+    If the corrected throughput is above that of the model, this load has a lower rate. Then the rate is the same share
+    of the model's throughput as the real rate is of the corrected one, and this share decides how long records wait. A
+    corrected throughput below that of the model is not used: if it were only slightly too low, the latency would be far
+    too long.
 
     Args:
         corrections: The corrections, of which only that of the throughput is used.
-        metric: The name of the metric.
         settings: The client's settings.
         workload: The load.
     """
     rate = workload.rate_records_per_s
-    if rate is None or metric not in (*LATENCIES, *END_TO_END) or "records_per_s" not in corrections:
+    if rate is None or "records_per_s" not in corrections:
         return workload
     missing, _ = corrections["records_per_s"].at(settings, replace(workload, rate_records_per_s=None))
     return replace(workload, rate_records_per_s=rate / exp(max(0.0, missing)))

@@ -15,9 +15,9 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.correction import modelled_load
+from tuner.prediction.correction import latency_load
 from tuner.prediction.fitted_constants import STEP, with_shifted_logs
-from tuner.prediction.predicted_metrics import BATCHES, END_TO_END, FITTED, LATENCIES, WIRE
+from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, FITTED, LATENCIES, WIRE
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
 """Predicted metrics that a study measures in another unit, with the name of the measured metric."""
@@ -85,7 +85,7 @@ class ModelledLoad:
         settings: The client's settings.
         workload: The load.
         computed: What the model computes for this load.
-        computed_latencies: What the model computes for the load that `modelled_load` returns for latencies.
+        computed_latencies: What the model computes for the load that `latency_load` returns for this one.
     """
 
     calibration: Calibration
@@ -98,8 +98,7 @@ class ModelledLoad:
     def of(cls, calibration: Calibration, *loads: tuple[Settings, Workload]) -> list[Self]:
         """Compute the model for each load, which is a client's settings and a workload."""
         latency_loads = [
-            (settings, modelled_load(calibration.corrections, LATENCIES[0], settings, workload))
-            for settings, workload in loads
+            (settings, latency_load(calibration.corrections, settings, workload)) for settings, workload in loads
         ]
         wanted = [*dict.fromkeys([*loads, *latency_loads])]
         performances = all_performances([calibration.constants, *calibration.perturbed], wanted)
@@ -177,7 +176,7 @@ class ModelledLoad:
 
     def _computed_for(self, metric: str) -> _Computed:
         """Return what the model computes for the load from which a metric is predicted."""
-        return self.computed_latencies if metric in (*LATENCIES, *END_TO_END) else self.computed
+        return self.computed_latencies if metric in ALL_LATENCIES else self.computed
 
     def _most_records(self) -> float:
         """Return the most records that a batch can have; infinite if that depends on what the codec removes."""

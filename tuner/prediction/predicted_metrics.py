@@ -22,8 +22,10 @@ CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
 The model computes the CPU time of single threads. A process has further threads, such as the garbage collector's, so
 the model's value is multiplied by a factor.
 """
-END_TO_END: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms")
-CONSUMERS: Final = (*END_TO_END, "consumer_cpu_ms_per_mb")
+_END_TO_END: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms")
+ALL_LATENCIES: Final = (*LATENCIES, *_END_TO_END)
+"""The latencies until the producer has the acknowledgement, and those until a consumer has the record."""
+CONSUMERS: Final = (*_END_TO_END, "consumer_cpu_ms_per_mb")
 """The metrics that consumers measure at a fixed rate.
 
 The model has no consumers, so it multiplies the producer's or the broker's value by a factor.

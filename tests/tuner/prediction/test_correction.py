@@ -16,7 +16,7 @@ from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.correction import corrections, modelled_load
+from tuner.prediction.correction import corrections, latency_load
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
@@ -115,13 +115,23 @@ def test_a_config_that_is_faster_than_modelled_has_the_latency_of_a_lower_rate(f
     paced = replace(LOAD, rate_records_per_s=0.9 * told.records_per_s)
     found = corrections([seen], EMBEDDED)
     settings = Settings.of(each, paced)
-    rate = modelled_load(found, "latency_p99_ms", settings, paced).rate_records_per_s
+    rate = latency_load(found, settings, paced).rate_records_per_s
     assert rate is not None
     assert paced.rate_records_per_s is not None
     assert (rate < 0.9 * paced.rate_records_per_s) == lowered
     assert (rate == paced.rate_records_per_s) != lowered
-    assert modelled_load(found, BATCHES, settings, paced) == paced
-    assert modelled_load(found, "latency_p99_ms", settings, LOAD) == LOAD
+    assert latency_load(found, settings, LOAD) == LOAD
+
+
+def test_the_only_measured_end_to_end_latency_is_predicted_also_if_the_config_is_faster_than_modelled() -> None:
+    each = config(5, 100_000)
+    told = performance(EMBEDDED, each, LOAD)
+    full = Observation(each, LOAD, {"records_per_s": 1.5 * told.records_per_s}, measurements=100)
+    load = replace(LOAD, rate_records_per_s=0.8 * told.records_per_s)
+    paced = Observation(each, load, {"latency_p50_ms": 3.0, "latency_p99_ms": 9.0, "end_to_end_p99_ms": 12.0})
+    calibration = calibrate([full, paced])
+    assert latency_load(calibration.corrections, Settings.of(each, load), load) != load
+    assert predict(calibration, each, load).values["end_to_end_p99_ms"].value == pytest.approx(12.0)
 
 
 def test_with_one_replica_acks_1_and_acks_all_have_the_same_correction() -> None:

@@ -12,7 +12,7 @@ from search_spaces.client import Client, ClientKind, java
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
-from tuner.confirmation.rounds import Rounds, holds_rate, means_of, rounds_of
+from tuner.confirmation.rounds import HELD_ROUNDS_RATIO, Rounds, holds_rate, means_of, rounds_of
 from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.model.goals import OF_ONE_METRIC
@@ -22,11 +22,6 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 COMPARED_METRICS: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
 """The metrics of which the ratio between the clients is stated, with an interval."""
-_LEAST_HELD_ROUNDS_RATIO: Final = 0.5
-"""Latencies are compared only if each client held the fixed rate in more than this share of the rounds.
-
-A client that falls behind has a queue that grows until the end, so its latency depends on the length of the load.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +263,10 @@ def _pair(
         return None
     ratios: dict[str, Ratio] = {}
     not_compared: dict[str, str] = {}
+    # A client that falls behind has a queue that grows until the end: its latency depends on the length of the load.
     held_ratio = min(fmean(map(holds_rate, trials)) for trials in (rounds.ours, rounds.theirs))
     for metric in COMPARED_METRICS:
-        behind = OUTCOME_METRICS[metric].paced and held_ratio <= _LEAST_HELD_ROUNDS_RATIO
+        behind = OUTCOME_METRICS[metric].paced and held_ratio <= HELD_ROUNDS_RATIO
         gain = None if behind else rounds.gain([metric], level)
         if gain is None:
             not_compared[metric] = next(_reasons(metric, rounds, sides))
