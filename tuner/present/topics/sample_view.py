@@ -10,7 +10,7 @@ from runners.inspection.topic_sample import GZIP, TopicSample
 from runners.reporting import counted, percent
 from runners.workload import MOST_COMPRESSIBLE, MOST_KEYS, MOST_PEAK_RATIO
 from tuner.model.document import document
-from tuner.present.console import OUT
+from tuner.present.console import Unwrapped
 
 TYPICAL_CODEC: Final = "lz4"
 """The codec whose ratio the study's payload gets, if it is known: lz4 removes less than gzip and zstd."""
@@ -30,9 +30,9 @@ def sample_json(topic: str, sample: TopicSample) -> dict[str, Any]:
     return document("sample", topic=topic, **found, record_bytes=mix)
 
 
-def print_sample(topic: str, sample: TopicSample) -> None:
+def print_sample(topic: str, sample: TopicSample, console: Unwrapped) -> None:
     """Print the statistics, one line each."""
-    OUT.show(*(f"{name:<22} {text}" for name, text in _sample_lines(topic, sample)))
+    console.show(*(f"{name:<22} {text}" for name, text in _sample_lines(topic, sample)))
 
 
 def _sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:

@@ -54,6 +54,12 @@ def test_statistics_and_a_study_file_contain_nothing_of_the_records_content(
     assert again.code == 2
     assert "add --force" in again.complaint
 
+    printed = tuner(*words, "-o", "-")
+    assert printed.code == 0, printed.err
+    assert printed.out == text
+    assert "600 of the newest records of 3 partitions" in printed.err
+    assert "both write to standard output" in tuner(*words, "-o", "-", "--json").complaint
+
     found = tuner(*words, "--records", "30", "--json").json
     assert (found["kind"], found["topic"], found["records"]) == ("sample", filled.name, 30)
     assert sum(found["sizes"].values()) == 30
