@@ -56,10 +56,17 @@ def sample(
             raise typer.BadParameter(
                 f"a topic that is sampled must have records, but {topic} is empty; name another topic"
             )
-        say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
+        asked = min(records, stored.records)
+        say(f"reading the newest {asked:,} of up to {stored.records:,} records of {topic}")
         counted = SampleCount()
         counted.add(newest_records(cluster.connection, stored, records), largest_bytes)
     sampled = counted.result(len(stored.partitions))
+    if not sampled.records:
+        raise typer.BadParameter(
+            f"a topic that is sampled must have records that a consumer gets, but the newest {asked:,} offsets of "
+            f"{topic} have none: their transactions were aborted or are not finished, or their records were deleted; "
+            "raise --records to read earlier ones, or name another topic"
+        )
     table = ERR if output == STANDARD_OUTPUT else OUT
     print_result(sample_json(topic, sampled), lambda: print_sample(topic, sampled, table), as_json=as_json)
     if output is None:

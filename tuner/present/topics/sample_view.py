@@ -58,14 +58,15 @@ def _sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
         removed = ", ".join(f"{codec} {percent(ratio)}" for codec, ratio in sample.removed_ratio.items())
         without = "" if TYPICAL_CODEC in sample.removed_ratio else "; other codecs need the package pyarrow"
         lines.append(("compression removes", f"{removed} of batches of 64 KiB{without}"))
-    if sample.span_s:
-        lines.append(
-            (
-                "rate, records/s",
-                f"{sample.rate_records_per_s:,.0f} on average over {sample.span_s:,.1f} s, "
-                f"{sample.busiest_records_per_s:,} in the busiest second",
-            )
+    if sample.rate_records_per_s:
+        rate = (
+            f"{sample.rate_records_per_s:,.0f} on average over {sample.span_s:,.1f} s, "
+            f"{sample.busiest_records_per_s:,} in the busiest second"
         )
+        lines.append(("rate, records/s", rate))
+    elif sample.busiest_records_per_s:
+        too_short = f"unknown, because these records were written within {1e3 * sample.span_s:.0f} ms"
+        lines.append(("rate, records/s", too_short))
     return lines
 
 

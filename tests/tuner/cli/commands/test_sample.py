@@ -65,6 +65,20 @@ def test_statistics_and_a_study_file_contain_nothing_of_the_records_content(
     assert sum(found["sizes"].values()) == 30
 
 
+def test_a_topic_of_aborted_transactions_is_refused(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic()
+    producer = Producer({**broker.connection, "transactional.id": f"{topic.name}-writer"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic.name, b"value")
+    assert producer.flush(30) == 0
+    producer.abort_transaction()
+    ran = tuner("sample", topic.name, "--bootstrap", broker.bootstrap)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert "have none: their transactions were aborted or are not finished" in ran.complaint
+
+
 def test_a_missing_or_empty_topic_gives_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     missing = tuner("sample", "no-such-topic", "--bootstrap", broker.bootstrap)
     assert missing.code == 2
