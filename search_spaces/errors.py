@@ -124,7 +124,7 @@ class PropertiesFileError(ConfigError):
     """Raised when a properties file, one of its lines, or a `key=value` pair cannot be read.
 
     Attributes:
-        source: The file's name, or for pairs their option, such as "-X".
+        source: The file's path, or for pairs their option, such as "-X".
         line: The number of the line or pair, from 1; 0 if the error concerns the whole file. For an entry that runs
             over several lines, the number of the first line.
         key: The entry's key; "" if it could not be read.

@@ -31,6 +31,8 @@ _OVERHEAD_BYTES: Final = 120
 """Bytes that a response needs for a partition, besides the topic's name and the batches."""
 _FILL: Final = 0.9
 """The share of a response's bytes that is requested for batches: the protocol needs the rest."""
+LARGEST_BATCH_RATIO: Final = _FILL / _RESPONSES
+"""The size of the largest batch that is read, as a share of the byte limit of the whole sample."""
 _ALONE_BYTES: Final = 65_536
 """The least number of bytes to request of a partition that is requested alone. Larger batches come all the same."""
 
@@ -249,7 +251,7 @@ def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor
     except ResponseNotRead:
         if len(cursors) == 1:
             cursors[0].done = True
-            cursors[0].why = f"the connection was closed: by the broker, or for a batch of over {_size(room_bytes)}"
+            cursors[0].why = f"a batch is larger than {_size(room_bytes)}, or the broker closed the connection"
         for each in cursors:
             each.alone = True
         return

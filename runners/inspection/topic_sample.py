@@ -24,6 +24,8 @@ ARROW_CODECS: Final = ("lz4", "snappy", "zstd")
 BATCH_BYTES: Final = 65_536
 """Values are compressed in batches of about this size. Larger batches compress a little better."""
 MOST_SIZES: Final = 5
+SHORTEST_FOR_RATE_S: Final = 1.0
+"""The shortest time between the oldest and the newest record from which a rate is computed."""
 _ALIKE_RATIO: Final = 1.1
 _HASH_BYTES: Final = 8
 
@@ -45,7 +47,8 @@ class TopicSample:
         removed_ratio: The share of the values that compression removes, by codec: gzip, and also lz4, snappy and zstd
             if the package pyarrow is installed.
         span_s: Seconds from the oldest to the newest timestamp of the records; 0 without timestamps.
-        rate_records_per_s: Mean rate at which the records were written; 0 if `span_s` is 0.
+        rate_records_per_s: Mean rate at which the records were written; 0 if `span_s` is below a second, which is
+            too short for a rate.
         busiest_records_per_s: The number of records in the second with the most records; 0 without timestamps.
     """
 
@@ -175,7 +178,7 @@ class SampleCount:
                 for codec in self._codecs
             },
             span_s=span_s,
-            rate_records_per_s=timed / span_s if span_s else 0.0,
+            rate_records_per_s=timed / span_s if span_s >= SHORTEST_FOR_RATE_S else 0.0,
             busiest_records_per_s=max(self._seconds.values(), default=0),
         )
 

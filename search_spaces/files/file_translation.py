@@ -99,9 +99,9 @@ def translate_file(
     """
     kind = _kind_of(path, written_for, target)
     if target is kind:
-        raise ConfigError(f"a translation must be for the other client, but {path.name} is for {kind} already")
+        raise ConfigError(f"a translation must be for the other client, but {path} is for {kind} already")
     java = client_in_version(ClientKind.JAVA, version)
-    with named_source(path.name):
+    with named_source(str(path)):
         if kind is ClientKind.JAVA:
             entries = read_properties(path, os.environ, is_filled=tunes_producer)
             producer_file = ProducerFile.of_java(read_java(entries, None if version is None else java), path.name)
@@ -128,7 +128,7 @@ def _kind_of(path: Path, written_for: FileClient, target: ClientKind | None) -> 
             return _other(target)
         if shown is None:
             rule = "the properties of a file must show which client it is for, such as its key.serializer line"
-            raise ConfigError(f"{rule}, but those of {path.name} do not; name the client with --from")
+            raise ConfigError(f"{rule}, but those of {path} do not; name the client with --from")
         written_for = shown
     return ClientKind(written_for)
 

@@ -63,13 +63,13 @@ def read_properties(
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise PropertiesFileError(path.name, line, "", "a properties file must be UTF-8 text") from None
+        raise PropertiesFileError(str(path), line, "", "a properties file must be UTF-8 text") from None
 
     def value_of(key: str, written: str) -> str:
         return written if environ is None or not is_filled(key) else _filled(key, written, environ)
 
     _check_kind(path, text)
-    return parse_properties(text, source=path.name, is_name=may_show, value_of=value_of)
+    return parse_properties(text, source=str(path), is_name=may_show, value_of=value_of)
 
 
 def _check_kind(path: Path, text: str) -> None:
@@ -105,7 +105,7 @@ def _is_nested_yaml(text: str) -> bool:
 
 def _other_kind(path: Path, kind: str) -> PropertiesFileError:
     return PropertiesFileError(
-        path.name,
+        str(path),
         0,
         "",
         "a properties file has one property of the Kafka client in each line, such as linger.ms=5, but this looks "

@@ -1,8 +1,8 @@
 """How a result is put out: as JSON or text on standard output, or in a file that the user names.
 
 A new file is written beside its place and then renamed, so that nobody finds half a file. A link is followed. A device
-or a pipe, such as /dev/stdout, is written to directly. An existing file is replaced only if the tuner wrote it or the
-user gives `--force`.
+or a pipe, such as /dev/stdout, is written to directly, and `-` means standard output. An existing file is replaced
+only if the tuner wrote it or the user gives `--force`.
 """
 
 import json
@@ -23,6 +23,8 @@ from tuner.present.marks import MARKS
 
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file even if the tuner did not write it.")]
 
+STANDARD_OUTPUT: Final = Path("-")
+"""The name that means standard output in place of a file, for text."""
 PICTURES: Final = (".png", ".svg", ".pdf")
 _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 _SEARCHED_BYTES: Final = 65_536
@@ -47,7 +49,7 @@ def check_output(file: Path | None, *, force: bool = False) -> None:
     Raises:
         typer.BadParameter: The file can't be written, or it exists and the tuner did not write it.
     """
-    if file is None:
+    if file in (None, STANDARD_OUTPUT):
         return
     try:
         status = _status(file)
@@ -69,6 +71,22 @@ def check_output(file: Path | None, *, force: bool = False) -> None:
         ) from None
 
 
+def check_file(file: Path | None, *, force: bool = False) -> None:
+    """Check a file as `check_output` does, for content that standard output can't take: no text, or a second result.
+
+    Raises:
+        typer.BadParameter: The file is `-`, or can't be written.
+    """
+    if file == STANDARD_OUTPUT:
+        raise typer.BadParameter("this output must be a file, but got -, which means standard output; name a file")
+    check_output(file, force=force)
+
+
+def file_or_none(output: Path | None) -> Path | None:
+    """Return an output file; None for `-`, if the command writes to standard output without a file."""
+    return None if output == STANDARD_OUTPUT else output
+
+
 def write_output(file: Path, content: str | bytes, *, force: bool = False) -> None:
     """Write an output file, after checking it again as `check_output` does.
 
@@ -79,6 +97,9 @@ def write_output(file: Path, content: str | bytes, *, force: bool = False) -> No
     check_output(file, force=force)
     # A comment may name a file of the user, whose name need not be UTF-8.
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    if file == STANDARD_OUTPUT:
+        typer.echo(data, nl=False)
+        return
     try:
         status = _status(file)
         if _is_stream(file, status):
@@ -192,5 +213,6 @@ def print_result(
 
 
 def print_written(path: Path, *, as_json: bool) -> None:
-    """Print the path of a file that the command has written."""
-    print_result(document("written", path=str(path)), lambda: typer.echo(path), as_json=as_json)
+    """Print the path of a file that the command has written; nothing if it has written to standard output."""
+    if path != STANDARD_OUTPUT:
+        print_result(document("written", path=str(path)), lambda: typer.echo(path), as_json=as_json)

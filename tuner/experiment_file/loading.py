@@ -70,7 +70,7 @@ def read_experiment(
         text, name, folder, origin = shipped[named], named, None, f"the experiment {named}"
     else:
         path = Path(named)
-        if not path.is_file():
+        if path.is_dir() or not path.exists():
             raise StudyFileError(named, [FileProblem(0, "", _no_experiment(path, shipped))])
         text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
     spec = parse_experiment(
@@ -83,7 +83,7 @@ def _no_experiment(path: Path, shipped: Iterable[str]) -> str:
     """Return why a path is neither a file nor the name of an experiment, and what to name instead."""
     named = str(path)
     if path.exists():
-        return "an experiment file must be a regular file, but this is a folder or a device; name a file"
+        return "an experiment file must be a file, but this is a folder; name a file in it"
     if path.suffix in (".yaml", ".yml") or path.name != named:
         return "there is no such file; check the path (`tuner experiment list` shows the experiments that need no file)"
     if named == PAPERS:

@@ -22,7 +22,7 @@ _NOTHING: Final = "-"
 def report_head(report: LintReport, file: Path) -> str:
     """Return the line above the findings: the file, the client, and the guarantee."""
     promised = "it has errors" if report.guarantee is None else f"guarantee: {report.guarantee}"
-    return f"{file.name}, for {report.client.label}: {promised}"
+    return f"{file}, for {report.client.label}: {promised}"
 
 
 def report_foot(report: LintReport) -> Iterator[str]:

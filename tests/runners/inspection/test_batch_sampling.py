@@ -110,7 +110,7 @@ def test_a_batch_that_no_response_may_hold_is_left_out_and_named() -> None:
     assert len(found["orders"].sequences[1].batches) >= 45
     assert len(found["payments"].sequences[0].batches) >= 70
     assert list(found["orders"].unread) == [0]
-    assert "or for a batch of over" in found["orders"].unread[0]
+    assert "a batch is larger than 900 kB" in found["orders"].unread[0]
 
 
 @pytest.mark.campaign

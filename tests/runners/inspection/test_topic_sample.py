@@ -48,6 +48,11 @@ def test_nothing_of_the_content_is_kept() -> None:
     assert "SECRET" not in repr(count)
 
 
+def test_records_of_a_few_milliseconds_have_no_rate() -> None:
+    found = counted([record(10, None, 1_000 + at) for at in range(4)])
+    assert (found.span_s, found.rate_records_per_s, found.busiest_records_per_s) == (0.003, 0.0, 4)
+
+
 def test_records_without_times_have_no_rate() -> None:
     found = counted([record(10), record(10)])
     assert (found.span_s, found.rate_records_per_s, found.busiest_records_per_s) == (0.0, 0.0, 0)

@@ -152,7 +152,7 @@ def test_a_line_that_may_be_a_secret_is_not_shown(tmp_path: Path, text: str) -> 
 def test_a_file_of_another_kind_is_refused_with_its_kind(tmp_path: Path, name: str, text: str, kind: str) -> None:
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(PropertiesFileError, match=rf"^{name}: .* looks like {kind}; write its properties") as raised:
+    with pytest.raises(PropertiesFileError, match=rf"^{path}: .* looks like {kind}; write its properties") as raised:
         read_properties(path)
     assert "hunter2" not in str(raised.value)
 

@@ -63,7 +63,7 @@ def test_a_variable_that_is_not_set_is_named_with_its_line_and_key(tmp_path: Pat
     path.write_text(f"security.protocol=SASL_SSL\nsasl.password={value}\n")
     with pytest.raises(PropertiesFileError) as caught:
         read_properties(path, ENVIRON)
-    assert str(caught.value).startswith(f"client.properties, line 2: sasl.password: {told}")
+    assert str(caught.value).startswith(f"{path}, line 2: sasl.password: {told}")
     assert "hunter2" not in str(caught.value)
 
 

@@ -20,10 +20,12 @@ from tuner.cli.commands.compare import compare
 from tuner.cli.commands.init import init
 from tuner.cli.commands.recommend import recommend
 from tuner.cli.commands.report import report
+from tuner.cli.commands.translate import translate
+from tuner.cli.commands.trials import trials
 from tuner.storage.locations import ROOT_VARIABLE
 
 app = typer.Typer()
-for command in (bench, compare, init, recommend, report):
+for command in (bench, compare, init, recommend, report, translate, trials):
     app.command(command.__name__)(command)
 app.add_typer(experiment.app, name="experiment")
 
@@ -150,6 +152,42 @@ def test_standard_output_that_is_a_file_is_appended_to() -> None:
     written = Path("all.properties").read_text()
     assert written.startswith(FOREIGN)
     assert "linger.ms=1\n" in written
+
+
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        (("report", "night", "--output", "-"), "</html>"),
+        (("recommend", "night", "--format", "properties", "--output", "-"), "linger.ms=1\n"),
+        (("experiment", "report", "small", "--format", "html", "-o", "-"), "</html>"),
+        (("translate", "mine.properties", "--output", "-"), "linger.ms=1\n"),
+    ],
+    ids=["report", "recommend", "experiment report", "translate"],
+)
+def test_a_minus_means_standard_output(words: tuple[str, ...], content: str) -> None:
+    Path("mine.properties").write_text("linger.ms=1\nqueue.buffering.max.kbytes=1048576\n")
+    ended = ran(*words)
+    assert ended.exit_code == 0
+    assert content in ended.stdout
+    if content == "</html>":
+        assert ended.stdout.rstrip().endswith(content)
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "night", "day", "--html", "-"),
+        ("compare", "night", "day", "--png", "-"),
+        ("experiment", "report", "small", "--format", "png", "-o", "-"),
+        ("bench", "--png", "-"),
+        ("trials", "night", "--parquet", "-"),
+    ],
+    ids=["compare --html", "compare --png", "experiment report", "bench", "trials"],
+)
+def test_a_picture_a_table_and_a_second_result_do_not_go_to_standard_output(words: tuple[str, ...]) -> None:
+    assert "file" in complaint(ran(*words))
+    assert not Path("-").exists()
 
 
 def test_one_file_per_record_size_is_checked_before_any_is_written(tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ WRONG = [
         "--topic names; leave --topic or --partitions out",
     ),
     (["--bootstrap", "127.0.0.1:9", "--like", "a", "--replication", "1"], "--like can't be given with --replication"),
+    (
+        ["--bootstrap", "127.0.0.1:9", "--consumers", "5"],
+        "each consumer needs a partition of its own, but got 5 consumers and 3 partitions; raise --partitions, or",
+    ),
     (["--partitions", "0"], "--partitions must be a whole number from 1 to 10,000, but got 0"),
     (["--max-bytes", "5 parsecs"], "size"),
     (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),
@@ -79,6 +83,22 @@ def test_wrong_input_is_refused_and_the_message_names_it(words: list[str], said:
     assert said in " ".join(ended.err.split())
     assert "Traceback" not in ended.err
     assert ended.out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run",),
+        ("plan",),
+        ("compare-clients",),
+        ("verify", "mine.properties"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_options_for_a_cluster_are_refused_beside_a_simulated_one(words: tuple[str, ...]) -> None:
+    ended = tuner(*words, "--executor", "simulated", "--bootstrap", "127.0.0.1:9")
+    assert ended.code == 2
+    assert "--executor simulated uses no cluster, so it can't be given with --bootstrap" in ended.complaint
 
 
 NAMED = [

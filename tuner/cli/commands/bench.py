@@ -19,6 +19,7 @@ from search_spaces.configs.producer_config import ProducerConfig, check_record
 from tuner.cli.options import common_options
 from tuner.cli.options.bench_options import ConfigOptions, LoadOptions, TargetOptions
 from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.workload_options import check_consumers
 from tuner.cli.output import Force, check_one_form, check_picture, print_result, write_picture
 from tuner.execution.open_target import open_alone
 from tuner.model.document import document
@@ -77,6 +78,8 @@ def bench(
     common_options.check_topic_options(cluster.topic, cluster.like, load.partitions, load.replication)
     config = producer.producer_config()
     workload = load.workload()
+    if cluster.topic is None and cluster.like is None:
+        check_consumers(workload.consumers, workload.partitions)
     check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
     limits = cluster.limits(workload)
     target = cluster.target(workload.replication)

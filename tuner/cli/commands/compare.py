@@ -11,8 +11,8 @@ from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import check_two_studies
 from tuner.cli.output import (
     Force,
+    check_file,
     check_one_form,
-    check_output,
     check_picture,
     print_result,
     write_output,
@@ -55,7 +55,7 @@ def compare(
         tuner compare before after --csv > compared.csv
     """
     check_one_form(json=as_json, csv=as_csv)
-    check_output(html, force=force)
+    check_file(html, force=force)
     check_picture(png, force=force)
     check_two_studies(first, second, same=find_study(first) == find_study(second))
     studies = (load_study(first).results, load_study(second).results)

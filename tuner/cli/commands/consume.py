@@ -21,6 +21,7 @@ from search_spaces.configs.producer_config import ProducerConfig, check_record
 from tuner.cli.options import common_options
 from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
 from tuner.cli.options.options_from_dataclass import with_options
+from tuner.cli.options.workload_options import check_consumers
 from tuner.cli.output import print_result
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.measurement_json import consumption_json
@@ -82,6 +83,7 @@ def consume(
                 seen, written = TopicConsumption(opened.cluster, topic, reading, client=client).run(watch), None
         else:
             config, workload = own.producer_config(), own.workload()
+            check_consumers(reading.consumers, workload.partitions)
             check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
             sizes = common_options.size_of("--fill", own.amount), common_options.size_of("--max-bytes", own.max_bytes)
             with opening() as opened:

@@ -18,6 +18,7 @@ from tuner.cli.output import (
     check_one_form,
     check_output,
     check_picture,
+    file_or_none,
     print_json,
     print_result,
     write_output,
@@ -208,9 +209,13 @@ def report(
     """
     chosen = ReportFormat.JSON if as_json else ReportFormat.CSV if as_csv else form
     check_one_form(json=as_json, csv=as_csv, format=form not in (ReportFormat.TEXT, chosen))
-    if chosen is ReportFormat.PNG and output is None:
-        raise typer.BadParameter("a picture is a file: name it with --output")
-    (check_picture if chosen is ReportFormat.PNG else check_output)(output, force=force)
+    output = file_or_none(output)
+    if chosen is ReportFormat.PNG:
+        if output is None:
+            raise typer.BadParameter("a picture is a file: name it with --output")
+        check_picture(output, force=force)
+    else:
+        check_output(output, force=force)
     experiments = _stored_results(name)
     match chosen:
         case ReportFormat.TEXT:

@@ -10,9 +10,15 @@ import typer
 from runners.clusters.topics.stored_topics import StoredTopic, StoredTopics
 from runners.errors import WorkloadRefused
 from runners.inspection.batch_reader import BatchReader
-from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
+from runners.inspection.batch_sampling import (
+    LARGEST_BATCH_RATIO,
+    LEAST_BYTES,
+    BatchSample,
+    SampleLimits,
+    sample_batches,
+)
 from runners.performance_model.constants import REMOTE_JAVA
-from runners.reporting import counted
+from runners.reporting import counted, percent
 from tuner.cli.options import common_options
 from tuner.cli.output import print_json, print_result
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
@@ -167,7 +173,8 @@ def _inspect_one(
     inspection = inspection_of(sample)
     if inspection is None:
         reasons = [*sample.unread.values(), *(key for each in sample.sequences.values() for key in each.set_aside)]
-        remedy = "; for larger batches, raise --max-bytes" if sample.unread else ""
+        largest = percent(LARGEST_BATCH_RATIO)
+        remedy = f"; a batch may have at most {largest} of --max-bytes, so raise --max-bytes" if sample.unread else ""
         raise WorkloadRefused(
             f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
             f"{remedy}"

@@ -11,8 +11,8 @@ from runners.clusters.topics.stored_topics import StoredTopics
 from runners.clusters.topics.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
 from tuner.cli.options import common_options
-from tuner.cli.output import Force, check_output, print_result, write_output
-from tuner.present.console import say
+from tuner.cli.output import STANDARD_OUTPUT, Force, check_output, print_result, write_output
+from tuner.present.console import ERR, OUT, say
 from tuner.present.topics.sample_view import print_sample, sample_json, sampled_study
 from tuner.study_file import name_line
 
@@ -46,6 +46,8 @@ def sample(
     if bootstrap is None:
         raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
     largest_bytes = common_options.size_of("--max-bytes", max_bytes)
+    if as_json and output == STANDARD_OUTPUT:
+        raise typer.BadParameter("--json and --output - both write to standard output; name a file, or leave one out")
     check_output(output, force=force)
     common_options.check_topic(topic, "TOPIC")
     with common_options.users_cluster(bootstrap, command_config) as cluster:
@@ -54,11 +56,19 @@ def sample(
             raise typer.BadParameter(
                 f"a topic that is sampled must have records, but {topic} is empty; name another topic"
             )
-        say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
+        asked = min(records, stored.records)
+        say(f"reading the newest {asked:,} of up to {stored.records:,} records of {topic}")
         counted = SampleCount()
         counted.add(newest_records(cluster.connection, stored, records), largest_bytes)
     sampled = counted.result(len(stored.partitions))
-    print_result(sample_json(topic, sampled), lambda: print_sample(topic, sampled), as_json=as_json)
+    if not sampled.records:
+        raise typer.BadParameter(
+            f"a topic that is sampled must have records that a consumer gets, but the newest {asked:,} offsets of "
+            f"{topic} have none: their transactions were aborted or are not finished, or their records were deleted; "
+            "raise --records to read earlier ones, or name another topic"
+        )
+    table = ERR if output == STANDARD_OUTPUT else OUT
+    print_result(sample_json(topic, sampled), lambda: print_sample(topic, sampled, table), as_json=as_json)
     if output is None:
         return
     if not sampled.sizes:
@@ -67,6 +77,9 @@ def sample(
             "leave --output out"
         )
     beside = None if command_config is None else os.path.relpath(command_config, output.parent)
-    text = name_line(str(output)) + sampled_study(topic, sampled, bootstrap, beside)
-    write_output(output, text, force=force)
+    text = sampled_study(topic, sampled, bootstrap, beside)
+    if output == STANDARD_OUTPUT:
+        write_output(output, text)
+        return
+    write_output(output, name_line(str(output)) + text, force=force)
     say(f"wrote {output}; next: tuner plan {shlex.quote(str(output))}")

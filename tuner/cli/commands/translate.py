@@ -10,7 +10,7 @@ from search_spaces.errors import UnknownClient
 from search_spaces.files.file_translation import translate_file
 from search_spaces.files.producer_file import FileClient
 from tuner.cli.options import common_options
-from tuner.cli.output import Force, check_output, print_json, print_text, write_output
+from tuner.cli.output import Force, check_output, file_or_none, print_json, print_text, write_output
 from tuner.present.console import ERR, OUT, say
 from tuner.present.producer_files import translated_text, translation_json, translation_lines
 
@@ -60,6 +60,7 @@ def translate(
         tuner translate producer.properties --to java --output java.properties
         tuner translate producer.properties --from java --json
     """
+    output = file_or_none(output)
     check_output(output, force=force)
     with common_options.as_usage_error(UnknownClient, option="--client-version"):
         translation = translate_file(file, written_for, target, client_version)

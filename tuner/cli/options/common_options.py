@@ -357,6 +357,24 @@ def check_topic_options(topic: str | None, like: str | None, partitions: int | N
         )
 
 
+def check_simulated(executor: spec.Executor | None, **target: object) -> None:
+    """Refuse options for a cluster beside `--executor simulated`, where they would have no effect.
+
+    Args:
+        executor: The value of `--executor`; None if it is not given, as for the others.
+        **target: The values of the options for the cluster, by their names in Python.
+
+    Raises:
+        typer.BadParameter: Options exclude each other.
+    """
+    without_effect = [f"--{name.replace('_', '-')}" for name, value in target.items() if value is not None]
+    if executor is spec.Executor.SIMULATED and without_effect:
+        raise typer.BadParameter(
+            f"--executor simulated uses no cluster, so it can't be given with {enumerated(without_effect)}; leave "
+            f"--executor simulated or {enumerated(without_effect)} out"
+        )
+
+
 def link_of(delay: str | None, bandwidth: str | None) -> Link | None:
     """Return the link that `--zone-delay` and `--zone-bandwidth` describe; None if neither is given.
 
@@ -379,7 +397,7 @@ def config_of_file(
 
     The other arguments and the errors are those of `read_producer_file`; an error names the file.
     """
-    with named_source(path.name):
+    with named_source(str(path)):
         file = read_producer_file(path, written_for, client, advice=advice)
         config = file.config
     for note in () if silent else file.notes:

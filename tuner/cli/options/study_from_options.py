@@ -230,6 +230,13 @@ class StudyFromOptions(StudyOptions):
             target: The beginning of the study's name if the user gave no name.
         """
         common_options.check_topic_options(self.topic, self.like, self.partitions, self.replication)
+        common_options.check_simulated(
+            self.executor,
+            bootstrap=self.bootstrap,
+            command_config=self.command_config,
+            container=self.container,
+            brokers=self.brokers,
+        )
         sizes = sizes_in(self.record_bytes or "100,1000")
         made = "-".join(map(str, (target, *sizes)))
         name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.errors import WorkloadRefused
+from runners.reporting import counted
 from runners.runner import Limits
 from runners.workload import RecordSizes
 from search_spaces.client import client_of
@@ -167,6 +168,19 @@ def limits_of(max_bytes: str, largest_bytes: int) -> Limits:
             f"--max-bytes must allow at least one record of {largest_bytes:,} bytes, but got {most:,}"
         )
     return Limits(max_bytes=most)
+
+
+def check_consumers(consumers: int, partitions: int) -> None:
+    """Check that each consumer gets a partition of a topic that the tuner creates.
+
+    Raises:
+        typer.BadParameter: There are fewer partitions than consumers.
+    """
+    if consumers > partitions:
+        raise typer.BadParameter(
+            f"each consumer needs a partition of its own, but got {counted(consumers, 'consumer')} and "
+            f"{counted(partitions, 'partition')}; raise --partitions, or lower --consumers"
+        )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from runners.reporting import in_bytes
 from search_spaces.translation.to_java import LABEL, for_java
-from tuner.cli.output import check_output, is_stream, print_result, print_text, write_output
+from tuner.cli.output import check_output, file_or_none, is_stream, print_result, print_text, write_output
 from tuner.present.console import OUT, say, warn, warn_of_each
 from tuner.present.export import Format, export, export_all, is_translated, study_json
 from tuner.present.recommendations.recommendation_words import (
@@ -45,6 +45,7 @@ def write_recommendations(
     recommendations: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
 ) -> None:
     """Print recommendations or write them to a file, and print the warnings to read before using a config."""
+    output = file_or_none(output)
     if output is None:
         print_text(export_all(recommendations, form, everything=everything))
     else:

@@ -10,7 +10,7 @@ import typer
 from objectives.metrics import ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
-from tuner.cli.output import check_one_form, check_output, print_json, print_text, write_output
+from tuner.cli.output import check_file, check_one_form, print_json, print_text, write_output
 from tuner.present.console import OUT, say, warn
 from tuner.present.number_text import aligned, number, title
 from tuner.present.trial_tables.grid_view import NO_LATENCY, rate_share_text
@@ -36,7 +36,7 @@ def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, fo
         raise typer.BadParameter(
             "--parquet needs the package pyarrow, but it is not installed; install it, or use --csv"
         )
-    check_output(parquet, force=force)
+    check_file(parquet, force=force)
 
 
 def show_trials(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tuner.cli.interruption import interruption_of
+from tuner.cli.options.common_options import check_simulated
 from tuner.cli.options.study_from_options import naming_options
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
@@ -56,12 +57,15 @@ def study_of_options(
         executor: Where the benchmarks run; None for this host without Ray.
 
     Raises:
-        typer.BadParameter: An option has a value that a study file can't have. The message names the option.
+        typer.BadParameter: An option has a value that a study file can't have, or options exclude each other. The
+            message names the options.
     """
+    target = {"bootstrap": bootstrap, "command_config": command_config, "container": container}
+    check_simulated(executor, **target)
     text = measuring_text(
         name,
         record_bytes,
-        target={"bootstrap": bootstrap, "command_config": command_config, "container": container},
+        target=target,
         client=client,
         baseline=against,
         measured_s=seconds,

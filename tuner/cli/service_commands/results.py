@@ -19,6 +19,7 @@ from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions
 from tuner.cli.options.study_arguments import ShownSize, check_two_studies
 from tuner.cli.output import (
     Force,
+    check_file,
     check_one_form,
     check_output,
     print_json,
@@ -245,7 +246,7 @@ def compare(
     """
     check_one_form(json=as_json, csv=as_csv)
     check_two_studies(first, second, same=first == second)
-    check_output(html, force=force)
+    check_file(html, force=force)
     with service() as client:
         compared = client.comparison(first, second)
         print_result(

@@ -84,8 +84,9 @@ def because(checked: CheckedFinding, between: str = "; ") -> str:
     """Return why a finding has its outcome, in words, with `between` between two comparisons."""
     finding = checked.finding
     several = len(checked.compared) > 1
-    compared = [_compared_words(each, verdict=several) for each in checked.compared]
-    sentences = [f"{ROW_METRICS[finding.metric].label}: {between.join(compared)}"]
+    metric = ROW_METRICS[finding.metric]
+    compared = [_compared_words(each, metric.unit, verdict=several) for each in checked.compared]
+    sentences = [f"{metric.label}: {between.join(compared)}"]
     if checked.outcome is FindingOutcome.ARTEFACT and finding.artefact is not None:
         sentences.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
     if left_out := len(finding.comparisons) - len(checked.compared):
@@ -93,7 +94,7 @@ def because(checked: CheckedFinding, between: str = "; ") -> str:
     return ". ".join(f"{each[0].upper()}{each[1:]}" for each in sentences)
 
 
-def _compared_words(comparison: CheckedComparison, *, verdict: bool) -> str:
+def _compared_words(comparison: CheckedComparison, unit: str, *, verdict: bool) -> str:
     """Return a comparison in words: the rows, the ratio here and in the paper, and with `verdict` the outcome."""
     compared = comparison.comparison
     paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
@@ -105,9 +106,10 @@ def _compared_words(comparison: CheckedComparison, *, verdict: bool) -> str:
     if compared.along:
         rows = f" of {settings_text(compared.of)}" if compared.of else ""
         what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
+    elif compared.over is None:
+        what = f"arithmetic mean of {settings_text(compared.of)} / {f'{compared.limit:g} {unit}'.rstrip()}"
     else:
-        over = settings_text(compared.over) if compared.over is not None else f"{compared.limit:g}"
-        what = f"{settings_text(compared.of)} / {over}"
+        what = f"{settings_text(compared.of)} / {settings_text(compared.over)}"
     return f"{what} = {ratio}{paper}{f': {comparison.outcome}' if verdict else ''}"
 
 
@@ -147,7 +149,8 @@ def _own_notes(results: ExperimentResults) -> list[str]:
     if latency_parts(results):
         notes.append(
             "The part to the leader is the median latency of the row that differs only in acks=1. Replication is how "
-            "much later the acknowledgement comes with acks=all, and fetch is the rest until a consumer has the record."
+            "much later the acknowledgement comes with acks=all, and fetch is the rest until a consumer has the "
+            "record. These times are arithmetic means, so that the three parts add up to the whole time."
         )
     notes += [
         f"{row.row.name}: the end-to-end latencies may be wrong by up to {max(errors_ms):.2f} ms, because producer and "

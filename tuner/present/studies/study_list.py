@@ -16,7 +16,7 @@ from tuner.present.tables import csv_of
 UNREADABLE: Final = "unreadable"
 """The state of a study whose results can't be read."""
 _SIMULATED: Final = "simulated"
-_HEADINGS: Final = ("study", "record bytes", "state", "trials", "best gain", "target", "updated")
+_HEADINGS: Final = ("study", "record size", "state", "trials", "best gain", "target", "updated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def study_lines(studies: Sequence[ListedStudy]) -> list[str]:
     rows = [
         (
             each.name if each.kind == "study" else f"{each.name} ({each.kind})",
-            " ".join(each.record_sizes),
+            ", ".join(map(in_bytes, each.record_sizes)),
             each.state,
             f"{each.trials_done}" + ("" if each.trials_planned is None else f" of {each.trials_planned}"),
             "-" if each.best_gain is None else str(each.best_gain),

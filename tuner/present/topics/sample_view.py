@@ -10,7 +10,7 @@ from runners.inspection.topic_sample import GZIP, TopicSample
 from runners.reporting import counted, percent
 from runners.workload import MOST_COMPRESSIBLE, MOST_KEYS, MOST_PEAK_RATIO
 from tuner.model.document import document
-from tuner.present.console import OUT
+from tuner.present.console import Unwrapped
 
 TYPICAL_CODEC: Final = "lz4"
 """The codec whose ratio the study's payload gets, if it is known: lz4 removes less than gzip and zstd."""
@@ -30,9 +30,9 @@ def sample_json(topic: str, sample: TopicSample) -> dict[str, Any]:
     return document("sample", topic=topic, **found, record_bytes=mix)
 
 
-def print_sample(topic: str, sample: TopicSample) -> None:
+def print_sample(topic: str, sample: TopicSample, console: Unwrapped) -> None:
     """Print the statistics, one line each."""
-    OUT.show(*(f"{name:<22} {text}" for name, text in _sample_lines(topic, sample)))
+    console.show(*(f"{name:<22} {text}" for name, text in _sample_lines(topic, sample)))
 
 
 def _sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
@@ -58,14 +58,15 @@ def _sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
         removed = ", ".join(f"{codec} {percent(ratio)}" for codec, ratio in sample.removed_ratio.items())
         without = "" if TYPICAL_CODEC in sample.removed_ratio else "; other codecs need the package pyarrow"
         lines.append(("compression removes", f"{removed} of batches of 64 KiB{without}"))
-    if sample.span_s:
-        lines.append(
-            (
-                "rate, records/s",
-                f"{sample.rate_records_per_s:,.0f} on average over {sample.span_s:,.1f} s, "
-                f"{sample.busiest_records_per_s:,} in the busiest second",
-            )
+    if sample.rate_records_per_s:
+        rate = (
+            f"{sample.rate_records_per_s:,.0f} on average over {sample.span_s:,.1f} s, "
+            f"{sample.busiest_records_per_s:,} in the busiest second"
         )
+        lines.append(("rate, records/s", rate))
+    elif sample.busiest_records_per_s:
+        too_short = f"unknown, because these records were written within {1e3 * sample.span_s:.0f} ms"
+        lines.append(("rate, records/s", too_short))
     return lines
 
 

@@ -86,6 +86,7 @@ def test_a_missing_topic_an_empty_one_and_too_few_partitions_are_refused(
         (("--client", "scala"), "scala"),
         (("-X", "fetch.min.bytes=200000000"), "fetch.min.bytes"),
         (("--consumers", "0"), "--consumers must be a whole number from 1 to 64, but got 0"),
+        (("--consumers", "50"), "--consumers"),
         (("--rate", "100"), "--start tail"),
         (("--start", "tail", "--fill", "1GB"), "--fill needs --start beginning"),
         (("--max-bytes", "nonsense"), "--max-bytes needs --start tail"),

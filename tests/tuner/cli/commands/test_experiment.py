@@ -59,6 +59,9 @@ def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> No
     mine = tmp_path / "mine.yaml"
     mine.write_text(tuner("experiment", "show", "thesis-default", "--yaml").out.replace("100000]", "100000, 50000]"))
     assert "record_bytes=50000" in tuner("experiment", "show", str(mine)).out
+    words = arguments("experiment", "show", "/dev/stdin")
+    piped = subprocess.run(words, input=mine.read_text(), capture_output=True, text=True, check=True)
+    assert "record_bytes=50000" in piped.stdout
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> No
     [
         (["show", "thesis-defualt"], "did you mean thesis-default?"),
         (["show", "missing.yaml"], "missing.yaml: there is no such file"),
-        (["show", "."], "this is a folder or a device; name a file"),
+        (["show", "."], "this is a folder; name a file in it"),
         (["show", "papers"], "only `run` and `report` take all experiments of the papers"),
         (["run", "thesis-default", "--rounds", "1001"], "must be less than or equal to 1000"),
         (["report", ""], "there is no study ''"),

@@ -115,8 +115,8 @@ def test_partitions_with_too_large_batches_are_named(broker: RunningCluster, new
             assert producer.flush(30) == 0
     ran = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--max-bytes", "1MB")
     assert ran.code == 2, ran.err
-    assert "the connection was closed: by the broker, or for a batch of over" in ran.complaint
-    assert ran.complaint.endswith("; for larger batches, raise --max-bytes")
+    assert "a batch is larger than 180 kB, or the broker closed the connection" in ran.complaint
+    assert ran.complaint.endswith("; a batch may have at most 18 % of --max-bytes, so raise --max-bytes")
 
 
 @pytest.mark.long

@@ -54,9 +54,29 @@ def test_statistics_and_a_study_file_contain_nothing_of_the_records_content(
     assert again.code == 2
     assert "add --force" in again.complaint
 
+    printed = tuner(*words, "-o", "-")
+    assert printed.code == 0, printed.err
+    assert printed.out == text
+    assert "600 of the newest records of 3 partitions" in printed.err
+    assert "both write to standard output" in tuner(*words, "-o", "-", "--json").complaint
+
     found = tuner(*words, "--records", "30", "--json").json
     assert (found["kind"], found["topic"], found["records"]) == ("sample", filled.name, 30)
     assert sum(found["sizes"].values()) == 30
+
+
+def test_a_topic_of_aborted_transactions_is_refused(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic()
+    producer = Producer({**broker.connection, "transactional.id": f"{topic.name}-writer"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic.name, b"value")
+    assert producer.flush(30) == 0
+    producer.abort_transaction()
+    ran = tuner("sample", topic.name, "--bootstrap", broker.bootstrap)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert "have none: their transactions were aborted or are not finished" in ran.complaint
 
 
 def test_a_missing_or_empty_topic_gives_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:

@@ -44,9 +44,18 @@ def test_studies_are_listed_the_newest_first(root: Path) -> None:
     heading, first, second = tuner("studies").out.splitlines()
     assert heading.split()[:2] == ["study", "record"]
     assert first.startswith(
-        "overnight   100 1000       finished      80 of 120   latency p99 2.54 (2.32 to 2.78), 100 B"
+        "overnight   100 B, 1000 B   finished      80 of 120   latency p99 2.54 (2.32 to 2.78), 100 B"
     )
-    assert second.startswith("begun       1000           interrupted   12 of 60    -   ")
+    assert second.startswith("begun       1000 B          interrupted   12 of 60    -   ")
+
+
+def test_a_mix_of_sizes_has_rounded_shares_in_the_list_and_its_identity_in_json(root: Path) -> None:
+    mix = "100:0.666666666667,1000:0.333333333333"
+    write_study(root / "mixed", record_sizes=(mix,), rounds=0, facts={"name": "mixed"})
+    (line,) = [each for each in tuner("studies").out.splitlines() if each.startswith("mixed")]
+    assert "   100 B (66.7 %) and 1000 B (33.3 %)   " in line
+    (listed,) = [each for each in tuner("studies", "--json").json["studies"] if each["name"] == "mixed"]
+    assert listed["record_sizes"] == [mix]
 
 
 def test_all_formats_of_the_list_agree(root: Path) -> None:

@@ -43,8 +43,10 @@ def test_init_prints_a_next_command_that_can_be_pasted(tmp_path: Path) -> None:
     assert "zwei-worte" in tuner("plan", str(path)).out
 
 
-def test_the_plan_of_a_simulated_study_says_that_nothing_is_sent() -> None:
-    words = ("plan", "--executor", "simulated", "--bootstrap", "prod:9092", "--record-bytes", "100")
+def test_the_plan_of_a_simulated_study_says_that_nothing_is_sent(tmp_path: Path) -> None:
+    path = tmp_path / "night.yaml"
+    path.write_text("target: {bootstrap: 'prod:9092'}\nworkload: {record_bytes: 100}\n")
+    words = ("plan", str(path), "--executor", "simulated")
     plan = tuner(*words, "--max-bytes", "1000")
     assert "target    simulated\n" in plan.out
     assert "bytes     none; a real study would send at most 1 kB (the study's limit)\n" in plan.out

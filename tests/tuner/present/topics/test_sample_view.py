@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from runners.inspection.topic_sample import TopicSample
-from tuner.present.topics.sample_view import sampled_study
+from tuner.present.console import text_of
+from tuner.present.topics.sample_view import print_sample, sampled_study
 from tuner.study_file import parse_study
 
 SAMPLE = TopicSample(
@@ -32,6 +33,13 @@ def load_of(sample: TopicSample) -> dict[str, object]:
     parse_study(text, name="orders", folder=None, origin="orders.yaml", environ={})
     found: dict[str, object] = yaml.safe_load(text.replace("#paced", "paced"))["workload"]
     return found
+
+
+def test_records_of_a_few_milliseconds_have_no_rate() -> None:
+    short = replace(SAMPLE, span_s=0.003, rate_records_per_s=0.0)
+    shown = text_of(lambda console: print_sample("orders", short, console))
+    assert "rate, records/s        unknown, because these records were written within 3 ms\n" in shown
+    assert "paced" not in load_of(short)
 
 
 def test_keys_and_bursts_are_those_of_the_sample() -> None:

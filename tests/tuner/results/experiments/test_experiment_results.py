@@ -324,6 +324,13 @@ def test_the_quick_version_limits_its_searches() -> None:
         tuner.run_experiment(spec)
 
 
+def test_a_limit_is_shown_with_its_unit(results: ExperimentResults) -> None:
+    compared = Comparison({"record_bytes": 1000, "acks": 1}, None, limit=2)
+    finding = Finding("fast", "It is fast.", "none", "latency_p50_ms", (compared,), Expectation.SMALLER)
+    shown = because(check(finding, results.rows, 0.95))
+    assert "arithmetic mean of record_bytes=1000 acks=1 / 2 ms = " in shown
+
+
 def test_nothing_is_proven_by_values_that_are_all_zero(results: ExperimentResults) -> None:
     rows = [
         replace(row, trials=tuple(replace(each, metrics={**each.metrics, "lost_records": 0.0}) for each in row.trials))
