@@ -81,8 +81,6 @@ class CatchingUp:
         """
         try:
             if self._session is None:
-                if not self._store.trials():
-                    return None  # a study that ends before its first trial is not kept
                 self._session = MirrorSession(self._store, self._folder, self._tracking, self.written, self._goes_on)
             self._session.catch_up(settle=settle, state=state, on_progress=self._progress)
             self.in_mlflow = self._session.in_mlflow
