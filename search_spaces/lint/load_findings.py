@@ -13,7 +13,7 @@ from search_spaces.lint.findings import About, LintFinding, LintLevel
 
 MOST_RECORD_BYTES: Final = 2**31 - 1
 LEAST_RATE_RECORDS_PER_S: Final = 0.001
-MOST_RATE_RECORDS_PER_S: Final = 1e9
+MOST_LINTED_RATE_RECORDS_PER_S: Final = 1e9
 # librdkafka's default of a million requests in flight stands for no limit.
 _NO_LIMIT_IN_FLIGHT: Final = 1_000
 _BUSY_S: Final = 0.001
@@ -39,9 +39,11 @@ class LintLoad:
         if not 1 <= self.record_bytes <= MOST_RECORD_BYTES:
             raise InvalidValue("the record size", f"1 to {MOST_RECORD_BYTES:,} bytes", self.record_bytes)
         rate = self.rate_records_per_s
-        if rate is not None and not LEAST_RATE_RECORDS_PER_S <= rate <= MOST_RATE_RECORDS_PER_S:
+        if rate is not None and not LEAST_RATE_RECORDS_PER_S <= rate <= MOST_LINTED_RATE_RECORDS_PER_S:
             raise InvalidValue(
-                "the rate", f"{LEAST_RATE_RECORDS_PER_S} to {MOST_RATE_RECORDS_PER_S:,.0f} records per second", rate
+                "the rate",
+                f"{LEAST_RATE_RECORDS_PER_S} to {MOST_LINTED_RATE_RECORDS_PER_S:,.0f} records per second",
+                rate,
             )
 
 

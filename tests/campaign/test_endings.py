@@ -29,6 +29,7 @@ from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec
 from tuner.model.trial import State, Trial, TrialKind
 from tuner.results.study_results import load_results
+from tuner.storage.folder_files import read_progress
 
 
 @dataclass(slots=True)
@@ -135,6 +136,8 @@ def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: T
     before = on_record(tmp_path)
     assert (before[-1].kind, before[-1].state, before[-1].error) == (under_way, State.FAILED, str(full))
     assert state_told(tmp_path) is StudyState.FAILED
+    assert (told := read_progress(tmp_path)) is not None
+    assert told.message == str(full)
     assert measure_study(spec, "", tmp_path, Told(), simulated=Steady()).finished
     after = on_record(tmp_path)
     assert after[: len(before)] == before

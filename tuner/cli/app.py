@@ -14,12 +14,13 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from tuner.cli.command_table import COMMANDS, SERVICE_COMMANDS
+from tuner.cli.command_table import COMMANDS, MEASURING_COMMANDS, SERVICE_COMMANDS
 from tuner.cli.interruption import (
     Interrupted,
     catch_signals,
     interruption_of,
     leave_closed_terminals,
+    tell_clean_up,
     terminal_is_closed,
 )
 from tuner.model.service_variables import SERVER_VARIABLE
@@ -84,6 +85,8 @@ class _Commands(_OptionsGivenOnce, TyperGroup):
         if called in commands:
             self.commands[called] = _command(called, commands[called][0])
             _name_values(self.commands[called], ctx)
+            if called in MEASURING_COMMANDS and commands[called] is COMMANDS[called]:
+                tell_clean_up()
         elif called in COMMANDS:
             raise typer.BadParameter(
                 f"with --server, a command must be one of {', '.join(commands)}, but got {called}, which the service "

@@ -192,3 +192,8 @@ SERVICE_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "cancel": ("service_commands.submission:cancel", "Stop a study on the service for good; its results are kept."),
 }
 """The commands that a service offers, in the form of `COMMANDS`. They replace local ones if a service is named."""
+MEASURING_COMMANDS: Final = frozenset(
+    {"run", "confirm", "verify", "experiment", "calibrate", "bench", "consume", "doctor", "broker"}
+    | {"compare-tools", "compare-clients"}
+)
+"""The commands of `COMMANDS` that create topics or start processes, and so have something to clean up after Ctrl-C."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from types import FrameType
 from typing import Final
 
@@ -25,6 +26,18 @@ _INTERRUPTIONS: Final[list[Interrupted]] = []
 """
 
 
+_CLEAN_UP: Final[list[bytes]] = []
+"""What the first signal prints, or nothing. See `tell_clean_up`."""
+
+
+def tell_clean_up() -> None:
+    """Let the first signal print at once that the command cleans up before it ends, which may take seconds."""
+    after_echo = b"\n" if os.isatty(2) else b""  # a terminal shows `^C`, perhaps at the end of a live line
+    _CLEAN_UP[:] = [
+        after_echo + b"stopping and cleaning up; pressing Ctrl-C again could leave topics or processes behind\n"
+    ]
+
+
 def catch_signals() -> None:
     """Raise `Interrupted` on the signals that end a command, and note which file descriptors are terminals."""
     _TERMINALS[:] = [descriptor for descriptor in range(3) if os.isatty(descriptor)]
@@ -42,6 +55,9 @@ def _on_signal(number: int, _: FrameType | None) -> None:
     if _INTERRUPTIONS:
         return
     leave_closed_terminals(hung_up=number == signal.SIGHUP)
+    for line in _CLEAN_UP:
+        with suppress(OSError):  # nobody reads it any more
+            os.write(2, line)  # not `print`, because the signal may have come while something is printed
     interruption = Interrupted()
     _INTERRUPTIONS.append(interruption)
     raise interruption

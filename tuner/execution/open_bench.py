@@ -1,6 +1,6 @@
 """Opens the clusters and the workers that a study or an experiment needs, and closes them, also after an error.
 
-A new study or experiment is removed again if its cluster can't be used.
+A new study or experiment is removed again if nothing was measured.
 """
 
 import time
@@ -32,6 +32,7 @@ from tuner.model.errors import StudyError
 from tuner.model.facts import CLIENT_VERSION, CLUSTER, CLUSTER_IDS
 from tuner.model.study_files import RAY_FOLDER
 from tuner.model.target import Target
+from tuner.model.trial import TrialKind
 from tuner.storage.folder_files import removed_if_empty
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -188,26 +189,39 @@ def _pool(spec: BenchSpec, keys: Sequence[str], say: Say) -> Pool:
 
 
 @contextmanager
-def removed_if_unreached(storage: Storage, folder: Path, name: str, say: Say) -> Iterator[None]:
-    """Run the block, and remove the study that it creates if the cluster can't be used before anything is sent.
+def removed_if_unmeasured(
+    storage: Storage, folder: Path, name: str, say: Say, *, measured: Callable[[ResultsStore], bool]
+) -> Iterator[None]:
+    """Run the block, and remove the study that it creates if an error or Ctrl-C ends it before anything was measured.
 
     The usual causes are a mistyped address or topic, and a Docker engine that does not run. A study or a folder that
     was there before is kept, also the folder of all studies.
 
-    Raises:
-        RunnerError: The error from the block.
+    Args:
+        storage: Where the study is stored.
+        folder: The folder of its files.
+        name: Its name.
+        say: Tells the user that the study is not kept.
+        measured: Whether the store of the study holds something that a later run needs.
     """
     is_new = not folder.exists() and not storage.has(folder)
     with removed_if_empty(folder.parent):
         try:
             yield
-        except RunnerError:
+        except BaseException as error:
             if is_new:
                 with suppress(StudyError):  # the error from the block tells the user more than this one
                     with closing(storage.read(folder)) as store:
+                        kept = measured(store)
                         # The facts about the environment are stored as soon as the cluster has answered.
-                        unreached = not store.trials() and CLIENT_VERSION not in store.facts()
-                    if unreached:
+                        unreached = isinstance(error, RunnerError) and CLIENT_VERSION not in store.facts()
+                    if not kept:
                         storage.remove(folder, name, say)
-                        say(f"{name} is not kept, because its cluster could not be used")
+                        why = "its cluster could not be used" if unreached else "nothing that counts was measured"
+                        say(f"{name} is not kept, because {why}")
             raise
+
+
+def counts(store: ResultsStore) -> bool:
+    """Return whether a store has a measurement that counts, or one that failed; a burn-in run does not count."""
+    return any(trial.kind is not TrialKind.BURN_IN or trial.error for _, trial in store.trials())

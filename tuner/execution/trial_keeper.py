@@ -11,7 +11,7 @@ from typing import Any, Final
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
 from runners.host_processes.processes import ProcessIdentity
 from tuner.execution.mirroring import Mirror
-from tuner.model.errors import ResultsUnwritable, TooManyFailures
+from tuner.model.errors import EXPECTED, ResultsUnwritable, TooManyFailures
 from tuner.model.progress import Progress, StudyState, state_after
 from tuner.model.trial import State, Trial, TrialKind
 from tuner.storage.protocols import ResultsStore
@@ -107,7 +107,8 @@ def telling_end(tell: Callable[[Progress], None]) -> Iterator[None]:
             tell(Progress(StudyState.FINISHED))
     except BaseException as error:
         with suppress(ResultsUnwritable):  # on a full disk, the first error says so already
-            tell(Progress(state_after(type(error))))
+            message = str(error) if isinstance(error, EXPECTED) else ""
+            tell(Progress(state_after(type(error)), message=message))
         raise
 
 

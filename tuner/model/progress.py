@@ -38,7 +38,7 @@ class Progress:
         kind: Why the running trial is run.
         trials: Number of trials planned for this record size; None if only time or bytes limit the search.
         phase: The running phase; empty until the first window of the phase is measured.
-        message: The progress in words; empty if nothing is being measured.
+        message: The progress in words; after an error, the message of the error; otherwise empty.
         ends_at: Estimated end of the study, ISO 8601; None if unknown.
         behind_mlflow: Number of stored trials that MLflow does not show yet.
         pid: Process ID of the process that runs the study.

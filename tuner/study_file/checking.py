@@ -56,6 +56,8 @@ class FileKind(Generic[SectionsT]):
         match misfit["type"]:
             case "value_error":
                 refusal: Refused = misfit["ctx"]["error"]
+                if key_path not in problems.lines and key_path[:-1] in problems.lines:
+                    key_path = key_path[:-1]  # the file has a text in place of a section, as in `study: NAME`
                 for each in refusal.refusals:
                     problems.refuse(key_path, each, _inside(misfit["input"], each.within))
             case "extra_forbidden":

@@ -13,6 +13,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.errors import BrokerLost
 from search_spaces.client import librdkafka
 from search_spaces.errors import RuleBroken
+from tests.conftest import TopicMaker
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
 from tests.helpers.repository import ROOT
@@ -317,6 +318,20 @@ def test_a_topic_that_the_cluster_cannot_have_leaves_no_study_behind(
     assert ended.code == 2
     assert error in ended.complaint
     assert "is not kept, because its cluster could not be used" in ended.err
+    assert not studies.exists()
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("option", ["--topic", "--like"])
+def test_a_topic_that_takes_no_such_record_leaves_no_study_behind(
+    studies: Path, broker: RunningCluster, new_topic: TopicMaker, option: str
+) -> None:
+    topic = new_topic(configs={"max.message.bytes": "10000"}).name
+    words = ("--quick", "--no-mlflow", "--executor", "local", "--record-bytes", "20000")
+    ended = tuner("run", *words, "--bootstrap", broker.bootstrap, option, topic)
+    assert ended.code == 2
+    assert "max.message.bytes=10000" in ended.complaint
+    assert "is not kept, because nothing that counts was measured" in ended.err
     assert not studies.exists()
 
 

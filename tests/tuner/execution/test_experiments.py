@@ -54,7 +54,13 @@ def test_every_measurement_is_stored_with_its_row_and_round(tmp_path: Path) -> N
     assert all(len(row.by_round("mb_per_s")) == 4 for row in results.rows)
 
 
-def test_an_experiment_that_ended_in_its_burn_in_has_nothing_to_predict_from(tmp_path: Path) -> None:
+def test_an_experiment_that_ended_in_its_burn_in_is_not_kept_and_has_nothing_to_predict_from(tmp_path: Path) -> None:
+    told = ToldOfExperiment(stop_after=1)
+    with pytest.raises(KeyboardInterrupt):
+        run_small(tmp_path / "small", told)
+    assert told.said[-1] == "small is not kept, because nothing that counts was measured"
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "small").mkdir()  # a folder that was there before is kept
     with pytest.raises(KeyboardInterrupt):
         run_small(tmp_path / "small", ToldOfExperiment(stop_after=1))
     with pytest.raises(NothingToFit, match=r"small has none yet; name another study or experiment$"):
@@ -124,6 +130,7 @@ target: {brokers: 3}
 def test_the_results_of_each_experiment_that_comes_with_the_tuner_are_read(name: str, tmp_path: Path) -> None:
     text = named_experiments()[name]
     spec = parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
+    (tmp_path / name).mkdir()  # the folder was there before, so it is kept after a burn-in run only
     with pytest.raises(KeyboardInterrupt):
         measure_experiment(spec, text, tmp_path / name, ToldOfExperiment(stop_after=1), simulated=SimulatedRunner())
     assert load_experiment(tmp_path / name).spec.rows == spec.rows

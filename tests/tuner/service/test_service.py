@@ -102,7 +102,7 @@ def test_mistakes_are_worded_as_on_the_command_line(served: Serving, tmp_path: P
 def test_an_unknown_cluster_does_not_hide_other_mistakes(served: Serving) -> None:
     wrong = study_file("<b>").replace("trials: 4", "trials: many").replace("target: simulated", "target: nowhere")
     found = [each["key"] for each in served.submit(wrong).json["errors"]]
-    assert found == ["study.name", "target", "search.trials"]
+    assert found == ["study", "target", "search.trials"]
     no_name = "target: nowhere\nworkload: {record_bytes: [1000], replication: 3}\n"
     assert sorted(each["key"] for each in served.submit(no_name).json["errors"]) == ["study", "target"]
 

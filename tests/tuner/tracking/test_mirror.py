@@ -78,6 +78,15 @@ def test_a_study_that_ends_early_has_ended_in_mlflow_and_runs_again_when_it_is_r
     assert runs(client)["night 1000 B"].info.status == "FINISHED"
 
 
+def test_a_study_that_ends_before_its_first_trial_is_not_in_mlflow(root: Path, client: "MlflowClient") -> None:
+    study(root / "night").close()
+    mirror = MlflowMirror(root / "night", HERE, ignore)
+    mirror.start()
+    outcome = mirror.finish(PATIENCE_S, StudyState.INTERRUPTED)
+    assert (outcome.runs_written, outcome.error) == (0, None)
+    assert not runs(client)
+
+
 def test_a_study_continues_while_the_mirror_is_stuck(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, free = threading.Event(), threading.Event()
 

@@ -10,7 +10,7 @@ from search_spaces.lint.findings import LintLevel
 from search_spaces.lint.linting import lint_file
 from search_spaces.lint.load_findings import (
     LEAST_RATE_RECORDS_PER_S,
-    MOST_RATE_RECORDS_PER_S,
+    MOST_LINTED_RATE_RECORDS_PER_S,
     MOST_RECORD_BYTES,
     LintLoad,
 )
@@ -54,7 +54,7 @@ def lint(
         float | None,
         typer.Option(
             min=LEAST_RATE_RECORDS_PER_S,
-            max=MOST_RATE_RECORDS_PER_S,
+            max=MOST_LINTED_RATE_RECORDS_PER_S,
             metavar="N",
             help="Records per second that the producer sends, such as 20000. It needs --record-bytes.",
         ),

@@ -9,11 +9,11 @@ from pathlib import Path
 from tuner.cli.interruption import interruption_of
 from tuner.cli.options.common_options import check_simulated
 from tuner.cli.options.study_from_options import naming_options
+from tuner.execution.open_bench import counts
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import numbered_name
-from tuner.model.trial import TrialKind
 from tuner.present.console import say
 from tuner.present.studies.study_view import StudyView
 from tuner.results.study_results import StudyResults
@@ -133,7 +133,7 @@ def _kept(storage: Storage, folder: Path) -> bool:
     with contextlib.suppress(StudyError):  # the error that ended the study tells the user more
         try:
             with contextlib.closing(storage.read(folder)) as store:
-                if any(trial.kind is not TrialKind.BURN_IN or trial.error for _, trial in store.trials()):
+                if counts(store):
                     return True
             storage.remove(folder, folder.name, say)
         except StudyNotFound:  # its results were not opened yet

@@ -24,7 +24,7 @@ from tuner.execution.experiments.experiment_reporter import ExperimentReporter
 from tuner.execution.experiments.experiment_steps import ExperimentStep, burn_ins_before, steps_left, with_stored_rounds
 from tuner.execution.experiments.reading_row import measure_reading
 from tuner.execution.mirroring import Mirror, mlflow_experiment, tracking_fact
-from tuner.execution.open_bench import BenchSpec, open_bench, removed_if_unreached
+from tuner.execution.open_bench import BenchSpec, counts, open_bench, removed_if_unmeasured
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
 from tuner.execution.trials.bench import Bench
@@ -92,7 +92,7 @@ def measure_experiment(
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
         storage = storage_at()
-        stack.enter_context(removed_if_unreached(storage, folder, spec.name, reporter.say))
+        stack.enter_context(removed_if_unmeasured(storage, folder, spec.name, reporter.say, measured=counts))
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         wanted_rounds, spec = spec.rounds, with_stored_rounds(spec, store.trials())
         if spec.rounds > wanted_rounds:

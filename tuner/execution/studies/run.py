@@ -23,7 +23,7 @@ from tuner.execution.budgets.budget import HOST_CLOCK, Budget, WallClock, deadli
 from tuner.execution.budgets.outlook import Outlook
 from tuner.execution.environment import topic_shape
 from tuner.execution.mirroring import Mirror
-from tuner.execution.open_bench import BenchSpec, open_bench, removed_if_unreached
+from tuner.execution.open_bench import BenchSpec, open_bench, removed_if_unmeasured
 from tuner.execution.open_target import OpenTarget
 from tuner.execution.studies.beginning import begin, confirm_limits, is_finished
 from tuner.execution.studies.burn_in import BurnIn
@@ -112,7 +112,9 @@ def measure_study(
         stack.callback(remove_folders_of_dead)
         if searching:
             refuse_passed_deadline(spec, lambda: not storage.has(folder), clock)
-        stack.enter_context(removed_if_unreached(storage, folder, spec.name, reporter.say))
+        stack.enter_context(
+            removed_if_unmeasured(storage, folder, spec.name, reporter.say, measured=partial(_is_needed, spec))
+        )
         store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
@@ -148,6 +150,12 @@ def measure_study(
             if not searching:
                 confirm_command_ended(store)
         return results()
+
+
+def _is_needed(spec: StudySpec, store: ResultsStore) -> bool:
+    """Return whether a store holds trials, or bytes of an interrupted trial that count against `search.max_bytes`."""
+    sent = spec.search.max_bytes is not None and any(store.facts().get(RESERVED_BYTES, {}).values())
+    return sent or bool(store.trials())
 
 
 def _study_trials(

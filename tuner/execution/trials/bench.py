@@ -251,6 +251,7 @@ class Bench:
                     self._begin(index, outcome)
                     return None
             case BrokerLost() | TargetUnreachable() if outcome.attempts < 2:
+                # A second loss fails the trial, because its config may be what makes the broker fail.
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
                 self._recover(index)
                 self._end_trial(index)

@@ -128,6 +128,7 @@ class Status:
             may have brought MLflow up to date since.
         updated_at: Time of the last progress report, ISO 8601; empty if there was none.
         simulated: Whether the trials were computed by a model and not measured on a cluster.
+        error: The error that ended the study; empty if no error did, or if its process could not store the error.
     """
 
     study: str
@@ -139,6 +140,7 @@ class Status:
     behind_mlflow: int
     updated_at: str
     simulated: bool = False
+    error: str = ""
 
     @property
     def running(self) -> bool:
@@ -183,6 +185,7 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
         behind_mlflow=doing.behind_mlflow if doing else 0,
         updated_at=progress.updated_at if progress else "",
         simulated=study.simulated,
+        error=progress.message if progress is not None and state is progress.state and not progress.running else "",
     )
 
 

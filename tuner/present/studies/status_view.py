@@ -21,6 +21,9 @@ def status_text(status: Status) -> RenderableType:
         parts.append(Text(f"now: {status.doing}"))
     if status.state == StudyState.NOT_STARTED:
         parts.append(Text("nothing was measured here yet; to start it, give its study file to tuner run"))
+    elif status.error and status.state in (StudyState.INTERRUPTED, StudyState.FAILED):
+        parts.append(Text(f"an error ended it: {status.error}", style="yellow"))
+        parts.append(Text("the command that began it continues it, once the cause of the error is gone"))
     elif status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; the command that began it continues it"))
     elif status.state == StudyState.FAILED:

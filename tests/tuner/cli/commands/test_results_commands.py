@@ -252,16 +252,24 @@ def test_the_trial_of_the_baseline_is_called_the_baseline(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("progress", "told"),
     [
-        (StudyState.INTERRUPTED, "no process is running this study; the command that began it continues it"),
-        (StudyState.FAILED, "an error ended it; the command that began it shows the error again, or continues"),
+        (Progress(StudyState.INTERRUPTED), "no process is running this study; the command that began it continues it"),
+        (
+            Progress(StudyState.FAILED),
+            "an error ended it; the command that began it shows the error again, or continues",
+        ),
+        (
+            Progress(StudyState.FAILED, message="the disk is full"),
+            "an error ended it: the disk is full the command that began it continues it, once the cause of the error",
+        ),
+        (Progress(StudyState.RUNNING, message="burn-in"), "no process is running this study; the command"),
     ],
 )
 def test_status_says_how_a_study_that_has_stopped_continues(
-    run: Run, tmp_path: Path, state: StudyState, told: str
+    run: Run, tmp_path: Path, progress: Progress, told: str
 ) -> None:
-    write_study(tmp_path / "begun", trials=3, rounds=0, progress=Progress(state), facts={"finished_at": None})
+    write_study(tmp_path / "begun", trials=3, rounds=0, progress=progress, facts={"finished_at": None})
     assert told in " ".join(run("status", "begun").stdout.split())
 
 

@@ -135,6 +135,8 @@ def test_ctrl_c_says_where_the_measurements_are_kept(tmp_path: Path, studies: Pa
         interrupted.send_signal(signal.SIGINT)
         said = interrupted.stderr.read()
     assert interrupted.returncode == 130, said
+    assert said.count("stopping and cleaning up; pressing Ctrl-C again could leave") == 1
+    assert said.index("stopping and cleaning up") < said.index("interrupted: ")
     assert "interrupted: what was measured is kept as verify-alike-1; the same command starts over" in said
     assert "is left behind" not in said
     assert tuner("rm", "verify-alike-1", "--yes").code == 0

@@ -142,6 +142,14 @@ class LostLater(NeverBack):
         yield TrialTopic(lambda *_: (LosesIts(self.sent_bytes),), lambda: None, owned=True)
 
 
+@dataclass
+class LostAgain(LostLater):
+    """A target whose broker comes back each time, and is lost again while the trial is measured."""
+
+    def recover(self) -> None:
+        self.events.append("recover")
+
+
 def measured(bench: Bench, job: TrialJob) -> TrialOutcome:
     """Measure one trial."""
     bench.submit(job)
@@ -159,3 +167,16 @@ def test_ctrl_c_while_a_broker_is_away_counts_what_was_sent(target: NeverBack, s
         with pytest.raises(KeyboardInterrupt):
             measured(bench, job)
     assert [(outcome.job, outcome.sent_bytes) for outcome in interrupted] == [(job, sent_bytes)]
+
+
+def test_a_trial_that_loses_its_broker_twice_fails_and_the_next_one_begins() -> None:
+    target = LostAgain(sent_bytes=123)
+    load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
+    started = StartedTrial(RecordSizes.fixed(1000), 0, TrialKind.SEARCH, Proposal(BASELINE), utc_now(), 0.0)
+    job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, ToTheEnd())
+    with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
+        for trials in (1, 2):
+            outcome = measured(bench, job)
+            assert isinstance(outcome.error, BrokerLost)
+            assert (outcome.attempts, outcome.sent_bytes) == (2, 2 * 123)
+            assert target.events == ["recover"] * trials
