@@ -2,6 +2,7 @@
 
 import json
 import logging
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -21,7 +22,12 @@ def running_mock_cluster() -> Iterator[RunningCluster]:
     """Run a mock cluster that other clients, also in other processes, can use while the client that holds it lives."""
     logger = logging.Logger("mock cluster")
     logger.addHandler(logging.NullHandler())
-    holder = Producer({"test.mock.num.brokers": BROKERS}, logger=logger)
+    # The cluster's thread inherits what is blocked here. It ends, and the cluster with it, if it has to handle a signal.
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        holder = Producer({"test.mock.num.brokers": BROKERS}, logger=logger)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
     brokers = holder.list_topics(timeout=_PATIENCE_S).brokers.values()
     addresses = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
     yield RunningCluster("existing", {"bootstrap.servers": addresses})
