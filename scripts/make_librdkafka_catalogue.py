@@ -60,13 +60,11 @@ def property_table() -> str:
 
 def describe() -> dict[str, Any]:
     """Return the catalogue of the loaded library: its name, its version, and an entry for each of its properties."""
-    properties: list[dict[str, Any]] = []
-    scope = ""
-    for line in property_table().splitlines():
-        if line.startswith("## "):
-            scope = line.removeprefix("## ").split()[0].lower()
-        elif line.count("|") >= 5 and not line.startswith(("Property ", "---")):
-            properties.append(_row(line, scope))
+    properties = [
+        _row(line)
+        for line in property_table().splitlines()
+        if line.count("|") >= 5 and not line.startswith(("Property ", "---"))
+    ]
     return {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}
 
 
@@ -81,7 +79,7 @@ def as_json(catalogue: dict[str, Any]) -> str:
     return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
 
 
-def _row(line: str, scope: str) -> dict[str, Any]:
+def _row(line: str) -> dict[str, Any]:
     # A default may contain `||`, such as in a shell command, so the columns are split off from both ends.
     name, applies, domain, rest = (cell.strip() for cell in line.split("|", 3))
     split = re.fullmatch(r"(.*?)\s*\| (high|medium|low)\s*\| (.*)", rest)
@@ -94,7 +92,6 @@ def _row(line: str, scope: str) -> dict[str, Any]:
     low, high, choices = _domain(name, kind, domain, description)
     return {
         "name": name,
-        "scope": scope,
         "producer": "P" in applies or "*" in applies,
         "type": "enum" if name == "partitioner" else kind,
         "low": low,
