@@ -22,7 +22,7 @@ def running_mock_cluster() -> Iterator[RunningCluster]:
     """Run a mock cluster that other clients, also in other processes, can use while the client that holds it lives."""
     logger = logging.Logger("mock cluster")
     logger.addHandler(logging.NullHandler())
-    # The cluster's thread inherits what is blocked here. It ends, and the cluster with it, if it has to handle a signal.
+    # The cluster's thread inherits what is blocked here. If it had to handle a signal, it would end with the cluster.
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         holder = Producer({"test.mock.num.brokers": BROKERS}, logger=logger)

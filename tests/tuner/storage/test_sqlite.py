@@ -1,6 +1,7 @@
 """Tests of the SQLite store: the contract of stores, errors for damaged files, and atomic writes."""
 
 import contextlib
+import ctypes
 import errno
 import os
 import sqlite3
@@ -331,14 +332,17 @@ def folder_of_another_user() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def without_privileges() -> Iterator[None]:
-    """Let this process be no longer root, who may do everything."""
-    own = os.geteuid()
+    """Let this thread use files no longer as root, who may do everything.
+
+    `os.seteuid` would change all threads, by a signal that nobody can block and that ends librdkafka's mock cluster.
+    """
+    own, libc = os.geteuid(), ctypes.CDLL(None)
     if own == 0:
-        os.seteuid(65534)
+        libc.setfsuid(65534)
     try:
         yield
     finally:
-        os.seteuid(own)
+        libc.setfsuid(own)
 
 
 @pytest.mark.parametrize("in_use", [False, True])
