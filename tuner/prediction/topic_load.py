@@ -86,10 +86,10 @@ def _compressible(traffic: TopicTraffic) -> float:
 
 
 def _keyed_if_likely(load: Workload, merged: MergedBatches, calibration: Calibration) -> Workload:
-    """Return the load, with keys if the model's batches are then more like the merged ones.
+    """Return the load, with keys if this brings the model's batches closer to the merged ones.
 
-    Nothing shows directly whether records have keys. Records with keys go to all partitions at the same time, so their
-    batches are smaller, also those that a longer linger.ms would give: the merged ones.
+    Batches do not show whether their records have keys. Records with keys go to all partitions at the same time, so
+    fewer of them come together in a batch. This also holds for the merged batches, which show a longer linger.ms.
     """
     if not merged.after:
         return load

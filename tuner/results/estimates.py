@@ -171,7 +171,7 @@ def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial
 
 
 def _drift(trials: Iterable[Trial], metric: str, baseline: str | None) -> Drift:
-    """Return how a metric drifted in the trials of the baseline."""
+    """Return the drift of a metric, which the repeated measurements of the baseline show."""
     repeats = [trial for trial in trials if trial.fingerprint == baseline]
     return Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
 

@@ -114,7 +114,9 @@ def test_a_study_whose_files_cannot_be_read_does_not_stop_the_others(tmp_path: P
         assert queue.find("first").crashes == 0
         (tmp_path / "first" / PROCESS_FILE).rmdir()
         eventually(lambda: supervisor.started == 2)
-    assert any(line.startswith("first: queued: the files of the study can't be") for line in said)
+    logged = [line for line in said if line.startswith("first: queued: the files of the study can't be")]
+    assert logged
+    assert logged[0].endswith("it is tried again (in 5 s)")
 
 
 def test_that_files_cannot_be_read_is_logged_whenever_it_begins(tmp_path: Path) -> None:

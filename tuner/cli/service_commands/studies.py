@@ -101,7 +101,7 @@ def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
             progress = client.status(view["name"])
     target = "simulated" if summary.get("simulated") else ", ".join(view["targets"]) or summary.get("target")
     facts = {**summary, "target": target}
-    # A study that was not submitted to the service has no state in the service's queue.
+    # The queue knows no state of a study that lies in the folder and was not submitted.
     state = None if view["state"] == "recorded" and progress is not None else view["state"]
     listed = listed_study(view["name"], facts, progress, state)
     return listed if listed.updated_at else replace(listed, updated_at=view["changed_at"] or "")

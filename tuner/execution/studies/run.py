@@ -153,7 +153,7 @@ def measure_study(
 
 
 def _is_needed(spec: StudySpec, store: ResultsStore) -> bool:
-    """Return whether a store holds trials, or bytes of an interrupted trial that count against `search.max_bytes`."""
+    """Return whether a study has trials, or has sent bytes in an interrupted trial that `search.max_bytes` limits."""
     sent = spec.search.max_bytes is not None and any(store.facts().get(RESERVED_BYTES, {}).values())
     return sent or bool(store.trials())
 

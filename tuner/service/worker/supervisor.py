@@ -264,4 +264,5 @@ class Supervisor:
         except ServiceError as error:  # a client has changed the study meanwhile; the next call of `_tick` handles it
             self._log(f"{job.name}: {error}")
             return
-        self._log(f"{job.name}: {now}{f': {note}' if note else ''}")
+        later = f" (in {delay_s:g} s)" if delay_s else ""
+        self._log(f"{job.name}: {now}{f': {note}' if note else ''}{later}")
