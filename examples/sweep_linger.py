@@ -1,6 +1,6 @@
 """Measures some values of linger.ms at a fixed rate, on a broker that is started on this machine.
 
-It shows the Python API on one page. Run it with
+All values are measured on the same broker, which `tuner.bench` would start anew for each. Run it with
 
     python examples/sweep_linger.py
 """

@@ -133,7 +133,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     """The command failed for a reason that has no exit code of its own."""
     USAGE = 2
-    """The input is wrong: the command line, the study file, or a property. The message says what to change."""
+    """The input is wrong: the command line, the study file, or a property. Or a study can't be resumed with these settings
+    or on this host. The message says what to change."""
     TARGET = 3
     """The cluster can't be reached, or it refuses the tuner."""
     SAFETY = 4
@@ -147,7 +148,7 @@ class ExitCode(IntEnum):
     THRESHOLD_MISSED = 99
     """`tuner verify` found the config worse than the command's options allow, or refused it before any measurement."""
     INTERRUPTED = 130
-    """Ctrl-C or SIGTERM ended the command. The same command resumes a study."""
+    """Ctrl-C, SIGTERM or the end of the SSH session ended the command. The same command resumes a study."""
 
 
 EXPECTED: Final = (ConfigError, RunnerError, StudyError)

@@ -289,11 +289,11 @@ def doctor(
 ) -> None:
     """Check this host and your cluster, and measure how fast the load generator is on this host.
 
-    With --bootstrap and without --topic, the command creates one empty topic on the cluster and deletes it. With
-    --bootstrap, it also deletes the topics of earlier runs on this host that were killed.
+    The command checks the client library, Java, Docker, the clock, the disks, other programs and the speed of the
+    processors. With --bootstrap, it also checks the connection to the cluster and your permissions on it.
 
-    It checks the client library, Java, Docker, the clock, the disks, other programs and the speed of the processors.
-    With --bootstrap, it also checks the connection to the cluster and your permissions on it.
+    With --bootstrap, it deletes the topics of earlier runs on this host that were killed and, without --topic, creates
+    one empty topic and deletes it.
 
     The exit code is 1 if the tuner will not work on this host. It is 3 if only the cluster is the problem, because it
     can't be reached or refuses access.

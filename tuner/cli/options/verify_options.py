@@ -76,7 +76,7 @@ class VerifyOptions:
     ] = None
     tolerance_ratio: Annotated[
         float,
-        typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 for 5 percent."),
+        typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 is 5 %."),
     ] = 0.0
     allow_weaker: Annotated[
         bool,
