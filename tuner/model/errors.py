@@ -133,8 +133,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     """The command failed for a reason that has no exit code of its own."""
     USAGE = 2
-    """The input is wrong: the command line, the study file, or a property. Or a study can't be resumed with these settings
-    or on this host. The message says what to change."""
+    """The input is wrong: the command line, the study file, or a property. Or a study can't be resumed with these
+    settings or on this host. The message says what to change."""
     TARGET = 3
     """The cluster can't be reached, or it refuses the tuner."""
     SAFETY = 4
