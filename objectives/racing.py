@@ -56,7 +56,7 @@ class Race:
     Attributes:
         objectives: The study's objectives.
         rivals: The values of the Pareto front's trials, by trial number. Shape of one trial's values: (objectives,).
-        others: The values of all trials so far that have a value for every objective. Shape as for `rivals`.
+        others: The values of earlier trials that have a value for every objective. Shape as for `rivals`.
         constraints: The study's constraints, each with the baseline's value of its metric; None if that is unknown.
         forecasts: The forecasts by metric, for the metrics that have a value in every window.
     """

@@ -66,7 +66,7 @@ class PhaseProgress:
 
 
 class StopRule(Protocol):
-    """Decides after each window whether a phase ends early (a protocol). Rules are pickled and sent to the workers."""
+    """Decides after each window whether a phase ends early. Rules are pickled and sent to the workers."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class Stopping:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRule:
-    """Ends a phase early if its config can't hold the fixed rate, or is certain not to reach the front.
+    """Ends a phase early if its config can't hold the fixed rate, or will probably miss the front or a constraint.
 
     Attributes:
         workload: The load of the phase, of all producers together.
