@@ -30,7 +30,7 @@ _MOST_OTHERS: Final = 200
 
 @dataclass(slots=True)
 class PhaseProgress:
-    """What the measured windows of a phase have shown so far; a window is at most a second of the load.
+    """What the measured windows of a phase have shown so far.
 
     Attributes:
         metrics: The metrics that have a value in each window, such as the throughput.
