@@ -86,7 +86,7 @@ class Front:
 
 
 def hypervolume(points: Sequence[Sequence[float]]) -> float:
-    """Return the hypervolume of a set of points: the volume of all that lies between the origin and one of the points.
+    """Return the hypervolume of a set of points: the volume of the boxes from the origin to each point, taken together.
 
     Source: slicing by the last coordinate (Zitzler 1999). It is exact, and fast for two or three objectives.
 

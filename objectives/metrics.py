@@ -48,8 +48,7 @@ class Metric:
         meaning: What the metric says, in one sentence for people.
         read: Returns the metric's value in a phase's measurement; None if the measurement does not have it.
         read_window: Returns the metric's value in one window of a phase; None for a metric that windows do not have.
-        paced: Whether the metric comes from the paced phase; otherwise from the saturating phase
-            (load as fast as the client takes it).
+        paced: Whether the metric comes from the paced phase; otherwise from the saturating phase.
         worst_phase: Whether the metric comes from both phases, and the lower value counts.
         needs_acknowledgement: Whether the metric is meaningful only if brokers answer, that is, unless acks=0.
         shown: The outputs that always show the metric.

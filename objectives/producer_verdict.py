@@ -194,8 +194,8 @@ def _offered_rate(evidence: Evidence) -> str | None:
     if offered is None or not _held(evidence, evidence.records_per_s / offered):
         return None
     return (
-        f"{evidence.records_per_s:,.0f} records/s were delivered of the requested {offered:,.0f} records/s, "
-        "so the fixed rate was the limit"
+        f"{evidence.records_per_s:,.0f} records/s were delivered at a fixed rate of {offered:,.0f} records/s, "
+        "so this rate was the limit"
     )
 
 

@@ -6,9 +6,8 @@ every objective.
 
 A paced phase can also be ended early because its latency is too high. For example, with this latency, the trial would
 join the front only with a throughput above 200 MB/s. If at most the share `RARE_RATIO` of the trials so far had such a
-throughput, the paced phase is ended. The saturating phase (load as fast as the client takes it, for throughput)
-follows. If the trial then reaches more than 200 MB/s after all, its paced phase is run again at full length
-(`would_join_front`).
+throughput, the paced phase is ended. The saturating phase follows. If the trial then reaches more than 200 MB/s after
+all, its paced phase is run again at full length (`would_join_front`).
 
 Source: racing as in irace (López-Ibáñez et al. 2016), but with prediction intervals within a trial instead of tests
 between configs.
@@ -56,7 +55,7 @@ class Race:
     Attributes:
         objectives: The study's objectives.
         rivals: The values of the Pareto front's trials, by trial number. Shape of one trial's values: (objectives,).
-        others: The values of all trials so far that have a value for every objective. Shape as for `rivals`.
+        others: The values of earlier trials that have a value for every objective. Shape as for `rivals`.
         constraints: The study's constraints, each with the baseline's value of its metric; None if that is unknown.
         forecasts: The forecasts by metric, for the metrics that have a value in every window.
     """

@@ -55,7 +55,7 @@ class ServiceRefused(ServiceFault):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A recommendation of the service, with its tag. A later request can send the tag to ask for changes only.
+    """A recommendation of the service.
 
     Attributes:
         text: The recommendation in the requested form; empty if the recommendation has not changed.

@@ -89,7 +89,7 @@ class LibrdkafkaLoad:
         this method returns or raises an error. Call this method only once.
 
         Args:
-            watch: Called with the values of each window (a period of at most a second). It can stop the load early.
+            watch: Called with the values of each window. It can stop the load early.
 
         Raises:
             RunnerError: The errors that `Watchdog` and `Sender` raise.

@@ -14,7 +14,7 @@ Counters = TypeVar("Counters")
 
 @dataclass(frozen=True, slots=True)
 class CounterSnapshot:
-    """The counters of a load at the end of a window, which is a period of at most a second.
+    """The counters of a load at the end of a window.
 
     All counters start with the measurement, but `latency` covers only this window.
 

@@ -323,7 +323,7 @@ class Measurement:
             phase, however late they were sent. In a saturating phase (records sent as fast as the client accepts them),
             they were acknowledged in the measured phase, because a full queue may accept no record for seconds. With
             acks=0, the latency ends at the local hand-off (see `latency_is_local`).
-        send_delay: Microseconds from the intended send time until the client accepted the record, for all records;
+        send_delay: Microseconds from the intended send time until the client was given the record, for all records;
             empty for a saturating phase.
         sample_ratio: Share of the deliveries whose latency was recorded.
         counts: The records as counted by us, by the client and by the topic.

@@ -61,7 +61,7 @@ def test_the_vendors_production_rate_is_its_own_rate_cap() -> None:
     seen = Evidence(records_per_s=102_399.318430, offered_records_per_s=102_400, mb_per_s=104.857, mean_latency_ms=4.62)
     verdict = judge(seen)
     assert verdict.bound is Bottleneck.OFFERED_RATE
-    assert "102,399 records/s were delivered of the requested 102,400" in verdict.because
+    assert "102,399 records/s were delivered at a fixed rate of 102,400" in verdict.because
 
 
 def test_the_vendors_run_with_batches_of_1_kb_is_below_the_cap() -> None:

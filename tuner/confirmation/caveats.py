@@ -84,7 +84,7 @@ def _broken_off(rounds: Rounds) -> Iterable[str]:
 
 
 def _named(trials: Sequence[Trial]) -> str:
-    """Return the rounds of some trials in words, numbered as in the progress of a run: `rounds 3, 5 and 7`."""
+    """Return the rounds of some trials in words, numbered from 1 over all confirmations: `rounds 3, 5 and 7`."""
     *others, last = [str(trial.round + 1) for trial in trials if trial.round is not None]
     return f"rounds {', '.join(others)} and {last}" if others else f"round {last}"
 

@@ -2,7 +2,7 @@
 
 The undo rounds measure a config in turn with variants of it. In each variant, one change is undone, so the comparison
 gives the effect of this change. The intervals of effects are 95 % intervals. They are not corrected for the number of
-effects, so about one effect in twenty is wrong by chance.
+effects, so about one in twenty misses the true effect.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

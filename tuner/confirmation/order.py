@@ -37,9 +37,8 @@ def order_of_round(
 ) -> tuple[str, ...]:
     """Return the configs of a round in the order in which they are to be measured.
 
-    With this order, over all rounds, each config follows each other config as equally often as possible. Among such
-    orders, each config has each place in the round as equally often as possible. Chance decides between orders that are
-    equally good.
+    The order is the one that makes it most even, over all rounds, how often each config follows each config. Among
+    such orders, the places of each config in its rounds are most even. Chance decides between equally good orders.
 
     Args:
         members: The fingerprints of the configs.

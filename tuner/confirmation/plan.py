@@ -210,7 +210,7 @@ def plans_in(facts: Mapping[str, Any], size: str) -> tuple[ConfirmationPlan, ...
 
 
 def plan_of(store: ResultsStore, size: str, confirmation_id: str) -> ConfirmationPlan | None:
-    """Return the plan of a confirmation for a record size; None if this size has not been confirmed yet."""
+    """Return the plan of a confirmation for a record size; None if it has not begun, or a later one has."""
     plans = plans_in(store.facts(), size)
     return plans[-1] if plans and plans[-1].confirmation_id == confirmation_id else None
 

@@ -149,19 +149,16 @@ class SearchSpec:
             and then random configs. The method `bayesian` needs at most 3, and with the performance model only the
             baseline.
         baseline_every: Number of trials after which the baseline is measured again.
-        burn_in_max: Maximum number of runs of the baseline in one burn-in (measurements whose values are not used). The
-            first run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the
-            baseline is repeated until three runs in a row show no trend in throughput, CPU of the broker and the
-            latencies that are objectives. There is one more run if latencies are objectives, and a second burn-in if
-            the fixed rate changes. The maximum also applies to the burn-in runs of every winner before its confirmation
-            rounds. With 0 or 1, there is one burn-in run of the baseline.
+        burn_in_max: Maximum number of runs of one config in a burn-in, which ends earlier if they show no trend; see
+            `tuner.execution.studies.burn_in`. If latencies are objectives, the first run of the baseline, a load
+            without a pause, does not count. With 0 or 1, the only burn-in run is one of the baseline.
         grid_steps: Number of values per knob that the grid method tries, for knobs without a list of values.
         repeats: How often the grid method measures each config. Each config is measured once before any config is
             measured again.
         transfer: Whether the search of a record size starts with the front (the best configs) of previous record sizes.
         performance_model: Whether the method `bayesian` uses the predictions of the performance model from the start.
-        racing: Whether a trial is stopped early once it is certain not to reach the front. The default, None, depends
-            on the method; see `stops_early`.
+        racing: Whether a trial is stopped early if it will probably not reach the front or meet a constraint. The
+            default, None, depends on the method; see `stops_early`.
         sampler: Name of a sampler that the user supplies in place of `method`; empty if there is none.
     """
 

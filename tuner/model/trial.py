@@ -99,9 +99,9 @@ class Trial:
         round: Round of the confirmation or of the experiment; None for other trials.
         proposal: Index of the proposal in the search; None for other trials.
         sampler_state: Data that the sampler attached; the sampler gets the data again when the study is resumed.
-        stopped_early: Why the trial was stopped before its end; empty if it ran to its end. A trial is stopped if it is
-            certain not to reach the front. Its metrics cover the time until the stop. The sampler learns from them, but
-            the trial is never on the front.
+        stopped_early: Why racing stopped the trial before its end (`objectives.racing`); empty if it did not. The
+            metrics then cover the time until the stop. The sampler learns from them, but the trial is never on the
+            front.
         saved_s: Seconds of load saved by stopping early; below 0 if a shortened phase was run again at full length.
         window_values: For every metric, the values in the measured windows, if the phase ran to its end.
         client: The client that the config is for, as `search_spaces.Client.identity`: "librdkafka" or "java 4.3.1".

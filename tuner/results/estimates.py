@@ -21,7 +21,7 @@ So the scatter of a config with few repeats is mostly that of all configs. `obje
 """
 
 _MOST_CORRECTION: Final = 1.25
-"""The largest factor by which early values of a study are corrected for drift; see `_contradicted`."""
+"""The largest factor by which early values of a study are corrected for drift; see `_to_forget`."""
 _MOST_FOR_MANY: Final = 1.5
 """The same factor if more than a third of the search would be forgotten."""
 _LEAST_LEFT: Final = 10
@@ -38,7 +38,7 @@ class Estimates:
         drift: By metric, how the baseline's level changed over the study.
         noise: By metric, how much repeats of one config scatter after correction for the drift.
         by_config: By fingerprint and metric, the mean of all measurements with its 95 % interval.
-        forgotten: Numbers of early trials that are left out of all means; see `_contradicted`.
+        forgotten: Numbers of early trials that are left out of all means; see `_to_forget`.
         other_drift: The same as `drift` for metrics that are only shown. Only percentiles of an estimated latency are
             corrected for drift.
         other_means: By fingerprint and metric, the mean of all measurements of a metric that is only shown. It is
@@ -79,7 +79,7 @@ class Estimates:
             metric: _drift(usable[metric] if _latency_of_percentile(metric) in families else (), metric, baseline)
             for metric in usable
         }
-        forgotten = _contradicted(trials, [drift[metric] for metric in decisive if metric in drift])
+        forgotten = _to_forget(trials, [drift[metric] for metric in decisive if metric in drift])
         values = {
             metric: _values_by_config([each for each in found if each.number not in forgotten], metric, drift[metric])
             for metric, found in usable.items()
@@ -130,7 +130,7 @@ class Estimates:
         }
 
 
-def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset[int]:
+def _to_forget(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset[int]:
     """Return the numbers of the first trials that must be forgotten, because the target was much slower or faster then.
 
     A target that is still warming up is not only slower. It may also be limited by something else, so that another

@@ -436,7 +436,7 @@ def _judged_again(
 
 
 def burn_ins_as_baseline(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
-    """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there is one run.
+    """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there are fewer.
 
     Runs without a value for some objective do not count. The target is warm at the end of the burn-in, so these two
     runs are measurements of the baseline, too. Without them, all gains among a study's first ten trials would depend on

@@ -183,7 +183,7 @@ class BrokerProxy(Protocol):
 
 @dataclass(slots=True)
 class EmbeddedCluster:
-    """A cluster of one or more Kafka 4.3.1 processes in KRaft mode, each of which is both broker and controller.
+    """A cluster of one or more Kafka processes in KRaft mode, each of which is both broker and controller.
 
     The brokers listen on loopback and keep their data in memory or below the temporary folder. A keeper process stops
     them and removes the data when `stop` is called or when this process ends in any way, even by SIGKILL. The brokers'

@@ -56,7 +56,7 @@ class StoredPartition:
 
     @property
     def records(self) -> int:
-        """Number of offsets; less records if the topic is compacted or has transactions."""
+        """Number of offsets; there are fewer records if the topic is compacted or has transactions."""
         return self.end - self.begin
 
 
@@ -78,7 +78,7 @@ class StoredTopic:
 
     @property
     def records(self) -> int:
-        """Number of offsets; less records if the topic is compacted or has transactions."""
+        """Number of offsets; there are fewer records if the topic is compacted or has transactions."""
         return sum(each.records for each in self.partitions)
 
     @property

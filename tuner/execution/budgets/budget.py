@@ -96,8 +96,8 @@ class Budget:
         Args:
             key: The trial's key.
             most_bytes: The largest number of bytes that any trial may send.
-            free: Number of targets (clusters) on which no trial is running, including the target of this trial. These
-                targets share the remaining bytes, if the bytes are enough for a trial on each target.
+            free: Number of targets on which no trial is running, including that of this trial. They share the
+                remaining bytes, if these are enough for a trial on each target.
             largest_bytes: The most bytes that a recent trial has sent; 0 before the first trial has ended.
         """
         left = self.left_bytes()

@@ -2,7 +2,7 @@
 
 The first burn-in run sends records with the baseline, as fast as the client takes them and without a pause, until the
 throughput shows no trend. Then the baseline is measured as in a trial, until three measurements in a row show no trend.
-Each winner has burn-in runs before its first round of the confirmation, until two measurements in a row agree.
+Each winner has burn-in runs before its first round of the confirmation, until two in a row show none.
 
 The first run also chooses the fixed rate. If the baseline is faster or slower in the runs that follow, the rate is
 chosen again from them, and the burn-in is repeated at the new rate. We saw this with 100 B records: 1.29 million
@@ -30,8 +30,8 @@ from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trials.steadiness import (
-    AGREEMENT_RATIO,
     LATENCY_TREND_RATIO,
+    TREND_RATIO,
     TREND_VALUES,
     has_enough_burn_ins,
     is_steady,
@@ -89,13 +89,13 @@ class BurnIn:
             chosen = self.trials.spec.paced and self._choose_rate(size, capacity)
             first = len(self.trials.searches[size].trials)
             # Latencies take longer than the throughput to become stable, so they are measured after it.
-            self.run(size, self.trials.spec.baseline, until_agreed=True)
+            self.run(size, self.trials.spec.baseline, until_no_trend=True)
             if chosen and self._choose_rate_again(size, self.trials.searches[size].trials[first:]):
                 self._earlier_trials[size] = len(self.trials.searches[size].trials)
-                self.run(size, self.trials.spec.baseline, until_agreed=True)
+                self.run(size, self.trials.spec.baseline, until_no_trend=True)
         return self._rates().get(str(size))
 
-    def run(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
+    def run(self, size: RecordSizes, config: ProducerConfig, *, until_no_trend: bool) -> None:
         """Measure a config until its last measurements show no trend, at most `search.burn_in_max` times.
 
         Three measurements of the baseline must show no trend, and two of any other config. Earlier measurements of the
@@ -105,7 +105,7 @@ class BurnIn:
         Args:
             size: The record size.
             config: The config that will be compared with others.
-            until_agreed: Whether the last measurements must agree; if not, a single measurement is enough.
+            until_no_trend: Whether the last measurements must show no trend; if not, a single one is enough.
         """
         needed, at_most = self.trials.spec.burn_in_metrics or ("records_per_s",), self.trials.spec.search.burn_in_max
         if at_most <= 1:
@@ -119,11 +119,11 @@ class BurnIn:
             also = _ALSO_JUDGED if of_baseline and measured else ()
             judged = [*needed, *(name for name in also if all(each.metrics.get(name, 0.0) > 0 for each in measured))]
             values_by_metric = {name: [each.metrics[name] for each in measured] for name in judged}
-            agreed = all(
+            no_trend = all(
                 has_enough_burn_ins(values, at_most, _ratio_of(name), last=last)
                 for name, values in values_by_metric.items()
             )
-            enough = agreed if until_agreed else bool(measured)
+            enough = no_trend if until_no_trend else bool(measured)
             if enough:
                 if of_baseline:
                     self._say_trends(size, values_by_metric)
@@ -250,7 +250,7 @@ class BurnIn:
 
 
 def _ratio_of(metric: str) -> float:
-    return LATENCY_TREND_RATIO if OUTCOME_METRICS[metric].paced else AGREEMENT_RATIO
+    return LATENCY_TREND_RATIO if OUTCOME_METRICS[metric].paced else TREND_RATIO
 
 
 def _three_digits(value: float) -> str:

@@ -62,7 +62,7 @@ class Sessions:
 
         Args:
             step: The next measurement of the confirmation.
-            rate_records_per_s: The rate of the paced phase (the load at a fixed rate); None without this phase.
+            rate_records_per_s: The rate of the paced phase; None without this phase.
 
         Returns:
             Whether the round can be measured; False if the study's time ends before the round is due.
@@ -138,7 +138,7 @@ def confirm(
         trials: Runs the trials of the study.
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
-        burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
+        burn_in: Makes the burn-in runs, and knows the rate of the paced phase.
         for_others: The time and the bytes that must be left for the record sizes that follow. Only the fewest rounds
             that a confirmation needs may use them.
     """
@@ -172,7 +172,7 @@ def confirm(
             new_broker = step.kind is TrialKind.CONFIRM and plan.new_broker
             if not new_broker and not announced & {TrialKind.CONFIRM, TrialKind.UNDO}:
                 for config in _to_burn_in(step.kind, measured_plan(), configs):
-                    burn_in.run(size, config, until_agreed=step.kind is not TrialKind.REPEAT)
+                    burn_in.run(size, config, until_no_trend=step.kind is not TrialKind.REPEAT)
             trials.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
         beyond_least = step.kind is TrialKind.UNDO or measured >= least_steps(settings)

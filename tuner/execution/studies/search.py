@@ -129,8 +129,8 @@ def _next(
 def _tell(strategy: Strategy, search: SearchState, trial: Trial, index: int | None = None) -> None:
     """Tell the strategy the result of a search or baseline trial, so that it can learn from the trial.
 
-    With the first baseline trial, the strategy also learns from the last burn-in runs. Burn-in runs whose values agreed
-    count as measurements of the baseline.
+    With the first baseline trial, the strategy also learns from the burn-in runs that count as measurements of the
+    baseline.
     """
     if trial.kind not in SEARCHING_KINDS:
         return

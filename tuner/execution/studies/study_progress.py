@@ -34,7 +34,7 @@ class SizeProgress:
 
 
 class Reporter(Protocol):
-    """Tells the user what a running study does (a protocol)."""
+    """Tells the user what a running study does."""
 
     def say(self, sentence: str) -> None:
         """Show the user a sentence about the study."""

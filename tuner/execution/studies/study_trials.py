@@ -62,7 +62,7 @@ class StudyTrials:
 
         Args:
             started: The trial.
-            rate_records_per_s: The rate of the paced phase (the load at a fixed rate); None to leave this phase out.
+            rate_records_per_s: The rate of the paced phase; None to leave this phase out.
             until_steady: Whether the saturating phase continues without a pause until its throughput shows no trend.
         """
         size, load = started.size, self.spec.workload

@@ -78,7 +78,7 @@ class _RunningTrial:
 
 
 class Bench:
-    """Measures trials, one trial at a time on each target (cluster).
+    """Measures trials, one at a time on each target.
 
     If another process may have taken over the study, all trials are stopped. They begin again once it is certain that
     this process still runs the study.
@@ -117,7 +117,7 @@ class Bench:
         return len(self.targets) - len(self._under_way)
 
     def submit(self, job: TrialJob) -> None:
-        """Start a trial on a target (cluster) on which no trial is running."""
+        """Start a trial on a target on which no trial is running."""
         index = next(number for number in range(len(self.targets)) if number not in self._under_way)
         self._begin(index, TrialOutcome(job))
 

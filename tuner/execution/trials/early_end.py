@@ -55,7 +55,7 @@ class IfHopeless(EarlyEnd):
 
 @dataclass(frozen=True, slots=True)
 class Raced(IfHopeless):
-    """Also ends a trial that is certain not to reach the front of its study.
+    """Also ends a trial that will probably not reach the front of its study or meet a constraint.
 
     Attributes:
         race: The results of earlier trials that the trial must beat.

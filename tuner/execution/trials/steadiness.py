@@ -9,12 +9,12 @@ from objectives.racing import Stop
 from runners.workload import Workload
 from tuner.execution.trials.stopping import PhaseProgress
 
-AGREEMENT_RATIO: Final = 0.1
+TREND_RATIO: Final = 0.1
 """Throughputs have no trend if the first and the last of them differ by at most this ratio; see `shows_trend`."""
 LATENCY_TREND_RATIO: Final = 0.2
 """Latencies have no trend if the first and the last of them differ by at most this ratio; see `shows_trend`.
 
-Latencies vary more than throughputs, so this ratio is larger than `AGREEMENT_RATIO`.
+Latencies vary more than throughputs, so this ratio is larger than `TREND_RATIO`.
 """
 TREND_VALUES: Final = 3
 """How many values in a row must show no trend before the baseline counts as ready."""
@@ -22,34 +22,34 @@ _WINDOWS_PER_VALUE: Final = 3
 
 
 def has_enough_burn_ins(
-    values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO, *, last: int = TREND_VALUES
+    values: Sequence[float], at_most: int, trend_ratio: float = TREND_RATIO, *, last: int = TREND_VALUES
 ) -> bool:
     """Return whether a config had enough burn-in runs: the last ones show no trend, or the maximum number is reached.
 
     Args:
         values: The results of this process's burn-in runs, each above 0: records per second, or latencies.
         at_most: The maximum number of burn-in runs; 0 counts as 1.
-        agreement_ratio: See `shows_trend`.
+        trend_ratio: See `shows_trend`.
         last: How many of the last values must show no trend.
     """
-    return len(values) >= max(1, at_most) or (len(values) >= last and not shows_trend(values[-last:], agreement_ratio))
+    return len(values) >= max(1, at_most) or (len(values) >= last and not shows_trend(values[-last:], trend_ratio))
 
 
-def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATIO) -> bool:
+def shows_trend(values: Sequence[float], trend_ratio: float = TREND_RATIO) -> bool:
     """Return whether a series of measured values rises or falls.
 
-    The series shows a trend if its first and last value differ by more than `agreement_ratio`, and also by more than
+    The series shows a trend if its first and last value differ by more than `trend_ratio`, and also by more than
     the largest distance of any value from the straight line through the first and the last value. So values that only
     scatter rarely show a trend.
 
     Args:
         values: At least two values, above 0, at equal distances in time.
-        agreement_ratio: The largest difference that is no trend, as a share of the larger value.
+        trend_ratio: The largest difference that is no trend, as a share of the larger value.
     """
     first, last = values[0], values[-1]
     step = (last - first) / (len(values) - 1)
     scatter = max((abs(value - first - index * step) for index, value in enumerate(values)), default=0.0)
-    return abs(last - first) > max(agreement_ratio * max(first, last), scatter)
+    return abs(last - first) > max(trend_ratio * max(first, last), scatter)
 
 
 def is_steady(windows: Sequence[float]) -> bool:

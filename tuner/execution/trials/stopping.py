@@ -30,7 +30,7 @@ _MOST_OTHERS: Final = 200
 
 @dataclass(slots=True)
 class PhaseProgress:
-    """What the measured windows of a phase have shown so far; a window is at most a second of the load.
+    """What the measured windows of a phase have shown so far.
 
     Attributes:
         metrics: The metrics that have a value in each window, such as the throughput.
@@ -66,7 +66,7 @@ class PhaseProgress:
 
 
 class StopRule(Protocol):
-    """Decides after each window whether a phase ends early (a protocol). Rules are pickled and sent to the workers."""
+    """Decides after each window whether a phase ends early. Rules are pickled and sent to the workers."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class Stopping:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRule:
-    """Ends a phase early if its config can't hold the fixed rate, or is certain not to reach the front.
+    """Ends a phase early if its config can't hold the fixed rate, or will probably miss the front or a constraint.
 
     Attributes:
         workload: The load of the phase, of all producers together.

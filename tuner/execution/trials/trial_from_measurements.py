@@ -143,7 +143,10 @@ def _doubts(measured: Measurement) -> tuple[str, ...]:
         *measured.warnings,
         *measured.counts.differences(),
         *(
-            (f"the measured latency and the client's own statistics differ by {check.difference_ratio:+.1%}{at}",)
+            (
+                f"the measured latency differs by {100 * check.difference_ratio:+.1f} % from that in the client's "
+                f"statistics{at}",
+            )
             if check is not None and check.agrees is False
             else ()
         ),

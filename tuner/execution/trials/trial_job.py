@@ -76,7 +76,7 @@ class StartedTrial:
 
 
 class EarlyEnd(Protocol):
-    """Decides whether a trial ends before its planned end (a protocol). The classes in `early_end.py` implement it.
+    """Decides whether a trial ends before its planned end. The classes in `early_end.py` implement it.
 
     Attributes:
         counts_only_the_end: Whether only the last windows count, because the windows before them bring the target to

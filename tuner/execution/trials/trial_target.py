@@ -58,7 +58,7 @@ class TrialTopic:
 
 
 class TrialTarget(Protocol):
-    """A cluster on which `tuner.execution.trials.bench.Bench` can measure trials (a protocol)."""
+    """A cluster on which `tuner.execution.trials.bench.Bench` can measure trials."""
 
     def topic_for(
         self, workload: Workload, limits: Limits, trial: int, setup: Setup

@@ -111,7 +111,7 @@ def _check(measurement: Measurement) -> str:
     batch = "" if check.batch_us is None else f" + batch {check.batch_us / 1e3:.2f}"
     return (
         f"measured {check.seen_us / 1e3:.2f} ms, the client's statistics say {check.client_us / 1e3:.2f} ms "
-        f"({check.difference_ratio:+.1%}): queue {check.queue_us / 1e3:.2f}{batch} "
+        f"({100 * check.difference_ratio:+.1f} %): queue {check.queue_us / 1e3:.2f}{batch} "
         f"+ socket {check.outbuf_us / 1e3:.2f} + round trip {check.rtt_us / 1e3:.2f}{drain}"
     )
 
@@ -136,8 +136,8 @@ def weaknesses(measurement: Measurement, verdict: Verdict) -> list[str]:
     check = measurement.latency_check
     if check is not None and check.agrees is False and not measurement.latency_is_local:
         warnings.append(
-            f"the measured latency differs from the latency in the client's statistics by "
-            f"{check.difference_ratio:+.1%}; up to 3 % is normal"
+            f"the measured latency differs by {100 * check.difference_ratio:+.1f} % from that in the client's "
+            "statistics; up to 3 % is normal"
         )
     if not measurement.counts.agree:
         warnings.append("the counts of records differ: " + "; ".join(measurement.counts.differences()))

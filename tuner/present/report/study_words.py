@@ -18,7 +18,7 @@ def drift_text(size: SizeResults) -> str:
     """Return sentences about how much the baseline's repeats differ."""
     values = [t.metrics["mb_per_s"] for t in size.trials if t.kind is TrialKind.BASELINE and "mb_per_s" in t.metrics]
     if len(values) < 2:
-        return "The baseline was measured only once or not at all, so its drift is unknown."
+        return "The search measured the baseline at most once, so its drift is unknown."
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
     moved = size.estimates.drift_ratio.get("mb_per_s")
     drifted = f"The baseline drifted by {percent(moved)}; {front_table.CORRECTED}. " if moved else ""

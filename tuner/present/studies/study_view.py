@@ -65,7 +65,7 @@ class StudyView(LiveLine, Reporter):
         p99_ms = window.latency.percentile_us(0.99) / 1e3
         self._show(
             f"{_where(progress)} {phase} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s, "
-            f"p99 {p99_ms:.1f} ms | {_best(progress)} | {_left(progress)}"
+            f"p99 {p99_ms:.1f} ms | {_left(progress)} | {_best(progress)}"
         )
 
     @override

@@ -116,8 +116,7 @@ class Recommendation:
         metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
             rounds. A metric that could not be compared in some rounds has the mean of the other rounds.
         baseline_metrics: The baseline's numbers, averaged in the same way.
-        is_baseline: Whether no config is proven better than the baseline for the goal, so that the baseline itself is
-            recommended.
+        is_baseline: Whether the baseline itself is recommended.
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.

@@ -202,7 +202,7 @@ def _nearest_value(distribution: BaseDistribution, value: Any) -> Any:
 
 
 class Space(Protocol):
-    """A space of parameters, with the rules between the parameters (a protocol)."""
+    """A space of parameters, with the rules between them."""
 
     @property
     def axes(self) -> Sequence[Axis]:

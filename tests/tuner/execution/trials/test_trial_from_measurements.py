@@ -20,6 +20,6 @@ def test_a_difference_to_the_clients_statistics_says_in_which_phase_it_was_seen(
     for name, workload in PHASES:
         differing = LatencyCheck(1_100, 1_000, 400, 50, 550, None)
         outcome.measurements[name] = measurement(workload=workload, latency_check=differing)
-    said = "the measured latency and the client's own statistics differ by +10.0%"
+    said = "the measured latency differs by +10.0 % from that in the client's statistics"
     trial, _ = trial_of(outcome, (), (), None, 1.0)
     assert trial.warnings == (said, f"{said} at full speed")
