@@ -80,12 +80,6 @@ def test_megabytes_are_read_as_1000000_bytes_if_the_table_says_nothing() -> None
         MeasuredTable.parse(OURS.replace("# note", "# megabyte_bytes: MiB\n# note"))
 
 
-def test_the_table_of_the_thesis_notes_its_pitfalls() -> None:
-    assert any("acks=0" in note for note in THESIS.notes)
-    assert any("buffer" in note for note in THESIS.notes)
-    assert any("Java client's defaults" in note for note in THESIS.notes)
-
-
 def test_the_model_ranks_the_thesis_like_its_measurements() -> None:
     found = {each.metric: each for each in agreements(THESIS, JAVA_LAPTOP)}
     assert found["mb_per_s"].correlation >= 0.7
@@ -125,7 +119,6 @@ def test_columns_of_properties_and_name_value_pairs_make_a_config() -> None:
     ]
     assert TABLE.rows[3].metrics == {"mb_per_s": 15.0, "held_rate_ratio": 0.5}
     assert TABLE.rows[0].rate_records_per_s == 20_000
-    assert TABLE.notes == ("made up",)
 
 
 @pytest.mark.parametrize(
