@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, log
+from math import exp
 from statistics import fmean
 from typing import Final
 
@@ -40,14 +40,13 @@ from benchmarks.problems.table import (
     undisturbed_grid,
 )
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import performance_of_settings
 from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
-from tuner.prediction.correction import latency_load, limit_outliers_of_metric
+from tuner.prediction.correction import limit_outliers_of_metric, logs_above_model
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
+from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
 from tuner.prediction.predicting import predict, predict_all
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
@@ -248,19 +247,7 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
     for metric, found in calibration.corrections.items():
         inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]
-        modelled = [
-            performance_of_settings(
-                calibration.constants,
-                each.settings,
-                latency_load(calibration.corrections, each.settings, each.workload)
-                if metric in ALL_LATENCIES
-                else each.workload,
-            )
-            for each in measured
-        ]
-        logs = np.array(
-            [log(each.values[metric] / one.value_of(metric)) for each, one in zip(measured, modelled, strict=True)]
-        )
+        logs = logs_above_model(metric, measured, calibration.constants, calibration.corrections)
         # The process has learnt from the values without outliers, and is judged by the values as they are.
         off = found.process.weights / np.diag(inverse) + logs - limit_outliers_of_metric(metric, logs)
         for each, left in zip(measured, off, strict=True):

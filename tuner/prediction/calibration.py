@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import all_performances, performance_columns
+from runners.performance_model.performance import performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.correction import Correction, corrections, latency_load, limit_outliers
+from tuner.prediction.correction import Correction, corrections, limit_outliers, logs_above_model
 from tuner.prediction.fitted_constants import (
     PRIOR_SD_LOG,
     STEP,
@@ -142,19 +142,14 @@ def _fitted(data: "_MeasuredValues", start: ClusterConstants) -> ClusterConstant
 
 def _factor_logs(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, NDArray[np.float64]]:
     """Return, for each measured metric of `FACTORED`, how far the measurements are above the model, as logarithms."""
-    corrected: Mapping[str, Correction] | None = None
+    corrected: Mapping[str, Correction] = {}
     found = {}
     for name in FACTORED:
-        seen = [each for each in observations if name in each.values]
-        loads = [(each.settings, each.workload) for each in seen]
-        if seen and name in ALL_LATENCIES:
-            corrected = corrected or corrections(observations, constants)
-            loads = [(settings, latency_load(corrected, settings, workload)) for settings, workload in loads]
-        [modelled] = all_performances([constants], loads)
-        found[name] = np.array(
-            [log(each.values[name] / one.value_of(name)) for each, one in zip(seen, modelled, strict=True)]
-        )
-    return {name: logs for name, logs in found.items() if logs.size}
+        if seen := [each for each in observations if name in each.values]:
+            if name in ALL_LATENCIES:
+                corrected = corrected or corrections(observations, constants)
+            found[name] = logs_above_model(name, seen, constants, corrected)
+    return found
 
 
 @dataclass(frozen=True)
