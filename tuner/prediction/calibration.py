@@ -103,11 +103,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     enlarged = base / np.sqrt(1.0 - leverage)
     scatter = {name: data.noise[name] * _robust_sd(enlarged[data.metrics == name]) for name in data.noise}
     widening = max(1.0, _robust_sd(enlarged) ** 2)
-    factors = {}
-    for name, logs in _factor_logs(observations, constants).items():
-        middle = float(np.median(logs))
-        factors[name] = exp(middle)
-        scatter[name] = FACTORED_SD_LOG * _robust_sd((logs - middle) / FACTORED_SD_LOG)
+    factors, scatter_of_factors = _factors(observations, constants)
+    scatter |= scatter_of_factors
     return Calibration(constants, covariance * widening, scatter, tuple(observations), factors)
 
 
@@ -140,16 +137,21 @@ def _fitted(data: "_MeasuredValues", start: ClusterConstants) -> ClusterConstant
     return with_shifted_logs(start, fit.x)
 
 
-def _factor_logs(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, NDArray[np.float64]]:
-    """Return, for each measured metric of `FACTORED`, how far the measurements are above the model, as logarithms."""
+def _factors(
+    observations: Sequence[Observation], constants: ClusterConstants
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the factor of each measured metric of `FACTORED`, and how much measurements scatter around it."""
     corrected: Mapping[str, Correction] = {}
-    found = {}
+    factors, scatter = {}, {}
     for name in FACTORED:
         if seen := [each for each in observations if name in each.values]:
             if name in ALL_LATENCIES:
                 corrected = corrected or corrections(observations, constants)
-            found[name] = logs_above_model(name, seen, constants, corrected)
-    return found
+            logs = logs_above_model(name, seen, constants, corrected)
+            middle = float(np.median(logs))
+            factors[name] = exp(middle)
+            scatter[name] = FACTORED_SD_LOG * _robust_sd((logs - middle) / FACTORED_SD_LOG)
+    return factors, scatter
 
 
 @dataclass(frozen=True)
