@@ -10,7 +10,6 @@ round to round. The time of our consumers and of the C tool runs from the first 
 tool does not include joining the consumer group.
 """
 
-import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,7 +85,7 @@ def main() -> None:
     add_client(parser)
     asked = parser.parse_args()
     c_tool = rdkafka_performance.program() if "c" in asked.peers else Path()
-    turns = Turns(asked.rounds, random.Random(asked.seed))
+    turns = Turns(asked.rounds)
     with open_target(Target(), say) as opened:
         for size in asked.sizes:
             records = max(1, int(asked.megabytes * 1e6 / size))
@@ -96,9 +95,7 @@ def main() -> None:
             measure = contenders(opened, asked.client, asked.peers, c_tool, topic, records)
             turns.take(size, measure, f"{records:,} records")
             opened.topics.delete(topic)
-    missed = report(turns, asked.peers, asked.megabytes)
-    turns.write(asked.json)
-    sys.exit(1 if missed else 0)
+    sys.exit(1 if report(turns, asked.peers, asked.megabytes) else 0)
 
 
 def report(turns: Turns, peers: Sequence[str], megabytes: float) -> bool:

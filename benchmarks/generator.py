@@ -7,7 +7,6 @@ tool in C, once `scripts/get-rdkafka-performance` has built it. In each round al
 an order that changes from round to round, and each run gets a new topic. All but the C tool send distinct records.
 """
 
-import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,14 +78,13 @@ def main() -> None:
     asked = parser.parse_args()
     c_tool = rdkafka_performance.program() if "c" in asked.peers else Path()
     config = ProducerConfig.parse(CONFIG)
-    turns = Turns(asked.rounds, random.Random(asked.seed))
+    turns = Turns(asked.rounds)
     with open_target(Target(), say) as opened:
         for size in asked.sizes:
             workload = Workload(RecordSizes.fixed(size), warmup_s=asked.warmup, measured_s=asked.seconds)
             measure = contenders(opened, config, asked.peers, c_tool, workload)
             turns.take(size, measure, f"{workload.record_sizes} B")
     report(turns, asked.peers)
-    turns.write(asked.json)
 
 
 def report(turns: Turns, peers: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Measures the recommendations of a real study again, to see whether their gains hold.
 
-python -m benchmarks.live STUDY [--repeats 10] [--record-bytes 1000,10000]
+python -m benchmarks.live STUDY [--repeats 10]
 
 For each record size of the study, each repeat runs `tuner verify`. This command starts a new broker, warms it up, and
 measures the recommended config in turn with the baseline for two rounds. In each repeat, the config should be better
@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,23 +47,15 @@ def main() -> None:
     parser = benchmark_parser(__doc__)
     parser.add_argument("study")
     parser.add_argument("--repeats", type=whole_number, default=10)
-    parser.add_argument("--record-bytes", help="record sizes to measure again, separated by commas (default: all)")
     asked = parser.parse_args()
     try:
         results = load_results(find_study(asked.study))
     except StudyNotFound as error:
         parser.error(str(error))
-    there = [size.record_bytes for size in results.sizes]
-    sizes = asked.record_bytes.split(",") if asked.record_bytes else there
-    if unknown := [size for size in sizes if size not in there]:
-        parser.error(
-            f"--record-bytes must be among the record sizes of {results.name} ({', '.join(there)}), but got "
-            f"{', '.join(unknown)}"
-        )
     kept = []
     print("| record size | goal | config | metric | gain (95 %) | one more round (95 %) | repeats | inside | better |")
     print("| ---: | --- | --- | --- | --- | --- | --- | --- | --- |")
-    for case in _cases(results, sizes):
+    for case in _cases(results):
         gains = [_again(asked.study, case) for _ in range(asked.repeats)]
         inside = sum(case.stated.repeat_low <= gain <= case.stated.repeat_high for gain in gains)
         better = sum(gain > 1.0 for gain in gains)
@@ -80,10 +71,10 @@ def main() -> None:
     sys.exit(0 if kept and all(kept) else 1)
 
 
-def _cases(results: StudyResults, sizes: Sequence[str]) -> list[Case]:
-    """Return one recommendation with a proven gain for each of the given record sizes that has one."""
+def _cases(results: StudyResults) -> list[Case]:
+    """Return one recommendation with a proven gain for each record size that has one."""
     found = []
-    for size in (size for size in results.sizes if size.record_bytes in sizes):
+    for size in results.sizes:
         for goal in GOALS:
             (metric,) = goal_metrics(goal, results.objectives)
             try:

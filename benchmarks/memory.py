@@ -1,6 +1,8 @@
 """Measures how much the load generator's memory grows from minute 1 to minute 5 of a load.
 
-python -m benchmarks.memory [--minutes 5] [--rate 200000] [--record-bytes 100]
+The load has 200,000 records of 100 B per second.
+
+python -m benchmarks.memory [--minutes 5]
 """
 
 import multiprocessing
@@ -8,7 +10,7 @@ import sys
 
 import psutil
 
-from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
+from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
 from runners.measurements.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
@@ -24,14 +26,9 @@ def main() -> None:
     """Measure and print the growth; the exit code is 1 if the goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--minutes", type=positive_number, default=5.0)
-    parser.add_argument("--rate", type=positive_number, default=200_000.0)
-    parser.add_argument("--record-bytes", type=whole_number, default=100)
     asked = parser.parse_args()
     workload = Workload(
-        RecordSizes.fixed(asked.record_bytes),
-        warmup_s=0.0,
-        measured_s=asked.minutes * 60,
-        rate_records_per_s=asked.rate,
+        RecordSizes.fixed(100), warmup_s=0.0, measured_s=asked.minutes * 60, rate_records_per_s=200_000.0
     )
     resident: list[tuple[float, int]] = []
 

@@ -1,6 +1,6 @@
 """Checks that a real study recommends no change when no change can help.
 
-python -m benchmarks.no_ops [--studies 5] [--record-bytes 1000]
+python -m benchmarks.no_ops [--studies 5]
 
 Each study starts a new embedded broker. It searches only one knob, which has no effect: `batch.num.messages`, with
 values above the number of records that fit into `batch.size`. So every change that a study recommends is wrong.
@@ -36,19 +36,18 @@ def main() -> None:
     run_studies(__doc__, _spec, studies=5)
 
 
-def run_studies(doc: str | None, spec_of: Callable[[int, int], StudySpec], *, studies: int) -> NoReturn:
+def run_studies(doc: str | None, spec_of: Callable[[int], StudySpec], *, studies: int) -> NoReturn:
     """Run studies in which no change can help; the exit code is 1 if one of them recommends a change.
 
     Args:
         doc: The docstring of the benchmark.
-        spec_of: Returns a study, from its seed and the record size in bytes.
+        spec_of: Returns the study of a seed.
         studies: Default number of studies.
     """
     parser = benchmark_parser(doc)
     parser.add_argument("--studies", type=whole_number, default=studies)
-    parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
-    wrong = _changes_recommended([spec_of(seed, asked.record_bytes) for seed in range(asked.studies)])
+    wrong = _changes_recommended([spec_of(seed) for seed in range(asked.studies)])
     print(f"\nStudies that recommend a change, although no change can help: {wrong} of {asked.studies} (goal: 0)")
     sys.exit(1 if wrong else 0)
 
@@ -88,12 +87,10 @@ def _recommends_change(results: StudyResults, goal: Goal) -> bool:
         return False
 
 
-def _spec(seed: int, record_bytes: int) -> StudySpec:
+def _spec(seed: int) -> StudySpec:
     space = {name: KnobChange(off=True) for name in (knob.name for knob in KNOBS) if name != SEARCHED}
     space[SEARCHED] = KnobChange(choices=NO_EFFECT)
-    load = WorkloadSpec(
-        (RecordSizes.fixed(record_bytes),), saturate=PhaseSpec(1.0, 1.5), paced=PhaseSpec(1.0, 1.5), seed=seed
-    )
+    load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(1.0, 1.5), paced=PhaseSpec(1.0, 1.5), seed=seed)
     return StudySpec(
         f"no-ops-{seed}",
         load,

@@ -2,7 +2,7 @@
 
 The send delay is the time from when a record is due until it is sent.
 
-python -m benchmarks.paced [--client librdkafka] [--runs 5] [--seconds 10] [--rate 20000] [--record-bytes 1000]
+python -m benchmarks.paced [--client librdkafka] [--runs 5] [--seconds 10]
 """
 
 import statistics
@@ -15,6 +15,7 @@ from tuner.execution.open_target import open_target
 from tuner.model.target import Target
 from tuner.present.console import say
 
+RATE = 20_000.0
 MAX_DELAY_P99_MS = 2.0
 MAX_RATE_ERROR_RATIO = 0.005
 
@@ -25,12 +26,8 @@ def main() -> None:
     add_client(parser)
     parser.add_argument("--runs", type=whole_number, default=5)
     parser.add_argument("--seconds", type=positive_number, default=10.0)
-    parser.add_argument("--rate", type=positive_number, default=20_000.0)
-    parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
-    workload = Workload(
-        RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate
-    )
+    workload = Workload(RecordSizes.fixed(1000), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=RATE)
     config = ProducerConfig.parse({}, client=asked.client)
     with open_target(Target(), say, config.client) as opened:
         runner = opened.runner()
@@ -40,7 +37,7 @@ def main() -> None:
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     missed = False
     for number, run in enumerate(runs):
-        off = run.records_per_s / asked.rate - 1
+        off = run.records_per_s / RATE - 1
         delay, latency = run.send_delay, run.latency
         cells = [delay.percentile_us(0.5), delay.percentile_us(0.99), delay.percentile_us(1.0)]
         cells += [latency.percentile_us(ratio) for ratio in (0.5, 0.99, 0.999)]

@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, log
+from math import exp
 from statistics import fmean
 from typing import Final
 
@@ -40,14 +40,12 @@ from benchmarks.problems.table import (
     undisturbed_grid,
 )
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import performance_of_settings
-from runners.performance_model.settings import Settings
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
-from tuner.prediction.correction import latency_load, limit_outliers_of_metric
+from tuner.prediction.calibration import calibrate, uncalibrated
+from tuner.prediction.correction import limit_outliers_of_metric, logs_above_model
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
+from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
 from tuner.prediction.predicting import predict, predict_all
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solve
@@ -123,12 +121,14 @@ def main() -> None:
             inside[count] += errors.inside
             missed[count] += errors.missed
         print(f"| {name} | all others | {' | '.join(map(_leave_one_out(start, seen).cell, GOAL_RATIO))} |")
+    shares = ", ".join(f"{fmean(held):.0%} with {count or 'no'} probes" for count, held in inside.items())
     print(
-        f"\nShare of the measurements inside their intervals (goal: 90 %): {_shares(inside)}.",
+        f"\nShare of the measurements inside their intervals (goal: 90 %): {shares}.",
         "For some measured latencies, the model predicts none.",
         end=" ",
     )
-    print(f"They count as outside: {_counts(missed)}.")
+    counts = ", ".join(f"{many} with {count or 'no'} probes" for count, many in missed.items())
+    print(f"They count as outside: {counts}.")
     explained = [f"{fmean(found):.2f} with {count} probes" for count, found in straight.items()]
     print(
         "\nThe paper fits a line to the time between two packets, over their size. Its R2 on these tables, on average:",
@@ -141,11 +141,6 @@ def main() -> None:
     print_latencies()
     print()
     print_producers()
-
-
-def _calibration(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Calibration:
-    chosen = chosen_probes(list(seen), PROBES[1], paced_load(seen), EMBEDDED)
-    return calibrate([each for config in chosen for each in seen[config]])
 
 
 @dataclass
@@ -186,10 +181,10 @@ def _errors(
     known = [each for config in chosen for each in seen[config]]
     calibration = calibrate(known, start) if known else uncalibrated(start)
     errors = _Errors()
-    for config, each in ((config, each) for config, found in rest.items() for each in found):
-        load, values = each.workload, each.values
+    for each in (each for found in rest.values() for each in found):
+        config, load, values = each.config, each.workload, each.values
         here = predict(calibration, config, load).values
-        [modelled] = ModelledLoad.of(calibration, (Settings.of(config, load), load))
+        [modelled] = ModelledLoad.of(calibration, (each.settings, load))
         batches = modelled.intervals([BATCHES])[BATCHES]
         compared: dict[str, tuple[float, float]] = {}
         if load.rate_records_per_s is None:
@@ -228,11 +223,11 @@ def _smoothed(
     """Return measurements with less noise: their values come from the model, fitted to all of them and corrected."""
     calibration = calibrate([each for found in seen.values() for each in found], start)
     smoothed = defaultdict(list)
-    for config, each in ((config, each) for config, found in seen.items() for each in found):
+    for each in (each for found in seen.values() for each in found):
         [modelled] = ModelledLoad.of(calibration, (each.settings, each.workload))
         fitted = modelled.intervals([name for name in FITTED if name in each.values])
         values = {name: interval.value for name, interval in fitted.items()}
-        smoothed[config].append(replace(each, values={**each.values, **values}))
+        smoothed[each.config].append(replace(each, values={**each.values, **values}))
     return smoothed
 
 
@@ -248,19 +243,7 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
     for metric, found in calibration.corrections.items():
         inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]
-        modelled = [
-            performance_of_settings(
-                calibration.constants,
-                each.settings,
-                latency_load(calibration.corrections, each.settings, each.workload)
-                if metric in ALL_LATENCIES
-                else each.workload,
-            )
-            for each in measured
-        ]
-        logs = np.array(
-            [log(each.values[metric] / one.value_of(metric)) for each, one in zip(measured, modelled, strict=True)]
-        )
+        logs = logs_above_model(metric, measured, calibration.constants, calibration.corrections)
         # The process has learnt from the values without outliers, and is judged by the values as they are.
         off = found.process.weights / np.diag(inverse) + logs - limit_outliers_of_metric(metric, logs)
         for each, left in zip(measured, off, strict=True):
@@ -290,8 +273,8 @@ def _by_the_paper(
     rates = [seen[config][0].values["records_per_s"] for config in chosen]
     model = PacketModel.fitted([packets[config] for config in chosen], rates)
     errors = _Errors(r_squared=model.r_squared)
-    for config, each in ((config, each) for config, found in rest.items() for each in found):
-        packet, values, load = packets[config], each.values, each.workload
+    for each in (each for found in rest.values() for each in found):
+        packet, values, load = packets[each.config], each.values, each.workload
         compared: dict[str, tuple[float, float]] = {}
         if BATCHES in values:
             compared[RECORDS_IN_BATCH] = packet.batch_records, values[BATCHES]
@@ -305,15 +288,11 @@ def _by_the_paper(
             compared[_shown("records_per_s", mb_per_s)] = model.records_per_s(packet), values["records_per_s"]
             if WIRE in values:
                 compared[WIRE_BYTES] = 1 / packet.payload_ratio, values[WIRE]
-                if config.compression == "none":
+                if each.config.compression == "none":
                     compared[PAYLOAD] = packet.payload_ratio, 1 / values[WIRE]
         for name, (predicted, measured) in compared.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
     return errors
-
-
-def _shares(inside: Mapping[int, Sequence[bool]]) -> str:
-    return ", ".join(f"{fmean(held):.0%} with {count or 'no'} probes" for count, held in inside.items())
 
 
 def _print_noise(medians: Mapping[str, _Errors]) -> None:
@@ -335,13 +314,11 @@ def _print_noise(medians: Mapping[str, _Errors]) -> None:
         print(f"| {name} | {' | '.join(shares)} |")
 
 
-def _counts(missed: Mapping[int, int]) -> str:
-    return ", ".join(f"{many} with {count or 'no'} probes" for count, many in missed.items())
-
-
 def _print_times() -> None:
     seen = observed(embedded_grid())
-    calibration, load = _calibration(seen), paced_load(seen)
+    load = paced_load(seen)
+    chosen = chosen_probes(list(seen), PROBES[1], load, EMBEDDED)
+    calibration = calibrate([each for config in chosen for each in seen[config]])
     configs = [
         ProducerConfig.parse({"linger.ms": f"{index / 10:g}", "batch.size": "131072"}) for index in range(_POINTS)
     ]

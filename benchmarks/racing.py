@@ -1,13 +1,12 @@
 """Measures what a study saves and loses by stopping trials early, on simulated studies with and without early stopping.
 
-python -m benchmarks.racing [--seeds 20] [--trials 60] [--noise 0.05] [--cluster embedded] [--record-bytes 1000]
+python -m benchmarks.racing [--seeds 20] [--trials 60]
 
 The seconds of load are those that a real study would have taken, including burn-in runs and baselines. The confirmation
 is left out, because its trials are never stopped early. The front of a study is judged by the true values of its
 configs, without noise.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,23 +15,20 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
-from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
-from objectives.scoring import Constraint
 from objectives.students_t import t_quantile
-from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SilentReporter
-from tuner.model.goals import PRESETS, Goal
-from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Trial, TrialKind
+from tuner.model.spec import ConfirmSpec, Executor, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import TrialKind
 from tuner.results.study_results import SizeResults
 
 GOAL_SAVED_RATIO = 0.3
 _SEEDS_APART = 1_000
+_NOISE_RATIO = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,47 +57,29 @@ def main() -> None:
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seeds", type=whole_number, default=20)
     parser.add_argument("--trials", type=whole_number, default=60)
-    parser.add_argument(
-        "--noise", type=float, default=0.05, help="relative standard deviation between trials and between windows"
-    )
-    parser.add_argument("--latency-noise", type=float, help="the noise of latencies (default: as --noise)")
-    parser.add_argument("--cluster", choices=CLUSTERS, default=EMBEDDED.name)
-    parser.add_argument("--record-bytes", type=whole_number, default=1000)
-    parser.add_argument("--method", type=Method, default=Method.BAYESIAN)
-    parser.add_argument("--goal", type=Goal, default=Goal.BALANCED)
-    parser.add_argument("--constraint", help="upper bound of the p99 latency, in ms", type=float)
     asked = parser.parse_args()
-    pairs = [(study(asked, seed, racing=False), study(asked, seed, racing=True)) for seed in range(asked.seeds)]
+    trials = asked.trials
+    pairs = [(study(trials, seed, racing=False), study(trials, seed, racing=True)) for seed in range(asked.seeds)]
     print(table(pairs))
     saved = interval([1 - on.load_s / off.load_s for off, on in pairs])
     sys.exit(0 if saved[0] >= GOAL_SAVED_RATIO else 1)
 
 
-def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
+def study(trials: int, seed: int, *, racing: bool) -> Outcome:
     """Run one simulated study and return its outcome."""
-    load = WorkloadSpec((RecordSizes.fixed(asked.record_bytes),), seed=seed * _SEEDS_APART)
-    objectives, constraints = PRESETS[asked.goal]
-    if asked.constraint is not None:
-        constraints = (*constraints, Constraint("latency_p99_ms", at_most=True, limit=asked.constraint))
+    load = WorkloadSpec((RecordSizes.fixed(1000),), seed=seed * _SEEDS_APART)
     spec = StudySpec(
         "racing",
         load,
-        objectives=objectives,
-        constraints=constraints,
-        search=SearchSpec(method=asked.method, trials=asked.trials, seed=seed, racing=racing),
+        search=SearchSpec(trials=trials, seed=seed, racing=racing),
         confirm=ConfirmSpec(rounds=0),
         executor=Executor.SIMULATED,
     )
-    cluster = CLUSTERS[asked.cluster]
-    runner = SimulatedRunner(
-        asked.noise,
-        cluster=cluster,
-        latency_noise_ratio=asked.latency_noise,
-        latency_window_noise_ratio=asked.latency_noise,
-    )
     with tempfile.TemporaryDirectory(prefix="tuner-racing-") as folder:
-        (size,) = measure_study(spec, "", Path(folder) / spec.name, SilentReporter(), simulated=runner).sizes
-    return outcome(size, Truth.of(load.saturating(load.record_sizes[0]), cluster))
+        (size,) = measure_study(
+            spec, "", Path(folder) / spec.name, SilentReporter(), simulated=SimulatedRunner(_NOISE_RATIO)
+        ).sizes
+    return outcome(size, Truth.of(load.saturating(load.record_sizes[0])))
 
 
 def outcome(size: SizeResults, truth: Truth) -> Outcome:
@@ -109,18 +87,12 @@ def outcome(size: SizeResults, truth: Truth) -> Outcome:
     searched = [trial for trial in size.trials if trial.kind is TrialKind.SEARCH]
     return Outcome(
         load_s=sum(trial.load_s for trial in size.trials),
-        volume=hypervolume([_gains(size, truth, trial) for trial in size.front_trials]),
+        volume=hypervolume([truth.gains(truth.outcome(trial.config())) for trial in size.front_trials]),
         stopped=sum(bool(trial.stopped_early) for trial in searched),
         searched=len(searched),
         again=sum(trial.saved_s < 0 for trial in searched),
         cut_short=sum(trial.saved_s > 0 for trial in size.front_trials),
     )
-
-
-def _gains(size: SizeResults, truth: Truth, trial: Trial) -> list[float]:
-    """Return the true gains of a trial's config over the baseline, one for each objective."""
-    gains = dict(zip(("mb_per_s", "latency_p99_ms"), truth.gains(truth.outcome(trial.config())), strict=True))
-    return [gains[objective.metric] for objective in size.objectives]
 
 
 def table(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:

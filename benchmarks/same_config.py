@@ -1,6 +1,6 @@
 """Checks that a real study finds no gain in a config that does the same as the baseline.
 
-python -m benchmarks.same_config [--studies 10] [--record-bytes 1000]
+python -m benchmarks.same_config [--studies 10]
 
 Each study starts new embedded brokers and skips the search. It confirms one config: the client's defaults, with one
 default written out. This config has another fingerprint than the baseline, but the same effect. So every measured gain
@@ -22,12 +22,12 @@ def main() -> None:
     run_studies(__doc__, _spec, studies=10)
 
 
-def _spec(seed: int, record_bytes: int) -> StudySpec:
+def _spec(seed: int) -> StudySpec:
     phase, baseline = PhaseSpec(1.0, 1.5), ProducerConfig.parse({})
     same = ProducerConfig.parse({WRITTEN_OUT: baseline.effective(WRITTEN_OUT)})
     return StudySpec(
         f"same-config-{seed}",
-        WorkloadSpec((RecordSizes.fixed(record_bytes),), saturate=phase, paced=phase, seed=seed),
+        WorkloadSpec((RecordSizes.fixed(1000),), saturate=phase, paced=phase, seed=seed),
         search=SearchSpec(trials=1, burn_in_max=3, seed=seed),
         confirm=ConfirmSpec(rounds=8, max_rounds=8, undo_rounds=0, configs=(same,)),
         executor=Executor.LOCAL,

@@ -22,10 +22,10 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -211,16 +211,12 @@ def _await_ready(port: int) -> None:
     raise SystemExit(f"the service must be ready within {_START_S:g} s after its start, but is not")
 
 
-@dataclass
-class _Seen:
-    times_s: list[float] = field(default_factory=list)
-    statuses: dict[int, int] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
-
-
 async def _poll(port: int, pollers: range, studies: int, seconds: float, interval_s: float) -> None:
     """Run all pollers of one process, and print their response times, statuses and errors as JSON."""
-    seen, token, ends_at = _Seen(), os.environ["KAFKA_TUNER_TOKEN"], time.perf_counter() + seconds
+    token, ends_at = os.environ["KAFKA_TUNER_TOKEN"], time.perf_counter() + seconds
+    times_s: list[float] = []
+    statuses: Counter[int] = Counter()
+    failures: list[str] = []
     rng = np.random.default_rng(pollers.start)
 
     async def poller(number: int) -> None:
@@ -240,18 +236,18 @@ async def _poll(port: int, pollers: range, studies: int, seconds: float, interva
                 length = re.search(rb"content-length: (\d+)", answer)
                 if length:
                     await asyncio.wait_for(reader.readexactly(int(length[1])), 30)
-                seen.times_s.append(time.perf_counter() - began)
-                seen.statuses[status] = seen.statuses.get(status, 0) + 1
+                times_s.append(time.perf_counter() - began)
+                statuses[status] += 1
                 if status == 200 and (etag := re.search(rb"etag: (\S+)", answer)):
                     known = b"If-None-Match: " + etag[1] + b"\r\n"
                 await asyncio.sleep(interval_s)
         except (OSError, EOFError, TimeoutError) as error:
-            seen.failures.append(repr(error))
+            failures.append(repr(error))
         finally:
             writer.close()
 
     await asyncio.gather(*(poller(number) for number in pollers))
-    print(json.dumps({"times_s": seen.times_s, "statuses": seen.statuses, "failures": seen.failures}))
+    print(json.dumps({"times_s": times_s, "statuses": statuses, "failures": failures}))
 
 
 def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token: str) -> bool:
@@ -284,17 +280,16 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
     cpu_s = sum(server.cpu_times()[:2]) - cpu_s
     found = [json.loads(each.result()[0]) for each in said]
     times_ms = 1e3 * np.concatenate([each["times_s"] for each in found])
-    statuses: dict[str, int] = {}
+    statuses: Counter[str] = Counter()
     for each in found:
-        for status, count in each["statuses"].items():
-            statuses[status] = statuses.get(status, 0) + count
+        statuses.update(each["statuses"])
     failures = [text for each in found for text in each["failures"]]
     wrong = len(failures) + sum(count for status, count in statuses.items() if status not in ("200", "304"))
     p50, p99 = np.percentile(times_ms, (50, 99))
     print(
         f"- {len(times_ms)} answers in {asked.seconds:.0f} s ({len(times_ms) / asked.seconds:.0f}/s) "
         f"to {asked.pollers} pollers: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {times_ms.max():.0f} ms; "
-        f"by status {statuses}"
+        f"by status {dict(statuses)}"
     )
     print(f"- CPU time of the server's process: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
     goals = [

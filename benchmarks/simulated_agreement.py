@@ -1,6 +1,6 @@
 """Computes how well the simulated cluster ranks configs that were really measured.
 
-python -m benchmarks.simulated_agreement [--table FILE]... [--cluster NAME] [--points]
+python -m benchmarks.simulated_agreement [--table FILE]... [--cluster NAME]
 
 A preset is a set of constants of the simulated cluster. The benchmark compares tables 14 to 22 of the VU thesis with
 the preset for its Java client. It compares the grid that we measured on an embedded broker with the preset for that
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
-from benchmarks.problems.agreement import Agreement, agreements
+from benchmarks.problems.agreement import agreements
 from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
@@ -31,9 +31,6 @@ def main() -> None:
     parser.add_argument(
         "--cluster", choices=sorted(PRESETS), default=EMBEDDED.name, help="the preset with which --table is compared"
     )
-    parser.add_argument(
-        "--points", action="store_true", help="also print the measured and the simulated value of every config"
-    )
     asked = parser.parse_args()
     try:
         compared = [(thesis_tables(), JAVA_LAPTOP), (embedded_grid(), EMBEDDED)]
@@ -41,26 +38,19 @@ def main() -> None:
     except UnreadableTable as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    met = [_shown(table, cluster, points=asked.points) for table, cluster in compared]
+    met = [_shown(table, cluster) for table, cluster in compared]
     sys.exit(0 if all(met) else 1)
 
 
-def _shown(table: MeasuredTable, cluster: ClusterConstants, *, points: bool) -> bool:
+def _shown(table: MeasuredTable, cluster: ClusterConstants) -> bool:
     print(f"{table.title}: {len(table.rows)} rows, compared with the preset {cluster.name}\n")
     print("| metric | configs | correlation | within record sizes |\n| --- | ---: | ---: | ---: |")
     found = agreements(table, cluster)
     for each in found:
-        print(f"| {each.metric} | {len(each.measured)} | {each.correlation:.3f} | {each.within_sizes:.3f} |")
+        print(f"| {each.metric} | {each.configs} | {each.correlation:.3f} | {each.within_sizes:.3f} |")
     print()
-    for each in found if points else ():
-        _print_points(each)
     judged = [each.correlation for each in found if each.metric in OBJECTIVES]
     return bool(judged) and all(correlation >= GOAL for correlation in judged)
-
-
-def _print_points(agreement: Agreement) -> None:
-    for label, measured, simulated in zip(agreement.labels, agreement.measured, agreement.simulated, strict=True):
-        print(f"    {measured:>12.3f} measured {simulated:>12.3f} simulated  {label}")
 
 
 if __name__ == "__main__":

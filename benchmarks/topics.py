@@ -1,6 +1,6 @@
 """Compares a new topic for each run with one topic for all runs: the scatter, and the carry-over to the next run.
 
-python -m benchmarks.topics [--runs 60] [--record-bytes 1000]
+python -m benchmarks.topics [--runs 60]
 
 One embedded broker gets short loads of two configs, in random order: the client's defaults, and lz4 with large batches.
 Some loads go to new topics, which are deleted after the load, as in the trials of a study. The others go to one topic,
@@ -66,9 +66,8 @@ def main() -> None:
     """Measure both kinds of topics in turn, in blocks."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--runs", type=whole_number, default=60, help="loads for each kind of topics")
-    parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
-    workload = Workload(RecordSizes.fixed(asked.record_bytes), warmup_s=_WARMUP_S, measured_s=_MEASURED_S)
+    workload = Workload(RecordSizes.fixed(1000), warmup_s=_WARMUP_S, measured_s=_MEASURED_S)
     loads: dict[str, list[Load]] = {"new topics": [], "one topic": []}
     with open_target(Target()) as opened:
         warm = Workload(workload.record_sizes, warmup_s=0.0, measured_s=_WARM_S)

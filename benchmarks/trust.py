@@ -1,6 +1,6 @@
 """Counts how often simulated studies give bad advice, or state an interval that does not contain the true gain.
 
-python -m benchmarks.trust [--studies 400] [--trials 40] [--only aa-5,power] [--processes 2] [--json]
+python -m benchmarks.trust [--studies 400] [--trials 40] [--only aa-5,power] [--processes 2]
 
 Bad advice is to recommend a change that does not help, or to recommend no change although one helps. The cases, with
 the disturbances of their simulated machine and their goals, are in `benchmarks.simulated_studies.cases`. Their seeds
@@ -9,7 +9,6 @@ begin with `complete`, and `cluster`, run complete studies with sampler, bench a
 them. The case `cluster` has the simulated cluster of `runners.simulated` with 5 % of noise.
 """
 
-import json
 import math
 import sys
 import tempfile
@@ -77,11 +76,6 @@ class Row:
     met: bool
     in_trials: bool
 
-    @property
-    def seeds(self) -> str:
-        """The seeds of the studies."""
-        return f"0 to {self.studies - 1}"
-
     def as_markdown(self) -> str:
         """Return the row as a line of a Markdown table."""
         if self.figure is None:
@@ -101,25 +95,19 @@ def main() -> None:
     parser.add_argument("--trials", type=whole_number, default=40, help="trials of each search (default 40)")
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--processes", type=whole_number, default=2, help="how many studies run at a time (default 2)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args()
     names = asked.only.split(",")
     if unknown := sorted(set(names) - set(CASES)):
         parser.error(f"--only must name cases among {', '.join(CASES)}, but got {', '.join(unknown)}")
-    rows: list[Row] = []
-    if not asked.json:
-        print("| scenario | studies | what | figure | goal | |\n| --- | ---: | --- | ---: | ---: | --- |")
+    met = True
+    print("| scenario | studies | what | figure | goal | |\n| --- | ---: | --- | ---: | ---: | --- |")
     with get_context("spawn").Pool(asked.processes) as pool:
         for name in names:
             studies = max(2, asked.studies // 2) if CASES[name].complete else asked.studies
             for row in _rows(name, _found(pool, name, studies, asked.trials)):
-                rows.append(row)
-                if not asked.json:
-                    print(row.as_markdown(), flush=True)
-    if asked.json:
-        shown = [{name: getattr(row, name) for name in (*Row.__slots__, "seeds")} for row in rows]
-        print(json.dumps({"schema_version": 1, "trials": asked.trials, "rows": shown}, indent=1))
-    sys.exit(0 if all(row.met for row in rows) else 1)
+                print(row.as_markdown(), flush=True)
+                met &= row.met
+    sys.exit(0 if met else 1)
 
 
 def _found(pool: Pool, name: str, studies: int, trials: int) -> list[Found]:

@@ -1,13 +1,11 @@
 """Runs several tools in turn on one broker, for the benchmarks that compare our loads with other tools."""
 
 import argparse
-import json
 import random
 import statistics
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from benchmarks.evidence import benchmark_parser, positive_number, whole_number, whole_numbers
 from objectives.ratios import ratio_of
@@ -36,13 +34,12 @@ class Turns:
 
     Attributes:
         rounds: Number of rounds that count.
-        order: Draws the order of the tools in each round.
         found: The runs of each tool, by record size in bytes and by the tool's name.
     """
 
     rounds: int
-    order: random.Random
     found: dict[int, dict[str, list[Run]]] = field(default_factory=dict)
+    _order: random.Random = field(default_factory=lambda: random.Random(0))
 
     def take(self, size: int, measure: Mapping[str, Measure], what: str) -> None:
         """Run all tools with one record size, in an order that changes from round to round.
@@ -57,7 +54,7 @@ class Turns:
         last = dict.fromkeys(names, Run(min(1e6, 100e6 / size)))
         # Round 0 only warms up the broker and shows how many records a tool must send. Its results are not used.
         for number in range(self.rounds + 1):
-            self.order.shuffle(names)
+            self._order.shuffle(names)
             for name in names:
                 last[name] = measure[name](last[name].records_per_s)
                 if number:
@@ -89,12 +86,6 @@ class Turns:
             print(f"| {' | '.join(cells)} |")
         return missed
 
-    def write(self, file: Path | None) -> None:
-        """Write the records/s of all runs as JSON, if the user has named a file."""
-        if file:
-            rates = {size: {name: _rates(each) for name, each in runs.items()} for size, runs in self.found.items()}
-            file.write_text(json.dumps(rates, indent=2) + "\n")
-
 
 def goal_said(missed: bool) -> str:
     """Return the sentence about the goal that no ratio may be surely below 1."""
@@ -111,8 +102,6 @@ def turns_parser(description: str | None, sizes: str) -> argparse.ArgumentParser
     parser = benchmark_parser(description)
     parser.add_argument("--rounds", type=_rounds, default=7)
     parser.add_argument("--sizes", type=whole_numbers, default=sizes)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
     return parser
 
 

@@ -31,25 +31,20 @@ class Agreement:
 
     Attributes:
         metric: The name of the metric.
-        labels: The record size and the config of each point.
-        measured: The measured values, as means over repeats, shape (configs,).
-        simulated: The model's values for the same configs, shape (configs,).
+        configs: How many configs were compared, each with the mean of its repeats.
         correlation: Spearman's correlation over all configs and record sizes.
         within_sizes: The mean of the correlations within each record size, weighted by the number of its configs. It
             is lower than `correlation` if a model predicts only the differences between record sizes well.
     """
 
     metric: str
-    labels: tuple[str, ...]
-    measured: tuple[float, ...]
-    simulated: tuple[float, ...]
+    configs: int
     correlation: float
     within_sizes: float
 
 
 class _Point(NamedTuple):
     sizes: RecordSizes
-    label: str
     measured: float
     simulated: float
 
@@ -65,11 +60,10 @@ def agreements(table: MeasuredTable, cluster: ClusterConstants) -> tuple[Agreeme
             if not ("latency" in metric and row.config.acks == 0):
                 repeats[metric, row.sizes, row.config].append(row)
     found: dict[str, list[_Point]] = defaultdict(list)
-    for (metric, sizes, config), rows in repeats.items():
+    for (metric, sizes, _), rows in repeats.items():
         simulated = _simulated(metric, rows[0], table, cluster)
         if simulated is not None:
-            label = f"{sizes} B " + " ".join(f"{name}={value}" for name, value in config.pairs)
-            found[metric].append(_Point(sizes, label, fmean(row.metrics[metric] for row in rows), simulated))
+            found[metric].append(_Point(sizes, fmean(row.metrics[metric] for row in rows), simulated))
     return tuple(_agreement(metric, points) for metric, points in found.items())
 
 
@@ -92,9 +86,7 @@ def _agreement(metric: str, points: Sequence[_Point]) -> Agreement:
     configs = sum(count for _, count in within)
     return Agreement(
         metric,
-        tuple(point.label for point in points),
-        tuple(point.measured for point in points),
-        tuple(point.simulated for point in points),
+        len(points),
         _correlation(points),
         sum(correlation * count for correlation, count in within) / configs if configs else math.nan,
     )

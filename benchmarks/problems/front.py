@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.nearest import Nearest
-from benchmarks.problems.truth import TrueOutcome, Truth
+from benchmarks.problems.truth import Truth
 from search_spaces.client_facts.domains import NumberList, ParamValue, WordList
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.space.parameters import Parameter
@@ -27,12 +27,10 @@ class FrontPoint:
 
     Attributes:
         config: The config.
-        outcome: The config's outcome without noise.
         gains: The config's gains over the baseline, in throughput and then in the p99 latency; above 1 is better.
     """
 
     config: ProducerConfig
-    outcome: TrueOutcome
     gains: tuple[float, float]
 
 
@@ -51,19 +49,20 @@ def known_front(space: SearchSpace, truth: Truth) -> tuple[FrontPoint, ...]:
     for factor, margin in _STAGES:
         search.margin = 1.0 + margin
         search.refine(factor)
-    return tuple(sorted(search.members.values(), key=lambda point: point.gains))
+    points = [FrontPoint(config, gains) for config, gains in search.members.items()]
+    return tuple(sorted(points, key=lambda point: point.gains))
 
 
 class _Search:
     """The search for the Pareto front of a simulated cluster.
 
     Attributes:
-        members: The front found so far, by config. No member is better than another member in both objectives.
+        members: The front found so far: the gains of each config. No member is better than another in both objectives.
         margin: A config becomes a member if it beats each member by this factor in at least one objective.
     """
 
     def __init__(self, space: SearchSpace, truth: Truth) -> None:
-        self.members: dict[ProducerConfig, FrontPoint] = {}
+        self.members: dict[ProducerConfig, tuple[float, float]] = {}
         self.margin = 1.0
         self._space, self._truth = space, truth
         self._tried: set[ProducerConfig] = set()
@@ -77,14 +76,12 @@ class _Search:
         if config in self._tried:
             return False
         self._tried.add(config)
-        outcome = self._truth.outcome(config)
-        ours = self._truth.gains(outcome)
-        theirs = [each.gains for each in self.members.values()]
+        ours, theirs = self._truth.gains(self._truth.outcome(config)), self.members.values()
         known = any(_covers(each, (ours[0] / self.margin, ours[1] / self.margin)) for each in theirs)
         if ours == (0.0, 0.0) or (known and not any(_outdoes(ours, each) for each in theirs)):
             return False
-        self.members = {key: each for key, each in self.members.items() if not _covers(ours, each.gains)}
-        self.members[config] = FrontPoint(config, outcome, ours)
+        self.members = {key: each for key, each in self.members.items() if not _covers(ours, each)}
+        self.members[config] = ours
         return True
 
     def refine(self, factor: float) -> None:

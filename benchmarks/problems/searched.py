@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Final, Protocol
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -40,103 +40,6 @@ TABLES: Final = {
 _NOISE_SEED: Final = 7_919
 _UNLIKE: Final = 0.3
 """How much the constants of a cluster called `like-...` differ, as a standard deviation of their logarithms."""
-
-
-class Problem(Protocol):
-    """A search problem for samplers, on which the true gains of every config are known."""
-
-    @property
-    def space(self) -> SearchSpace:
-        """The search space."""
-
-    @property
-    def size(self) -> RecordSizes:
-        """The record size."""
-
-    @property
-    def defaults(self) -> ProducerConfig:
-        """The client's defaults, which are the baseline of a search."""
-
-    @property
-    def load(self) -> Workload:
-        """The load of the paced phase of a trial."""
-
-    @property
-    def producers(self) -> int:
-        """Number of producers that share the load."""
-
-    @property
-    def start(self) -> ClusterConstants:
-        """The constants with which the search's performance model begins."""
-
-    @property
-    def objectives(self) -> tuple[Objective, ...]:
-        """Throughput, and a percentile of the latency."""
-
-    def gains(self, config: ProducerConfig) -> tuple[float, float]:
-        """Return the true gains of a config over the defaults, in throughput and latency; (0, 0) if infeasible."""
-
-    def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
-        """Return the metrics that a trial of a config measures, with noise.
-
-        Args:
-            config: The config.
-            number: The number of the trial in its search.
-            seed: The seed of the search.
-        """
-
-    def best_volume(self) -> float:
-        """Return the greatest area that a search can cover, as `Volume` computes it."""
-
-    def grid(self) -> tuple[ProducerConfig, ...]:
-        """Return the configs that a search without a sampler would try."""
-
-
-def problem_of(name: str, noise_ratio: float) -> Problem:
-    """Return the problem with a given name.
-
-    Args:
-        name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
-            which only `searched_before` uses, is ignored. The cluster `like-embedded` is the same form of model as
-            `embedded` with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
-            `1000/3` stands for three producers.
-        noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
-
-    Raises:
-        ValueError: There is no such problem.
-    """
-    if name in TABLES:
-        read, latency = TABLES[name]
-        table = read()
-        return TableProblem(table, table.rows[0].sizes, noise_ratio, latency)
-    cluster, load, *_ = [*name.split(":"), ""]
-    size, _, producers = load.partition("/")
-    if producers and not (producers.isdecimal() and int(producers)):
-        raise ValueError(
-            f"the producers of a problem must be a whole number from 1, as in `embedded:1000/3`, but got {name}"
-        )
-    kind, _, preset = cluster.rpartition("-") if cluster not in CLUSTERS else ("", "", cluster)
-    if preset not in CLUSTERS or kind not in ("", "like", "serial") or not size:
-        raise ValueError(
-            f"a problem is one of {', '.join(TABLES)}, or a cluster and a record size, such as `embedded:1000` or "
-            f"`like-remote:1000` (clusters: {', '.join(CLUSTERS)}), but got {name!r}"
-        )
-    constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else performance_of_settings
-    if kind == "like":
-        # Each constant has a draw of its own, so that a further constant of the model leaves the others as they are.
-        draws = [np.random.default_rng(zlib.crc32(f"{cluster} {each}".encode())).normal() for each in PRIOR_SD_LOG]
-        off = np.array(draws) * _UNLIKE
-        constants = with_shifted_logs(constants, off)
-    return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate, int(producers or 1))
-
-
-def searched_before(name: str) -> str | None:
-    """Return the name of the problem that is searched before this problem, or None if there is none.
-
-    For `embedded:1000:100` it is `embedded:100`: records of 100 B are searched before records of 1000 B.
-    """
-    parts = name.split(":")
-    return f"{parts[0]}:{parts[2]}" if len(parts) == 3 else None
 
 
 class Volume:
@@ -203,7 +106,7 @@ class SimulatedProblem:
 
     @property
     def start(self) -> ClusterConstants:
-        """The constants for brokers on the producer's host, or for a cluster in the network."""
+        """The constants with which the performance model of a search begins: those of a similar host."""
         return similar_host(self.defaults.client, shared=self.cluster.shared_host)
 
     @property
@@ -219,6 +122,11 @@ class SimulatedProblem:
         """Return the noisy metrics of a trial, as a study would measure them.
 
         The throughput is left out if the config falls far behind the rate of the paced phase.
+
+        Args:
+            config: The config.
+            number: The number of the trial in its search.
+            seed: The seed of the search.
         """
         true, _ = self._outcome(config)
         chance = np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=4)
@@ -235,12 +143,12 @@ class SimulatedProblem:
         return metrics
 
     def best_volume(self) -> float:
-        """Return the area under the known front."""
+        """Return the greatest area that a search can cover, as `Volume` computes it: that under the known front."""
         volume = Volume()
         return max(volume.add(point.gains) for point in known_front(self.space, self.truth))
 
     def grid(self) -> tuple[ProducerConfig, ...]:
-        """Return the grid of sensible configs."""
+        """Return the configs that a search without a sampler would try: the grid of sensible configs."""
         return sensible_grid(self.space)
 
     def _outcome(self, config: ProducerConfig) -> tuple[dict[str, float], tuple[float, float]]:
@@ -272,6 +180,8 @@ class TableProblem:
     size: RecordSizes
     noise_ratio: float = 0.05
     latency: str = _P99
+    producers: ClassVar[int] = 1
+    """The tables were measured with one producer."""
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -302,11 +212,6 @@ class TableProblem:
         return start_of(self.table)
 
     @property
-    def producers(self) -> int:
-        """The tables were measured with one producer."""
-        return 1
-
-    @property
     def objectives(self) -> tuple[Objective, ...]:
         """Throughput, and the percentile of the latency that is optimised."""
         return _objectives(self.latency)
@@ -321,7 +226,7 @@ class TableProblem:
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
         """Return the measured metrics of a config with added noise.
 
-        The throughput is left out if the config falls far behind the rate of the paced phase.
+        The arguments, and what is left out, are as in `SimulatedProblem.metrics`.
         """
         true = self._true(config)
         speed, slow = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=2) * self.noise_ratio)
@@ -370,3 +275,54 @@ class TableProblem:
 
 def _objectives(latency: str) -> tuple[Objective, ...]:
     return Objective("mb_per_s"), Objective(latency)
+
+
+Problem = SimulatedProblem | TableProblem
+"""A search problem for samplers, on which the true gains of every config are known."""
+
+
+def problem_of(name: str, noise_ratio: float) -> Problem:
+    """Return the problem with a given name.
+
+    Args:
+        name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
+            which only `searched_before` uses, is ignored. The cluster `like-embedded` is the same form of model as
+            `embedded` with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
+            `1000/3` stands for three producers.
+        noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
+
+    Raises:
+        ValueError: There is no such problem.
+    """
+    if name in TABLES:
+        read, latency = TABLES[name]
+        table = read()
+        return TableProblem(table, table.rows[0].sizes, noise_ratio, latency)
+    cluster, load, *_ = [*name.split(":"), ""]
+    size, _, producers = load.partition("/")
+    if producers and not (producers.isdecimal() and int(producers)):
+        raise ValueError(
+            f"the producers of a problem must be a whole number from 1, as in `embedded:1000/3`, but got {name}"
+        )
+    kind, _, preset = cluster.rpartition("-") if cluster not in CLUSTERS else ("", "", cluster)
+    if preset not in CLUSTERS or kind not in ("", "like", "serial") or not size:
+        raise ValueError(
+            f"a problem is one of {', '.join(TABLES)}, or a cluster and a record size, such as `embedded:1000` or "
+            f"`like-remote:1000` (clusters: {', '.join(CLUSTERS)}), but got {name!r}"
+        )
+    constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else performance_of_settings
+    if kind == "like":
+        # Each constant has a draw of its own, so that a further constant of the model leaves the others as they are.
+        draws = [np.random.default_rng(zlib.crc32(f"{cluster} {each}".encode())).normal() for each in PRIOR_SD_LOG]
+        off = np.array(draws) * _UNLIKE
+        constants = with_shifted_logs(constants, off)
+    return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate, int(producers or 1))
+
+
+def searched_before(name: str) -> str | None:
+    """Return the name of the problem that is searched before this problem, or None if there is none.
+
+    For `embedded:1000:100` it is `embedded:100`: records of 100 B are searched before records of 1000 B.
+    """
+    parts = name.split(":")
+    return f"{parts[0]}:{parts[2]}" if len(parts) == 3 else None

@@ -13,7 +13,7 @@ A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These 
     rate_records_per_s      rate of the paced phase, unless a column of this name gives it for each row
     megabyte_bytes          bytes of a megabyte in the column mb_per_s, if it is not 1,000,000; the values are converted
                             when the table is read
-    note                    something that a reader must know; may be given several times
+    note                    something that a reader of the file must know; may be given several times; ignored here
 
 Then follow a line with the names of the columns, and the rows:
 
@@ -78,14 +78,12 @@ class MeasuredTable:
         title: The title of the table.
         source: Who measured it, and where it is published.
         facts: All values in the head of the file, by name. If a name is given several times, its first value.
-        notes: What a reader must know about the measurements.
         rows: The rows, in the order of the file.
     """
 
     title: str
     source: str
     facts: Mapping[str, str]
-    notes: tuple[str, ...]
     rows: tuple[Row, ...]
 
     def load_of(self, row: Row) -> Workload:
@@ -137,8 +135,7 @@ class MeasuredTable:
             )
         client = _client(facts.get("client", ""), name)
         rows = tuple(_row(each, facts, client, f"{name}, line {reader.line_num + len(head)}") for each in reader)
-        notes = tuple(value for key, value in said if key == "note")
-        return cls(facts["title"], facts["source"], facts, notes, rows)
+        return cls(facts["title"], facts["source"], facts, rows)
 
 
 def thesis_tables() -> MeasuredTable:

@@ -140,12 +140,12 @@ def study(folder: Path, **options: Any) -> StudyResults:
     return load_results(write_study(folder, **options))
 
 
-def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
+def taken_apart(folder: Path) -> StudyResults:
     """Return a study whose winner had undo rounds."""
     variants = variants_of(ProducerConfig.parse(WINNER), ProducerConfig.parse({})).values()
     store = SqliteStore(folder, create=False)
     number = 1_000
-    for turn in range(rounds):
+    for turn in range(2):
         for each in (WINNER, *(variant.values for variant in variants)):
             noise = (-1) ** number * 0.01
             store.append(trial_of("1000", number, each, OBJECTIVES, kind=TrialKind.UNDO, noise=noise, round_=turn))

@@ -1,5 +1,6 @@
 """Builders of trials with given numbers. A trial is complete and feasible unless a test changes that."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -64,6 +65,11 @@ def failed(number: int, **changes: Any) -> Trial:
     """Return a failed trial, which has no numbers."""
     found = trial(number, state=State.FAILED, error="the worker was lost", **changes)
     return replace(found, metrics={}, objectives=(), violations={})
+
+
+def through_text(kept: Trial) -> Trial:
+    """Return the trial as it comes back from a store that keeps text."""
+    return Trial.from_json(json.loads(json.dumps(kept.as_json())))
 
 
 def confirming(

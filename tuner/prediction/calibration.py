@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import all_performances, performance_columns
+from runners.performance_model.performance import performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.correction import Correction, corrections, latency_load, limit_outliers
+from tuner.prediction.correction import Correction, corrections, limit_outliers, logs_above_model
 from tuner.prediction.fitted_constants import (
     PRIOR_SD_LOG,
     STEP,
@@ -103,11 +103,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     enlarged = base / np.sqrt(1.0 - leverage)
     scatter = {name: data.noise[name] * _robust_sd(enlarged[data.metrics == name]) for name in data.noise}
     widening = max(1.0, _robust_sd(enlarged) ** 2)
-    factors = {}
-    for name, logs in _factor_logs(observations, constants).items():
-        middle = float(np.median(logs))
-        factors[name] = exp(middle)
-        scatter[name] = FACTORED_SD_LOG * _robust_sd((logs - middle) / FACTORED_SD_LOG)
+    factors, scatter_of_factors = _factors(observations, constants)
+    scatter |= scatter_of_factors
     return Calibration(constants, covariance * widening, scatter, tuple(observations), factors)
 
 
@@ -140,21 +137,21 @@ def _fitted(data: "_MeasuredValues", start: ClusterConstants) -> ClusterConstant
     return with_shifted_logs(start, fit.x)
 
 
-def _factor_logs(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, NDArray[np.float64]]:
-    """Return, for each measured metric of `FACTORED`, how far the measurements are above the model, as logarithms."""
-    corrected: Mapping[str, Correction] | None = None
-    found = {}
+def _factors(
+    observations: Sequence[Observation], constants: ClusterConstants
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the factor of each measured metric of `FACTORED`, and how much measurements scatter around it."""
+    corrected: Mapping[str, Correction] = {}
+    factors, scatter = {}, {}
     for name in FACTORED:
-        seen = [each for each in observations if name in each.values]
-        loads = [(each.settings, each.workload) for each in seen]
-        if seen and name in ALL_LATENCIES:
-            corrected = corrected or corrections(observations, constants)
-            loads = [(settings, latency_load(corrected, settings, workload)) for settings, workload in loads]
-        [modelled] = all_performances([constants], loads)
-        found[name] = np.array(
-            [log(each.values[name] / one.value_of(name)) for each, one in zip(seen, modelled, strict=True)]
-        )
-    return {name: logs for name, logs in found.items() if logs.size}
+        if seen := [each for each in observations if name in each.values]:
+            if name in ALL_LATENCIES:
+                corrected = corrected or corrections(observations, constants)
+            logs = logs_above_model(name, seen, constants, corrected)
+            middle = float(np.median(logs))
+            factors[name] = exp(middle)
+            scatter[name] = FACTORED_SD_LOG * _robust_sd((logs - middle) / FACTORED_SD_LOG)
+    return factors, scatter
 
 
 @dataclass(frozen=True)

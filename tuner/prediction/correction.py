@@ -77,17 +77,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             continue
         noise = fitted.noise_sd_log
         # The throughput comes first in `FITTED`, because its correction decides the loads of the latencies.
-        loads = [
-            (
-                each.settings,
-                latency_load(by_metric, each.settings, each.workload) if metric in ALL_LATENCIES else each.workload,
-            )
-            for each in seen
-        ]
-        [modelled] = all_performances([constants], loads)
-        logs = np.array(
-            [log(each.values[metric] / one.value_of(metric)) for each, one in zip(seen, modelled, strict=True)]
-        )
+        logs = logs_above_model(metric, seen, constants, by_metric)
         process = GaussianProcess.fitted(
             np.stack([coordinates_of(each.settings, each.workload) for each in seen]),
             _GROUPS,
@@ -105,6 +95,28 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         )
         by_metric[metric] = Correction(process, noise * process.noise_ratio)
     return by_metric
+
+
+def logs_above_model(
+    metric: str, seen: Sequence[Observation], constants: ClusterConstants, corrections: Mapping[str, Correction]
+) -> Array:
+    """Return how far the measured values of a metric are above those of the model, as logarithms, shape (seen,).
+
+    Args:
+        metric: The metric.
+        seen: The measurements, which all have the metric.
+        constants: The constants of the model.
+        corrections: The corrections that decide the loads of latencies; see `latency_load`.
+    """
+    loads = [
+        (
+            each.settings,
+            latency_load(corrections, each.settings, each.workload) if metric in ALL_LATENCIES else each.workload,
+        )
+        for each in seen
+    ]
+    [modelled] = all_performances([constants], loads)
+    return np.array([log(each.values[metric] / one.value_of(metric)) for each, one in zip(seen, modelled, strict=True)])
 
 
 def latency_load(corrections: Mapping[str, Correction], settings: Settings, workload: Workload) -> Workload:

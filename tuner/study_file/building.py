@@ -71,7 +71,7 @@ class StudyBuilder:
         self._check_load()
         self.problems.stop_if_any()
         file = self.file
-        optimised = file.objectives
+        objectives, constraints = file.objectives
         spec = StudySpec(
             name=file.study.name or self.name,
             workload=_workload(file.workload),
@@ -80,8 +80,8 @@ class StudyBuilder:
             baseline_notes=notes,
             space=file.space,
             floor=DURABILITY[file.durability],
-            objectives=optimised.objectives,
-            constraints=tuple(dict.fromkeys((*optimised.constraints, *file.constraints))),
+            objectives=objectives,
+            constraints=tuple(dict.fromkeys((*constraints, *file.constraints))),
             search=SearchSpec(**{**_values(file.search), "trials": self._trials()}),
             confirm=_confirm(file.confirm),
             tracking=file.tracking.spec(),
@@ -196,8 +196,8 @@ class StudyBuilder:
 
     def _check_acknowledged(self, baseline: ProducerConfig) -> None:
         """Check that the baseline does not use acks=0 if the study optimises a latency, which acks=0 can't show."""
-        metrics = [each.metric for each in self.file.objectives.objectives]
-        latencies = [metric for metric in metrics if OUTCOME_METRICS[metric].needs_acknowledgement]
+        objectives, _ = self.file.objectives
+        latencies = [each.metric for each in objectives if OUTCOME_METRICS[each.metric].needs_acknowledgement]
         if not self.searched or baseline.acks != 0 or not latencies:
             return
         rule = f"the objective {latencies[0]} needs a baseline that waits for acknowledgements"
@@ -214,11 +214,9 @@ class StudyBuilder:
     def _check_consumers(self, baseline: ProducerConfig, targets: tuple[Target, ...]) -> None:
         """Check that there are consumers for the metrics that need them, and that they can measure."""
         workload, key_path = self.file.workload, ("workload", "consumers")
-        objectives, constraints = self.file.objectives.objectives, self.file.objectives.constraints
-        metrics = [
-            *(each.metric for each in objectives),
-            *(each.metric for each in (*constraints, *self.file.constraints)),
-        ]
+        objectives, constraints = self.file.objectives
+        metrics = [each.metric for each in objectives]
+        metrics += [each.metric for each in (*constraints, *self.file.constraints)]
         needy = next((name for name in metrics if name.startswith(OF_CONSUMERS)), None)
         if needy is not None and not workload.consumers:
             self.problems.add(key_path, f"the metric {needy} needs consumers; set `consumers: 1`")

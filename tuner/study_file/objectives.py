@@ -1,7 +1,6 @@
 """Readers of the objectives and constraints of a study file."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from objectives.metrics import OUTCOME_METRICS
@@ -25,22 +24,8 @@ _CONSTRAINT: Final = re.compile(
 _CONSTRAINT_RULE: Final = "a constraint must read like `latency_p99_ms <= 10` or `mb_per_s >= 0.9 x baseline`"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectivesOfKey:
-    """The objectives that the key `objectives` of a study file asks for, and the constraints that come with them.
-
-    Attributes:
-        objectives: The objectives, at least one.
-        constraints: The constraints that the name of a goal adds; empty for a list of metrics.
-    """
-
-    objectives: tuple[Objective, ...]
-    constraints: tuple[Constraint, ...] = ()
-
-
-def preset(goal: Goal) -> ObjectivesOfKey:
-    """Return the objectives and constraints that a study file gets when `objectives` is the name of this goal."""
-    return ObjectivesOfKey(*PRESETS[goal])
+ObjectivesOfKey = tuple[tuple[Objective, ...], tuple[Constraint, ...]]
+"""The objectives that the key `objectives` asks for, and the constraints that the name of a goal adds to them."""
 
 
 def goal_or_metrics() -> ValueReader:
@@ -48,10 +33,10 @@ def goal_or_metrics() -> ValueReader:
 
     def read(value: object) -> ObjectivesOfKey:
         if isinstance(value, str) and value in _PRESET_NAMES:
-            return preset(Goal(value))
+            return PRESETS[Goal(value)]
         if not isinstance(value, list):
             if isinstance(value, str) and value in OUTCOME_METRICS:
-                return ObjectivesOfKey((Objective(value),))
+                return (Objective(value),), ()
             raise refused(_OBJECTIVES_RULE, advice=did_you_mean(value, (*_PRESET_NAMES, *OUTCOME_METRICS)))
         names: list[Any] = value
         if not names:
@@ -64,7 +49,7 @@ def goal_or_metrics() -> ValueReader:
                 refusals.append(Refusal("each objective must be listed only once", within=(position,)))
         if refusals:
             raise Refused(*refusals)
-        return ObjectivesOfKey(tuple(Objective(name) for name in names))
+        return tuple(Objective(name) for name in names), ()
 
     metric = {"enum": list(OUTCOME_METRICS)}
     return ValueReader(

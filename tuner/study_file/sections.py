@@ -29,7 +29,7 @@ from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.files.producer_file import FileClient
 from search_spaces.properties.catalogue import Value
 from search_spaces.space.parameters import KnobChange
-from tuner.model.goals import Goal
+from tuner.model.goals import PRESETS, Goal
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -45,7 +45,7 @@ from tuner.model.study_files import RESERVED_NAMES
 from tuner.model.target import MOST_BROKERS, TOPIC_PATTERN, TOPIC_RULE
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
-from tuner.study_file.objectives import ObjectivesOfKey, constraint, goal_or_metrics, preset
+from tuner.study_file.objectives import ObjectivesOfKey, constraint, goal_or_metrics
 from tuner.study_file.properties import connection_properties, knob_changes, producer_properties, study_client
 
 _WORKLOAD: Final = WorkloadSpec(())
@@ -393,7 +393,7 @@ class StudyFile(Section):
     """The weakest guarantee that a config may give. baseline: no weaker than the baseline's."""
     objectives: Annotated[
         ObjectivesOfKey, goal_or_metrics(), Field(json_schema_extra={"default": Goal.BALANCED.value})
-    ] = preset(Goal.BALANCED)
+    ] = PRESETS[Goal.BALANCED]
     """balanced, throughput, latency, or a list of metrics. The goal latency uses the latency metric of this list."""
     constraints: Annotated[list[Annotated[Constraint, constraint()]], Field(max_length=100)] = Field(
         default_factory=list

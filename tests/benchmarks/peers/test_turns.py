@@ -1,10 +1,7 @@
 """The benchmarks whose tools take turns: the order of the runs, and what they print."""
 
 import argparse
-import json
-import random
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,13 +15,12 @@ def found(*names: str, ours: float = 2e6) -> Turns:
     rates = dict(zip(names, (ours, 1e6, 5e5), strict=False))
     return Turns(
         7,
-        random.Random(0),
         {10: {name: [Run(rate * share) for share in (0.99, 1.0, 1.01)] for name, rate in rates.items()}},
     )
 
 
 def test_each_round_runs_all_tools_once_and_the_first_round_does_not_count() -> None:
-    turns, called = Turns(20, random.Random(0)), list[str]()
+    turns, called = Turns(20), list[str]()
 
     def measure(name: str) -> Measure:
         def run(_: float) -> Run:
@@ -43,7 +39,7 @@ def test_each_round_runs_all_tools_once_and_the_first_round_does_not_count() -> 
 
 
 def test_a_tool_gets_the_throughput_of_its_last_run() -> None:
-    turns, heard = Turns(2, random.Random(0)), list[float]()
+    turns, heard = Turns(2), list[float]()
 
     def tool(expected: float) -> Run:
         heard.append(expected)
@@ -94,12 +90,6 @@ def test_the_best_is_the_peer_with_the_highest_median(capsys: pytest.CaptureFixt
     cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
     assert cells["native/best (95 %) |"].removesuffix(" |") == cells["native/Java (95 %)"]
     assert cells["native/Java (95 %)"] != cells["native/Python (95 %)"]
-
-
-def test_the_json_has_the_rates_of_every_run_by_record_size_and_tool(tmp_path: Path) -> None:
-    found("ours", "tool").write(tmp_path / "rates.json")
-    rates = {"ours": [1.98e6, 2e6, 2.02e6], "tool": [0.99e6, 1e6, 1.01e6]}
-    assert json.loads((tmp_path / "rates.json").read_text()) == {"10": rates}
 
 
 @pytest.mark.parametrize(

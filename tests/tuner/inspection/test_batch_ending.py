@@ -11,11 +11,8 @@ from tuner.inspection.batch_ending import BatchEnding, Ending, ending_of
 MUCH = 10**9
 
 
-def ending(
-    linger_ms: float, batch_bytes: int, mean_ms: float, codec: str = "none", ratio: float = 1.0, count: int = 4_000
-) -> BatchEnding:
-    records = arrivals(count, mean_ms)
-    batches = [batch_of(each, codec, ratio) for each in batched(records, linger_ms, batch_bytes)]
+def ending(linger_ms: float, batch_bytes: int, mean_ms: float, codec: str = "none", ratio: float = 1.0) -> BatchEnding:
+    batches = [batch_of(each, codec, ratio) for each in batched(arrivals(4_000, mean_ms), linger_ms, batch_bytes)]
     return ending_of(sample_of(batches))
 
 

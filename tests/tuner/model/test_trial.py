@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from search_spaces.configs.guarantee import Guarantee
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.errors import InvalidValue
-from tests.helpers.trials import trial
+from tests.helpers.trials import through_text, trial
 from tuner.model.trial import State, Trial, TrialKind
 
 NUMBERS = st.floats(allow_nan=False)
@@ -48,10 +48,6 @@ TRIALS = st.builds(
     round=st.none() | st.integers(0, 9),
     sampler_state=st.dictionaries(NAMES, JSON_VALUES, max_size=3),
 )
-
-
-def through_text(kept: Trial) -> Trial:
-    return Trial.from_json(json.loads(json.dumps(kept.as_json())))
 
 
 @settings(max_examples=50)

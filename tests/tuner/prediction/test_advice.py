@@ -14,7 +14,7 @@ from search_spaces.configs.producer_config import ProducerConfig
 from tests.helpers.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
 from tuner.inspection.topic_savings import Inspection, inspection_of
 from tuner.prediction.advice import Advice, advice
-from tuner.prediction.calibration import calibrate, uncalibrated
+from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
 from tuner.prediction.observations import Observation
 from tuner.present.predictions.advice_view import advice_json, advice_lines, command
 
@@ -24,20 +24,29 @@ MERGED = MergedBatches(
     100, 10, 1_000, 100_000, 100_000, {"lz4": 40_000, "zstd": 39_000, "gzip": 41_000, "snappy": 60_000}
 )
 CLUSTER = "--bootstrap broker:9092"
+UNCALIBRATED = uncalibrated(REMOTE_JAVA)
 
 
-def inspection(linger_ms: float, batch_bytes: int = 16_384) -> Inspection:
+def inspected(sample: BatchSample) -> Inspection:
+    found = inspection_of(sample)
+    assert found is not None
+    return found
+
+
+def inspection(linger_ms: float) -> Inspection:
     """A topic with one producer, which sends a record of about 600 B every 2 ms."""
-    batches = [batch_of(each, producer_id=7) for each in batched(RECORDS, linger_ms, batch_bytes)]
-    found = inspection_of(sample_of(batches, merged=MERGED))
+    batches = [batch_of(each, producer_id=7) for each in batched(RECORDS, linger_ms, 16_384)]
+    return inspected(sample_of(batches, merged=MERGED))
+
+
+def advice_on(topic: Inspection, calibration: Calibration = UNCALIBRATED) -> Advice:
+    found = advice(topic, calibration, DAY_S)
     assert found is not None
     return found
 
 
 def advised(linger_ms: float) -> Advice:
-    found = advice(inspection(linger_ms), uncalibrated(REMOTE_JAVA), DAY_S)
-    assert found is not None
-    return found
+    return advice_on(inspection(linger_ms))
 
 
 def test_the_rate_is_that_of_the_producer_while_it_sends() -> None:
@@ -61,16 +70,12 @@ def test_batches_larger_than_the_default_size_show_a_larger_batch_size() -> None
     batches = [
         batch_of(records[start : start + count], producer_id=7) for start, count in zip(starts, counts, strict=True)
     ]
-    found = inspection_of(sample_of(batches, merged=MERGED))
-    assert found is not None
+    found = inspected(sample_of(batches, merged=MERGED))
     assert found.ending.full_bytes is None
-    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
-    assert told is not None
+    told = advice_on(found)
     assert int(told.today.settings["batch.size"]) == round(found.traffic.bytes_per_batch.p90) > 300_000
-    large = inspection_of(sample_of([batch_of([(1_000.0 + n, 40_000)], producer_id=7) for n in range(50)]))
-    assert large is not None
-    told = advice(large, uncalibrated(REMOTE_JAVA), DAY_S)
-    assert told is not None
+    large = inspected(sample_of([batch_of([(1_000.0 + n, 40_000)], producer_id=7) for n in range(50)]))
+    told = advice_on(large)
     assert told.today.settings["batch.size"] == "16384", "a record that is larger than batch.size is a batch of its own"
 
 
@@ -89,25 +94,21 @@ def test_longer_waits_make_larger_batches_and_cost_latency() -> None:
 
 def test_without_times_the_rate_is_the_mean_of_the_day() -> None:
     sample = sample_of([batch(first_created_ms=-1, last_created_ms=-1)] * 20, merged=MERGED)
-    found = inspection_of(sample)
-    assert found is not None
+    found = inspected(sample)
     found = replace(found, traffic=replace(found.traffic, between_ms=None, recent_records=864_000))
-    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
-    assert told is not None
+    told = advice_on(found)
     assert told.load.rate_records_per_s == pytest.approx(10.0)
     for each in (found, inspection(10)):
         silent = replace(each, traffic=replace(each.traffic, recent_records=0))
-        assert advice(silent, uncalibrated(REMOTE_JAVA), DAY_S) is None
+        assert advice(silent, UNCALIBRATED, DAY_S) is None
 
 
 def test_the_size_of_a_value_leaves_out_the_headers() -> None:
     value_bytes = 20
     record = value_bytes + record_overhead_bytes(value_bytes)
     batches = [batch_of([(1_000.0 + 2 * n, record)], producer_id=7) for n in range(500)]
-    found = inspection_of(sample_of(batches))
-    assert found is not None
-    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
-    assert told is not None
+    found = inspected(sample_of(batches))
+    told = advice_on(found)
     assert told.load.record_sizes.mean_bytes == value_bytes
 
 
@@ -115,10 +116,8 @@ def test_producers_that_together_exceed_the_network_are_named() -> None:
     batches = [
         batch_of([(1_000.0 + n, 10_000)] * 20, producer_id=producer) for n in range(300) for producer in range(12)
     ]
-    found = inspection_of(sample_of(batches))
-    assert found is not None
-    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
-    assert told is not None
+    found = inspected(sample_of(batches))
+    told = advice_on(found)
     assert told.producers == 12
     assert told.overloaded
     assert "whether your brokers carry it" in "\n".join(advice_lines(told, "orders", None, CLUSTER))
@@ -131,8 +130,7 @@ def test_settings_that_the_calibration_does_not_cover_are_named() -> None:
     full_load = replace(load, rate_records_per_s=None)
     values = {"records_per_s": 300_000.0}
     seen = [Observation(ProducerConfig.parse({"linger.ms": each}, java()), full_load, values) for each in ("0", "5")]
-    told = advice(found, calibrate(seen, REMOTE_JAVA), DAY_S)
-    assert told is not None
+    told = advice_on(found, calibrate(seen, REMOTE_JAVA))
     assert told.uncovered == ("compression.type is lz4, but only none was measured",)
     text = "\n".join(advice_lines(told, "orders", "overnight", CLUSTER))
     assert "does not cover all of this: compression.type is lz4, but only none was measured" in text
@@ -188,30 +186,25 @@ def test_partitions_that_were_not_read_count_with_their_recent_records() -> None
     ]
     recent = (600, 600, 1_200, 600, 600)
     parts = tuple(StoredPartition(number, BROKER, 0, 10_000, each) for number, each in enumerate(recent))
-    found = inspection_of(BatchSample(StoredTopic("orders", parts), dict(enumerate(sequences)), {}))
-    assert found is not None
+    found = inspected(BatchSample(StoredTopic("orders", parts), dict(enumerate(sequences)), {}))
     assert (found.traffic.partitions, found.traffic.partitions_read) == (5, 2)
-    told = advice(found, uncalibrated(REMOTE_JAVA), DAY_S)
-    assert told is not None
+    told = advice_on(found)
     assert told.load.rate_records_per_s == pytest.approx(2 * 500 * 3, rel=0.05)
 
 
 def test_a_topic_beyond_the_limits_of_a_load_is_advised_at_the_limits() -> None:
     """There is advice for 12,000 partitions, for a record a month, and for batches larger than the client's buffer."""
     many = inspection(10)
-    monthly = inspection_of(
+    monthly = inspected(
         sample_of([batch_of([(1e9 + 30 * DAY_S * 1e3 * n, 100)], producer_id=7) for n in range(8)], merged=MERGED)
     )
-    large = inspection_of(
+    large = inspected(
         sample_of(
             [batch_of([(1e9 + n * 1e3 + at, 1_000) for at in range(40_000)], producer_id=7) for n in range(20)],
             merged=MERGED,
         )
     )
-    assert monthly is not None
-    assert large is not None
     assert large.ending.full_bytes
     for each in (replace(many, traffic=replace(many.traffic, partitions=12_000)), monthly, large):
-        told = advice(each, uncalibrated(REMOTE_JAVA), DAY_S)
-        assert told is not None
+        told = advice_on(each)
         assert told.load.partitions <= 10_000

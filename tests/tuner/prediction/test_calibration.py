@@ -19,9 +19,8 @@ from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import calibrate, uncalibrated
+from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
 from tuner.prediction.fitted_constants import PRIOR_SD_LOG, similar_host
-from tuner.prediction.intervals import Interval
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict, reasons_not_covered
@@ -221,19 +220,25 @@ def test_a_config_that_can_not_hold_the_rate_has_no_latency() -> None:
     assert "latency_p50_ms" not in told.values
 
 
-def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
-    """The kept table of 168 configs, of which the fit sees twelve."""
+@pytest.fixture(scope="module")
+def after_twelve() -> tuple[Calibration, list[Observation]]:
+    """The kept table of 168 configs: the fit to twelve of them, and what was measured of the others."""
     table = observed(embedded_grid())
     chosen = chosen_probes(list(table), 12, paced_load(table), EMBEDDED)
-    calibration = calibrate([each for config in chosen for each in table[config]])
+    rest = [each for config, seen in table.items() if config not in chosen for each in seen]
+    return calibrate([each for config in chosen for each in table[config]]), rest
+
+
+def test_real_measurements_are_predicted_better_after_twelve_of_them(
+    after_twelve: tuple[Calibration, list[Observation]],
+) -> None:
+    calibration, rest = after_twelve
 
     def off(cluster: ClusterConstants, metric: str) -> float:
-        rest = [
-            each for config, seen in table.items() if config not in chosen for each in seen if metric in each.values
-        ]
         errors = [
             abs(log(performance(cluster, each.config, each.workload).value_of(metric) / each.values[metric]))
             for each in rest
+            if metric in each.values
         ]
         assert len(errors) > 100
         return float(np.median(errors))
@@ -265,20 +270,13 @@ def test_before_any_measurement_a_host_of_the_java_client_predicts_the_java_clie
     assert off(similar_host(java(), shared=True)) < off(start_of(table)) * 1.05
 
 
-def test_most_real_measurements_lie_in_their_intervals() -> None:
-    table = observed(embedded_grid())
-    chosen = chosen_probes(list(table), 12, paced_load(table), EMBEDDED)
-    calibration = calibrate([each for config in chosen for each in table[config]])
+def test_most_real_measurements_lie_in_their_intervals(after_twelve: tuple[Calibration, list[Observation]]) -> None:
+    calibration, rest = after_twelve
     inside: list[bool] = []
-    for config, seen in table.items():
-        for each in seen if config not in chosen else ():
-            told = predict(calibration, config, each.workload).values
-            inside += [_holds(told[name], value) for name, value in each.values.items() if name in told]
+    for each in rest:
+        told = predict(calibration, each.config, each.workload).values
+        inside += [told[name].low <= value <= told[name].high for name, value in each.values.items() if name in told]
     assert np.mean(inside) > 0.8
-
-
-def _holds(interval: Interval, value: float) -> bool:
-    return interval.low <= value <= interval.high
 
 
 @pytest.mark.parametrize("client", [librdkafka(), client_of("java")], ids=str)

@@ -22,7 +22,7 @@ from search_spaces.space.parameters import KnobChange
 from search_spaces.space.search_space import SearchSpace
 from tests.helpers.choosers import Replay
 from tests.helpers.repository import ROOT
-from tests.helpers.trials import OBJECTIVES, baseline, results, trial
+from tests.helpers.trials import OBJECTIVES, baseline, results, through_text, trial
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Proposal, State, Trial, TrialKind
 from tuner.present.studies.plan_view import plan_json
@@ -59,6 +59,12 @@ def strategy(method: Method, seed: int = 0, space: SearchSpace | None = None, re
     return strategy_of(study_of(method, repeats), space or (GRID_SPACE if method is Method.GRID else SPACE), seed)
 
 
+def told_of_the_baseline(method: Method, seed: int = 0, space: SearchSpace | None = None) -> Strategy:
+    asked = strategy(method, seed, space)
+    asked.tell(baseline(0))
+    return asked
+
+
 def study_of(method: Method, repeats: int = 1) -> StudySpec:
     search = SearchSpec(method=method, startup_trials=STARTUP, repeats=repeats)
     return StudySpec("searched", WorkloadSpec((RecordSizes.fixed(1_000),)), objectives=OBJECTIVES, search=search)
@@ -79,10 +85,6 @@ def outcome(number: int, proposal: Proposal) -> Trial:
     p99_ms = None if number % 7 == 3 else 2 + 1.5 * linger_ms
     lost = {"delivered_ratio": 0.0} if p99_ms is None else {"held_rate_ratio": 0.9 if linger_ms > 60 else 1.0}
     return trial(number, codec * (50 + linger_ms), p99_ms, metrics=lost, **kept)  # type: ignore[arg-type]
-
-
-def through_text(kept: Trial) -> Trial:
-    return Trial.from_json(json.loads(json.dumps(kept.as_json())))
 
 
 def go_on(asked: Strategy, trials: list[Trial], first: int, count: int) -> list[Proposal]:
@@ -118,8 +120,7 @@ def values(proposals: list[Proposal]) -> list[dict[str, str]]:
 @pytest.mark.parametrize("method", [*METHODS, pytest.param(Method.GP, marks=needs_torch)])
 def test_proposals_of_every_method_come_from_an_optuna_study(method: Method) -> None:
     """A new method that makes proposals in any other way fails this test."""
-    asked = strategy(method)
-    asked.tell(baseline(0))
+    asked = told_of_the_baseline(method)
     known = len(asked.study.trials)
     for index in range(4):
         proposal = asked.ask(index)
@@ -302,12 +303,6 @@ def test_a_random_proposal_depends_on_its_index_only() -> None:
     assert asked.ask(9) == ahead
 
 
-def told_of_the_baseline(method: Method, seed: int = 0, space: SearchSpace | None = None) -> Strategy:
-    asked = strategy(method, seed, space)
-    asked.tell(baseline(0))
-    return asked
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_quasi_random_proposal_depends_on_its_index_only(seed: int) -> None:
     whole = told_of_the_baseline(Method.QUASI_RANDOM, seed)
@@ -391,8 +386,7 @@ def varied(proposals: list[Proposal], names: Sequence[str]) -> bool:
 
 def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
     """Return the proposals of a search that begins with a baseline and two configs that are not proposals."""
-    asked, proposals = strategy(Method.BAYESIAN, space=space), []
-    asked.tell(baseline(0))
+    asked, proposals = told_of_the_baseline(Method.BAYESIAN, space=space), []
     for number in (1, 2):
         asked.tell(trial(number, 110.0, 9.0))
     for index in range(count):
@@ -421,8 +415,7 @@ def test_few_knobs_are_searched_first_and_the_others_later() -> None:
 
 
 def test_a_waiting_knob_keeps_the_value_of_the_baseline() -> None:
-    asked = strategy(Method.BAYESIAN, space=SPACE)
-    asked.tell(baseline(0))
+    asked = told_of_the_baseline(Method.BAYESIAN)
     best = {"linger.ms": "1", "queue.buffering.max.messages": "500000", "enable.idempotence": "true"}
     for number, values in enumerate((best, {"linger.ms": "2"}), start=1):
         asked.tell(trial(number, 200.0 / number, 2.0 * number, config=values))
@@ -435,8 +428,7 @@ def test_a_waiting_knob_keeps_the_baselines_value_when_the_baseline_is_forgotten
 ) -> None:
     for name, count in (("MOST_CONFIGS", 6), ("_KEPT_CONFIGS", 4), ("_BEST_CONFIGS", 2)):
         monkeypatch.setattr(observations, name, count)
-    asked = strategy(Method.BAYESIAN, space=SPACE)
-    asked.tell(baseline(0))
+    asked = told_of_the_baseline(Method.BAYESIAN)
     for number in range(1, 9):
         values = {"linger.ms": str(number), "queue.buffering.max.messages": "500000", "enable.idempotence": "true"}
         asked.tell(trial(number, 200.0 + number, 2.0, config=values))
@@ -511,8 +503,7 @@ def test_optuna_searches_a_space_from_the_baseline() -> None:
 
 
 def test_a_bayesian_search_ends_when_every_config_was_measured() -> None:
-    asked, found = strategy(Method.BAYESIAN, space=GRID_SPACE), [DEFAULTS]
-    asked.tell(baseline(0))
+    asked, found = told_of_the_baseline(Method.BAYESIAN, space=GRID_SPACE), [DEFAULTS]
     while (proposal := asked.ask(len(found) - 1)) is not None:
         assert len(found) < 6, "the space has six configs, and the baseline is one of them"
         ended = outcome(1, proposal)
