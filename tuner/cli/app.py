@@ -85,7 +85,8 @@ class _Commands(_OptionsGivenOnce, TyperGroup):
         if called in commands:
             self.commands[called] = _command(called, commands[called][0])
             _name_values(self.commands[called], ctx)
-            if called in MEASURING_COMMANDS and commands[called] is COMMANDS[called]:
+            measuring = MEASURING_COMMANDS & {called, " ".join(args[:2])}
+            if measuring and commands[called] is COMMANDS[called]:
                 tell_clean_up()
         elif called in COMMANDS:
             raise typer.BadParameter(
