@@ -19,7 +19,7 @@ from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.cli.options import common_options, workload_options
-from tuner.cli.output import check_one_form, print_result
+from tuner.cli.output import print_result
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
 from tuner.present.console import OUT, say, warn_of_each
@@ -56,7 +56,6 @@ def compare_tools(
     Example:
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
-    check_one_form(json=as_json, csv=as_csv)
     config = common_options.producer_config(None, pairs or [], librdkafka())
     with workload_options.named_by_option():
         workload = Workload(

@@ -15,7 +15,6 @@ from runners.reporting import counted, duration
 from tuner.cli.options import common_options
 from tuner.cli.output import (
     Force,
-    check_one_form,
     check_output,
     check_picture,
     file_or_none,
@@ -104,7 +103,6 @@ def show(
         tuner experiment show linkedin-producers
         tuner experiment show thesis-default --yaml > my-experiment.yaml
     """
-    check_one_form(json=as_json, yaml=as_yaml)
     spec, text = read_experiment(named, quick=quick)
     if as_yaml:
         OUT.show(text, end="")
@@ -208,7 +206,8 @@ def report(
         tuner experiment report papers-quick --format markdown
     """
     chosen = ReportFormat.JSON if as_json else ReportFormat.CSV if as_csv else form
-    check_one_form(json=as_json, csv=as_csv, format=form not in (ReportFormat.TEXT, chosen))
+    if form not in (ReportFormat.TEXT, chosen):
+        raise typer.BadParameter(f"a result has one format, but --{chosen} and --format were given; leave one out")
     output = file_or_none(output)
     if chosen is ReportFormat.PNG:
         if output is None:
