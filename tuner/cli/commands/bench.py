@@ -16,7 +16,7 @@ from runners.runner import Runner, go_on
 from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.configs.producer_config import ProducerConfig, check_record
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.options.bench_options import ConfigOptions, LoadOptions, TargetOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.workload_options import check_consumers
@@ -74,7 +74,7 @@ def bench(
         tuner bench --zone-delay 2ms --zone-bandwidth 50MB       as if the broker were in another zone
     """
     load.check()
-    common_options.check_topic_options(cluster.topic, cluster.like, load.partitions, load.replication)
+    target_options.check_topic_options(cluster.topic, cluster.like, load.partitions, load.replication)
     config = producer.producer_config()
     workload = load.workload()
     if cluster.topic is None and cluster.like is None:

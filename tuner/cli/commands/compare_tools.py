@@ -18,7 +18,7 @@ from runners.runner import Limits
 from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.cli.options import common_options, workload_options
+from tuner.cli.options import common_options, target_options, workload_options
 from tuner.cli.output import print_result
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
@@ -42,8 +42,8 @@ def compare_tools(
     partitions: Annotated[int, workload_options.partitions()] = 3,
     replication: Annotated[int, workload_options.replication()] = 1,
     max_bytes: Annotated[str, workload_options.max_bytes()] = "50GB",
-    bootstrap: common_options.Bootstrap = None,
-    brokers: common_options.Brokers = None,
+    bootstrap: target_options.Bootstrap = None,
+    brokers: target_options.Brokers = None,
     as_json: common_options.Json = False,
     as_csv: common_options.Csv = False,
 ) -> None:
@@ -68,7 +68,7 @@ def compare_tools(
     limits = workload_options.limits_of(max_bytes, record_bytes)
     tell = silent if as_json or as_csv else say
     with open_alone(
-        common_options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell
+        target_options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell
     ) as opened:
         ours, theirs, warnings = measured_in_turn(*_tools(opened, config, workload, limits), rounds, tell)
     ratio = ratio_of(ours, theirs)

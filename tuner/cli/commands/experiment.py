@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from runners.reporting import counted, duration
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.output import (
     Force,
     check_output,
@@ -120,8 +120,8 @@ def run(
         ),
     ],
     quick: Quick = False,
-    bootstrap: common_options.StartedOrBootstrap = None,
-    command_config: common_options.CommandConfig = None,
+    bootstrap: target_options.StartedOrBootstrap = None,
+    command_config: target_options.CommandConfig = None,
     ray_address: Annotated[
         str | None,
         typer.Option(
@@ -278,7 +278,7 @@ def _with_options(
     On a user's cluster, rows with a link are left out, because only brokers that the tuner starts have a link.
     """
     if bootstrap is None:
-        common_options.target_of(None, command_config)  # it refuses connection settings without an address
+        target_options.target_of(None, command_config)  # it refuses connection settings without an address
     else:
         if spec.target.link is not None:
             rows = tuple(row for row in spec.rows if row.setup.same_zone)
@@ -294,7 +294,7 @@ def _with_options(
                 )
             spec = replace(spec, rows=rows)
         searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
-        target = common_options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
+        target = target_options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
         spec = replace(spec, target=target, searches=searches)
     if ray_address is not None:
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options, verify_options
+from tuner.cli.options import common_options, target_options, verify_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.verify_options import VerifyOptions
 from tuner.cli.output import print_json
@@ -29,9 +29,9 @@ from tuner.study_file import parse_study
 @with_options()
 def verify(
     options: VerifyOptions,
-    bootstrap: common_options.Bootstrap = None,
-    command_config: common_options.CommandConfig = None,
-    container: common_options.Container = None,
+    bootstrap: target_options.Bootstrap = None,
+    command_config: target_options.CommandConfig = None,
+    container: target_options.Container = None,
     executor: Annotated[Executor | None, common_options.executor(default="local, or as --study")] = None,
     as_json: common_options.Json = False,
     quiet: common_options.Quiet = False,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tuner.cli.interruption import interruption_of
-from tuner.cli.options.common_options import check_simulated
 from tuner.cli.options.study_from_options import naming_options
+from tuner.cli.options.target_options import check_simulated
 from tuner.execution.open_bench import counts
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
