@@ -386,7 +386,8 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
 def test_only_a_command_that_has_something_to_clean_up_says_so_on_ctrl_c(
     monkeypatch: pytest.MonkeyPatch, words: str, cleans_up: bool
 ) -> None:
-    monkeypatch.setattr("tuner.cli.interruption._CLEAN_UP", said := [])
+    said: list[bytes] = []
+    monkeypatch.setattr("tuner.cli.interruption._CLEAN_UP", said)
     read(words.split())
     assert bool(said) is cleans_up
 

@@ -216,39 +216,35 @@ def report(
     else:
         check_output(output, force=force)
     experiments = _stored_results(name)
-    match chosen:
-        case ReportFormat.TEXT:
-            head = [*overview_lines(experiments), ""] if len(experiments) > 1 else []
-            text = "\n".join([*head, *(line for each in experiments for line in (*experiment_lines(each), ""))])
-        case ReportFormat.MARKDOWN:
-            text = experiment_markdown(experiments[0]) if len(experiments) == 1 else experiments_markdown(experiments)
-        case ReportFormat.CSV:
-            text = experiments_csv(experiments)
-        case ReportFormat.JSON:
-            text = json.dumps(experiments_json(experiments), indent=2) + "\n"
-        case ReportFormat.HTML:
-            from tuner.present.report.page import experiment_page
-
-            text = experiment_page(_only(experiments, name, "a page"))
-        case ReportFormat.PNG:
-            assert output is not None, "it was checked above"
-            from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
-
-            write_picture(output, partial(draw_experiment, _only(experiments, name, "a picture")), force=force)
-            say(f"wrote {output}")
-            return
-    if output is None:
-        OUT.show(text, end="")
-    else:
-        write_output(output, text, force=force)
-        say(f"wrote {output}")
-
-
-def _only(experiments: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
-    """Return the only experiment, for an output format that shows a single experiment."""
-    if len(experiments) > 1:
+    if chosen in (ReportFormat.HTML, ReportFormat.PNG) and len(experiments) > 1:
+        what = "a page" if chosen is ReportFormat.HTML else "a picture"
         raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(experiments)}; name one of them")
-    return experiments[0]
+    if output is None:
+        OUT.show(_report_text(experiments, chosen), end="")
+        return
+    if chosen is ReportFormat.PNG:
+        from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
+
+        write_picture(output, partial(draw_experiment, experiments[0]), force=force)
+    else:
+        write_output(output, _report_text(experiments, chosen), force=force)
+    say(f"wrote {output}")
+
+
+def _report_text(experiments: Sequence[ExperimentResults], form: ReportFormat) -> str:
+    """Return the report of experiments in a format that is a text; a page shows the first one only."""
+    if form is ReportFormat.MARKDOWN:
+        return experiment_markdown(experiments[0]) if len(experiments) == 1 else experiments_markdown(experiments)
+    if form is ReportFormat.CSV:
+        return experiments_csv(experiments)
+    if form is ReportFormat.JSON:
+        return json.dumps(experiments_json(experiments), indent=2) + "\n"
+    if form is ReportFormat.HTML:
+        from tuner.present.report.page import experiment_page
+
+        return experiment_page(experiments[0])
+    head = [*overview_lines(experiments), ""] if len(experiments) > 1 else []
+    return "\n".join([*head, *(line for each in experiments for line in (*experiment_lines(each), ""))])
 
 
 def _stored_results(name: str) -> list[ExperimentResults]:

@@ -246,8 +246,8 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    max_rounds: Annotated[int | None, confirm_options.max_rounds(0, "20", _CONFIRM)] = None
-    width_ratio: Annotated[float | None, confirm_options.width_ratio("0.1", _CONFIRM)] = None
+    max_rounds: Annotated[int | None, confirm_options.max_rounds_option(0, "20", _CONFIRM)] = None
+    width_ratio: Annotated[float | None, confirm_options.width_ratio_option("0.1", _CONFIRM)] = None
     nominees: Annotated[
         int | None,
         typer.Option(
@@ -266,7 +266,7 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    undo_rounds: Annotated[int | None, confirm_options.undo_rounds("2", _CONFIRM)] = None
+    undo_rounds: Annotated[int | None, confirm_options.undo_rounds_option("2", _CONFIRM)] = None
     allow_loss: Annotated[
         float | None,
         typer.Option(

@@ -6,13 +6,12 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from tuner.prediction.intervals import Interval
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import Prediction
 from tuner.present.number_text import title
-from tuner.present.report.canvas import canvas, log_ticks, save, style
+from tuner.present.report.canvas import canvas, log_ticks, plain_ticks, save, style
 from tuner.present.report.chart_style import BLUE, FROM_ZERO_RATIO, ORANGE
 
 _MOST_MARKS: Final = 12
@@ -68,7 +67,7 @@ def _sweep_axis(axes: Axes, swept: Sequence[str]) -> None:
     at = [float(value) for value in swept]
     if max(at) > FROM_ZERO_RATIO * max(1.0, min(at)):
         axes.set_xscale("symlog", linthresh=1.0)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        plain_ticks(axes.xaxis)
         axes.set_xlim(min(at), max(at))
     if len(at) <= _MOST_MARKS:
         axes.set_xticks(at, _without_overlaps(axes, dict(zip(at, swept, strict=True))))
