@@ -11,7 +11,7 @@ from tuner.prediction.intervals import Interval
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import Prediction
 from tuner.present.number_text import title
-from tuner.present.report.canvas import canvas, log_ticks, plain_ticks, save, style
+from tuner.present.report.canvas import canvas, log_scale, plain_ticks, save, style
 from tuner.present.report.chart_style import BLUE, FROM_ZERO_RATIO, ORANGE
 
 _MOST_MARKS: Final = 12
@@ -35,8 +35,7 @@ def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: 
             intervals = {value: each.values[metric] for value, each in predicted.items() if metric in each.values}
             _draw_intervals(axes, intervals, colour, title(metric))
         if len(metrics) > 1:
-            axes.set_yscale("log")
-            log_ticks(axes.yaxis)
+            log_scale(axes, "y")
         else:
             axes.set_ylim(bottom=0)
         _sweep_axis(axes, list(predicted))
