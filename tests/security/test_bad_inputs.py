@@ -16,7 +16,7 @@ from search_spaces.files.properties_file import read_properties
 from tests.helpers.repository import KEPT_STUDIES, ROOT
 from tests.helpers.serving import study_file
 from tests.security.mutations import flipped, mutated, try_all
-from tuner.cli.options.common_options import target_of
+from tuner.cli.options.target_options import target_of
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.errors import EXPECTED, ResultsDamaged, StudyError

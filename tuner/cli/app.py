@@ -31,6 +31,8 @@ _SHOWN: Final = 40
 """How many characters of a name that is too long an error message shows."""
 _COLUMNS_OF_BOXES: Final = 100
 """How many columns a terminal must have, so that Typer's boxes do not cut long words of the help off."""
+_FORMS: Final = ("--json", "--csv", "--parquet", "--yaml")
+"""The options that say in which format a command prints its result, which has one format."""
 _VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "float": "X", "float range": "X"}
 """What the help calls the value of an option, by Typer's word for its type."""
 
@@ -47,8 +49,8 @@ def _commands() -> Mapping[str, tuple[str, str]]:
     return {**COMMANDS, **SERVICE_COMMANDS} if os.environ.get(SERVER_VARIABLE) else COMMANDS
 
 
-class _OptionsGivenOnce:
-    """A command, or the group of all commands, that refuses an option that is given twice but takes one value."""
+class _CheckedOptions:
+    """A command, or the group of all commands, that refuses options whose meaning together is not clear."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line.
@@ -56,7 +58,7 @@ class _OptionsGivenOnce:
         A user who repeats an option believes that it takes a list. Without this check, only the last value would count.
 
         Raises:
-            typer.BadParameter: An option is given twice.
+            typer.BadParameter: An option that takes one value is given twice, or two formats of the result are given.
         """
         words = list(args)  # reading them empties the list
         command: Any = super()
@@ -68,14 +70,18 @@ class _OptionsGivenOnce:
             takes_one = isinstance(option, TyperOption) and not (option.multiple or option.is_flag or option.count)
             if takes_one and count > 1:
                 raise typer.BadParameter(f"it takes one value, but was given {count} times; give it once", ctx, option)
+        given = {option.opts[0] for option in counts}
+        if len(forms := [form for form in _FORMS if form in given]) > 1:
+            rule = f"a result has one format, but {' and '.join(forms)} were given; leave one out"
+            raise typer.BadParameter(rule, ctx)
         return rest
 
 
-class _Command(_OptionsGivenOnce, TyperCommand):
-    """A command that takes each option once, unless the option takes several values."""
+class _Command(_CheckedOptions, TyperCommand):
+    """A command with checked options."""
 
 
-class _Commands(_OptionsGivenOnce, TyperGroup):
+class _Commands(_CheckedOptions, TyperGroup):
     """The group of all commands. It imports the module of a command only when it is called, to keep `--help` quick."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -85,7 +91,8 @@ class _Commands(_OptionsGivenOnce, TyperGroup):
         if called in commands:
             self.commands[called] = _command(called, commands[called][0])
             _name_values(self.commands[called], ctx)
-            if called in MEASURING_COMMANDS and commands[called] is COMMANDS[called]:
+            measuring = MEASURING_COMMANDS & {called, " ".join(args[:2])}
+            if measuring and commands[called] is COMMANDS[called]:
                 tell_clean_up()
         elif called in COMMANDS:
             raise typer.BadParameter(

@@ -193,7 +193,7 @@ SERVICE_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The commands that a service offers, in the form of `COMMANDS`. They replace local ones if a service is named."""
 MEASURING_COMMANDS: Final = frozenset(
-    {"run", "confirm", "verify", "experiment", "calibrate", "bench", "consume", "doctor", "broker"}
-    | {"compare-tools", "compare-clients"}
+    {"run", "confirm", "verify", "calibrate", "bench", "consume", "doctor", "compare-tools", "compare-clients"}
+    | {"experiment run", "broker start", "broker run", "broker stop"}
 )
 """The commands of `COMMANDS` that create topics or start processes, and so have something to clean up after Ctrl-C."""

@@ -163,20 +163,6 @@ def _is_ours(file: Path, size: int) -> bool:
     return not size or any(mark in searched for mark in MARKS)
 
 
-def check_one_form(**asked: bool) -> None:
-    """Check that the user asked for at most one format of output.
-
-    Args:
-        **asked: By the name of each option, whether the user gave it.
-
-    Raises:
-        typer.BadParameter: The user asked for two formats.
-    """
-    forms = [f"--{name}" for name, value in asked.items() if value]
-    if len(forms) > 1:
-        raise typer.BadParameter(f"a result has one format, but {' and '.join(forms)} were given; leave one out")
-
-
 def print_json(record: object, indent: int | None = 2) -> None:
     """Print a result as one JSON document."""
     typer.echo(json.dumps(record, indent=indent))

@@ -6,7 +6,6 @@ text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields (types an
 
 from tuner.study_file.errors import FileProblem, StudyFileError
 from tuner.study_file.loading import parse_stored_study, parse_study, read_study_file
-from tuner.study_file.properties import BASELINE_CLIENT
 from tuner.study_file.sections import json_schema
 from tuner.study_file.starter import STARTER_TEXT, name_line, starter_text
 from tuner.study_file.strict_yaml import drop_used_secrets
@@ -26,7 +25,6 @@ from tuner.study_file.writing import (
 )
 
 __all__ = [
-    "BASELINE_CLIENT",
     "QUICK_SUFFIX",
     "STARTER_TEXT",
     "FileProblem",

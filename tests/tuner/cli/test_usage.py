@@ -14,6 +14,7 @@ from runners.errors import BrokerLost
 from search_spaces.client import librdkafka
 from search_spaces.errors import RuleBroken
 from tests.conftest import TopicMaker
+from tests.docs.program import read
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
 from tests.helpers.repository import ROOT
@@ -368,6 +369,27 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
     assert "is left behind" not in said
     kept_as = "interrupted: what was measured is kept as verify-mine-1; the same command starts over and deletes what"
     assert (kept_as if kept else "run the same command again, which also deletes what is left") in said
+
+
+@pytest.mark.parametrize(
+    ("words", "cleans_up"),
+    [
+        ("experiment run thesis-default", True),
+        ("experiment list", False),
+        ("experiment show thesis-default", False),
+        ("broker start", True),
+        ("broker status", False),
+        ("bench --repeat 2", True),
+        ("front overnight", False),
+    ],
+)
+def test_only_a_command_that_has_something_to_clean_up_says_so_on_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, words: str, cleans_up: bool
+) -> None:
+    said: list[bytes] = []
+    monkeypatch.setattr("tuner.cli.interruption._CLEAN_UP", said)
+    read(words.split())
+    assert bool(said) is cleans_up
 
 
 def test_the_version_is_printed() -> None:

@@ -32,18 +32,6 @@ def test_a_table_is_the_same_after_json(tmp_path: Path) -> None:
     assert trials_csv(again) == trials_csv(frame)
 
 
-def test_a_trial_has_the_numbers_of_the_front_and_those_as_measured(tmp_path: Path) -> None:
-    results = study(tmp_path, trials=30)
-    (size,) = results.sizes
-    frame = trials_frame(results.sizes).set_index("number")
-    for number in (size.baseline.number if size.baseline else 0, *size.front):
-        trial = next(each for each in size.trials if each.number == number)
-        assert frame.loc[number, "raw_mb_per_s"] == trial.metrics["mb_per_s"]
-    for trial in size.front_trials:
-        assert frame.loc[trial.number, "mb_per_s"] == size.metrics_of(trial)["mb_per_s"]
-    assert (frame["mb_per_s"] != frame["raw_mb_per_s"]).any()
-
-
 def test_changes_are_written_as_the_client_reads_them(tmp_path: Path) -> None:
     frame = trials_frame(study(tmp_path, trials=11, rounds=0, change=_idempotent).sizes)
     told = changed_properties(frame)

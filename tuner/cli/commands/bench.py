@@ -16,11 +16,11 @@ from runners.runner import Runner, go_on
 from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.configs.producer_config import ProducerConfig, check_record
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.options.bench_options import ConfigOptions, LoadOptions, TargetOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.workload_options import check_consumers
-from tuner.cli.output import Force, check_one_form, check_picture, print_result, write_picture
+from tuner.cli.output import Force, check_picture, print_result, write_picture
 from tuner.execution.open_target import open_alone
 from tuner.model.document import document
 from tuner.model.measurement_json import measurement_json
@@ -73,9 +73,8 @@ def bench(
         tuner bench --repeat 5 --csv > runs.csv       one line for each measurement
         tuner bench --zone-delay 2ms --zone-bandwidth 50MB       as if the broker were in another zone
     """
-    check_one_form(json=as_json, csv=as_csv)
     load.check()
-    common_options.check_topic_options(cluster.topic, cluster.like, load.partitions, load.replication)
+    target_options.check_topic_options(cluster.topic, cluster.like, load.partitions, load.replication)
     config = producer.producer_config()
     workload = load.workload()
     if cluster.topic is None and cluster.like is None:

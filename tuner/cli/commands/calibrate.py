@@ -12,7 +12,7 @@ from runners.runner import Limits
 from runners.workload import MOST_COMPRESSIBLE, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.cli.options import common_options, workload_options
+from tuner.cli.options import common_options, target_options, workload_options
 from tuner.cli.output import print_result
 from tuner.cli.running.own_study import new_study
 from tuner.cli.running.with_progress import run_experiment_with_progress
@@ -68,9 +68,9 @@ def calibrate(
             min=4, max=64, metavar="N", help="Number of probes: configs that are measured to calibrate the model."
         ),
     ] = 16,
-    bootstrap: common_options.StartedOrBootstrap = None,
-    command_config: common_options.CommandConfig = None,
-    brokers: common_options.Brokers = None,
+    bootstrap: target_options.StartedOrBootstrap = None,
+    command_config: target_options.CommandConfig = None,
+    brokers: target_options.Brokers = None,
     as_json: common_options.Json = False,
     quiet: common_options.Quiet = False,
 ) -> None:
@@ -94,7 +94,7 @@ def calibrate(
             f"{counted(brokers or 1, 'broker')}; raise --brokers (up to {MOST_BROKERS}), or name your cluster with "
             "--bootstrap"
         )
-    target = common_options.target_of(bootstrap, command_config, brokers=brokers)
+    target = target_options.target_of(bootstrap, command_config, brokers=brokers)
     with workload_options.named_by_option():
         load = Workload(
             RecordSizes.parse(record_bytes),

@@ -9,15 +9,15 @@ from rich.table import Column, Table
 from runners.clusters.topics.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
 from tuner.cli.ask_before_removing import user_agrees
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.output import print_json
 from tuner.model.document import document
 from tuner.present.console import OUT, say
 
 
 def cleanup(
-    bootstrap: common_options.TopicBootstrap = None,
-    command_config: common_options.CommandConfig = None,
+    bootstrap: target_options.TopicBootstrap = None,
+    command_config: target_options.CommandConfig = None,
     remove: Annotated[
         bool,
         typer.Option(
@@ -49,7 +49,7 @@ def cleanup(
     """
     if bootstrap is None:
         raise typer.BadParameter("cleanup needs --bootstrap, the address of your cluster")
-    with common_options.users_cluster(bootstrap, command_config) as running:
+    with target_options.users_cluster(bootstrap, command_config) as running:
         leftovers = find_leftovers(running)
         removable = [left for left in leftovers if left.state == "dead" or (unknown and left.state == "unknown")]
         if not as_json:

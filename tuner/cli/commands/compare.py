@@ -12,7 +12,6 @@ from tuner.cli.options.study_arguments import check_two_studies
 from tuner.cli.output import (
     Force,
     check_file,
-    check_one_form,
     check_picture,
     print_result,
     write_output,
@@ -54,7 +53,6 @@ def compare(
         tuner compare studies/overnight /mnt/other/overnight --html fronts.html
         tuner compare before after --csv > compared.csv
     """
-    check_one_form(json=as_json, csv=as_csv)
     check_file(html, force=force)
     check_picture(png, force=force)
     check_two_studies(first, second, same=find_study(first) == find_study(second))

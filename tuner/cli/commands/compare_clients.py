@@ -10,7 +10,7 @@ from search_spaces.configs.producer_config import same_effect
 from search_spaces.errors import UnknownClient
 from search_spaces.files.producer_file import FileClient
 from tuner.api import load_study
-from tuner.cli.options import common_options, workload_options
+from tuner.cli.options import common_options, target_options, workload_options
 from tuner.cli.output import print_result
 from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
@@ -59,9 +59,9 @@ def compare_clients(
     ] = 8,
     seconds: Annotated[float, workload_options.seconds(twice=True)] = 10.0,
     warmup: Annotated[float, workload_options.warmup(twice=True)] = 2.0,
-    bootstrap: common_options.Bootstrap = None,
-    command_config: common_options.CommandConfig = None,
-    container: common_options.Container = None,
+    bootstrap: target_options.Bootstrap = None,
+    command_config: target_options.CommandConfig = None,
+    container: target_options.Container = None,
     executor: Annotated[Executor, common_options.executor()] = Executor.LOCAL,
     as_json: common_options.Json = False,
     quiet: common_options.Quiet = False,

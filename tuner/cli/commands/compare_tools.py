@@ -18,8 +18,8 @@ from runners.runner import Limits
 from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.cli.options import common_options, workload_options
-from tuner.cli.output import check_one_form, print_result
+from tuner.cli.options import common_options, target_options, workload_options
+from tuner.cli.output import print_result
 from tuner.execution.open_target import OpenTarget, open_alone
 from tuner.model.document import document
 from tuner.present.console import OUT, say, warn_of_each
@@ -42,8 +42,8 @@ def compare_tools(
     partitions: Annotated[int, workload_options.partitions()] = 3,
     replication: Annotated[int, workload_options.replication()] = 1,
     max_bytes: Annotated[str, workload_options.max_bytes()] = "50GB",
-    bootstrap: common_options.Bootstrap = None,
-    brokers: common_options.Brokers = None,
+    bootstrap: target_options.Bootstrap = None,
+    brokers: target_options.Brokers = None,
     as_json: common_options.Json = False,
     as_csv: common_options.Csv = False,
 ) -> None:
@@ -56,7 +56,6 @@ def compare_tools(
     Example:
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
-    check_one_form(json=as_json, csv=as_csv)
     config = common_options.producer_config(None, pairs or [], librdkafka())
     with workload_options.named_by_option():
         workload = Workload(
@@ -69,7 +68,7 @@ def compare_tools(
     limits = workload_options.limits_of(max_bytes, record_bytes)
     tell = silent if as_json or as_csv else say
     with open_alone(
-        common_options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell
+        target_options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell
     ) as opened:
         ours, theirs, warnings = measured_in_turn(*_tools(opened, config, workload, limits), rounds, tell)
     ratio = ratio_of(ours, theirs)

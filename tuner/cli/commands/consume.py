@@ -18,7 +18,7 @@ from runners.runner import Limits
 from runners.workload import Workload
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig, check_record
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.options.consume_options import OWN_TOPIC_PANEL, ConsumerOptions, OwnTopicOptions
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.workload_options import check_consumers
@@ -43,10 +43,10 @@ def consume(
         ),
     ] = None,
     consumers: ConsumerOptions,
-    bootstrap: common_options.StartedOrBootstrap = None,
-    command_config: common_options.CommandConfig = None,
-    container: common_options.Container = None,
-    brokers: common_options.Brokers = None,
+    bootstrap: target_options.StartedOrBootstrap = None,
+    command_config: target_options.CommandConfig = None,
+    container: target_options.Container = None,
+    brokers: target_options.Brokers = None,
     own: OwnTopicOptions,
     as_json: common_options.Json = False,
     quiet: common_options.Quiet = False,
@@ -74,8 +74,8 @@ def consume(
     tell = silent if alone else say
     client = client_of(consumers.client)
     reading = consumers.reading(tell)
-    common_options.check_topic(topic, "TOPIC")
-    target = common_options.target_of(bootstrap, command_config, container=container, brokers=brokers)
+    target_options.check_topic(topic, "TOPIC")
+    target = target_options.target_of(bootstrap, command_config, container=container, brokers=brokers)
     opening = partial(open_alone, target, "tuner consume", say, tell)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
         if topic is not None:

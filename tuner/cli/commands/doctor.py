@@ -30,7 +30,7 @@ from runners.reporting import percent, silent
 from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.output import print_json
 from tuner.execution.open_target import OpenTarget, open_target
 from tuner.model.document import document
@@ -269,13 +269,13 @@ def check_load_generator(progress: Callable[[str], None]) -> Iterator[Check]:
 
 
 def doctor(
-    bootstrap: common_options.ClusterBootstrap = None,
-    command_config: common_options.CommandConfig = None,
+    bootstrap: target_options.ClusterBootstrap = None,
+    command_config: target_options.CommandConfig = None,
     topic: Annotated[
         str | None,
         typer.Option(
             help="Topic of yours that a study would write to. Give it if you may not create topics.",
-            rich_help_panel=common_options.TARGET_PANEL,
+            rich_help_panel=target_options.TARGET_PANEL,
         ),
     ] = None,
     load_test: Annotated[
@@ -304,7 +304,7 @@ def doctor(
         tuner doctor --bootstrap broker:9092 --command-config client.properties --no-load-test
         tuner doctor --bootstrap broker:9092 --command-config client.properties --topic scratch --no-load-test
     """
-    target = common_options.target_of(bootstrap, command_config, topic=topic)
+    target = target_options.target_of(bootstrap, command_config, topic=topic)
     tell = silent if as_json else say
     checks: list[Iterable[Check]] = [check_host()]
     if bootstrap is not None:

@@ -12,10 +12,9 @@ from typing import Annotated
 import typer
 
 from runners.reporting import counted, duration
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.output import (
     Force,
-    check_one_form,
     check_output,
     check_picture,
     file_or_none,
@@ -104,7 +103,6 @@ def show(
         tuner experiment show linkedin-producers
         tuner experiment show thesis-default --yaml > my-experiment.yaml
     """
-    check_one_form(json=as_json, yaml=as_yaml)
     spec, text = read_experiment(named, quick=quick)
     if as_yaml:
         OUT.show(text, end="")
@@ -122,8 +120,8 @@ def run(
         ),
     ],
     quick: Quick = False,
-    bootstrap: common_options.StartedOrBootstrap = None,
-    command_config: common_options.CommandConfig = None,
+    bootstrap: target_options.StartedOrBootstrap = None,
+    command_config: target_options.CommandConfig = None,
     ray_address: Annotated[
         str | None,
         typer.Option(
@@ -208,7 +206,8 @@ def report(
         tuner experiment report papers-quick --format markdown
     """
     chosen = ReportFormat.JSON if as_json else ReportFormat.CSV if as_csv else form
-    check_one_form(json=as_json, csv=as_csv, format=form not in (ReportFormat.TEXT, chosen))
+    if form not in (ReportFormat.TEXT, chosen):
+        raise typer.BadParameter(f"a result has one format, but --{chosen} and --format were given; leave one out")
     output = file_or_none(output)
     if chosen is ReportFormat.PNG:
         if output is None:
@@ -217,39 +216,35 @@ def report(
     else:
         check_output(output, force=force)
     experiments = _stored_results(name)
-    match chosen:
-        case ReportFormat.TEXT:
-            head = [*overview_lines(experiments), ""] if len(experiments) > 1 else []
-            text = "\n".join([*head, *(line for each in experiments for line in (*experiment_lines(each), ""))])
-        case ReportFormat.MARKDOWN:
-            text = experiment_markdown(experiments[0]) if len(experiments) == 1 else experiments_markdown(experiments)
-        case ReportFormat.CSV:
-            text = experiments_csv(experiments)
-        case ReportFormat.JSON:
-            text = json.dumps(experiments_json(experiments), indent=2) + "\n"
-        case ReportFormat.HTML:
-            from tuner.present.report.page import experiment_page
-
-            text = experiment_page(_only(experiments, name, "a page"))
-        case ReportFormat.PNG:
-            assert output is not None, "it was checked above"
-            from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
-
-            write_picture(output, partial(draw_experiment, _only(experiments, name, "a picture")), force=force)
-            say(f"wrote {output}")
-            return
-    if output is None:
-        OUT.show(text, end="")
-    else:
-        write_output(output, text, force=force)
-        say(f"wrote {output}")
-
-
-def _only(experiments: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
-    """Return the only experiment, for an output format that shows a single experiment."""
-    if len(experiments) > 1:
+    if chosen in (ReportFormat.HTML, ReportFormat.PNG) and len(experiments) > 1:
+        what = "a page" if chosen is ReportFormat.HTML else "a picture"
         raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(experiments)}; name one of them")
-    return experiments[0]
+    if output is None:
+        OUT.show(_report_text(experiments, chosen), end="")
+        return
+    if chosen is ReportFormat.PNG:
+        from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
+
+        write_picture(output, partial(draw_experiment, experiments[0]), force=force)
+    else:
+        write_output(output, _report_text(experiments, chosen), force=force)
+    say(f"wrote {output}")
+
+
+def _report_text(experiments: Sequence[ExperimentResults], form: ReportFormat) -> str:
+    """Return the report of experiments in a format that is a text; a page shows the first one only."""
+    if form is ReportFormat.MARKDOWN:
+        return experiment_markdown(experiments[0]) if len(experiments) == 1 else experiments_markdown(experiments)
+    if form is ReportFormat.CSV:
+        return experiments_csv(experiments)
+    if form is ReportFormat.JSON:
+        return json.dumps(experiments_json(experiments), indent=2) + "\n"
+    if form is ReportFormat.HTML:
+        from tuner.present.report.page import experiment_page
+
+        return experiment_page(experiments[0])
+    head = [*overview_lines(experiments), ""] if len(experiments) > 1 else []
+    return "\n".join([*head, *(line for each in experiments for line in (*experiment_lines(each), ""))])
 
 
 def _stored_results(name: str) -> list[ExperimentResults]:
@@ -279,7 +274,7 @@ def _with_options(
     On a user's cluster, rows with a link are left out, because only brokers that the tuner starts have a link.
     """
     if bootstrap is None:
-        common_options.target_of(None, command_config)  # it refuses connection settings without an address
+        target_options.target_of(None, command_config)  # it refuses connection settings without an address
     else:
         if spec.target.link is not None:
             rows = tuple(row for row in spec.rows if row.setup.same_zone)
@@ -295,7 +290,7 @@ def _with_options(
                 )
             spec = replace(spec, rows=rows)
         searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
-        target = common_options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
+        target = target_options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
         spec = replace(spec, target=target, searches=searches)
     if ray_address is not None:
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)

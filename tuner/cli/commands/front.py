@@ -3,7 +3,7 @@
 from tuner.api import load_study
 from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
-from tuner.cli.output import check_one_form, print_result
+from tuner.cli.output import print_result
 from tuner.cli.printing.warnings import warn_about_front
 from tuner.present.console import OUT
 from tuner.present.trial_tables.front_table import front_csv, fronts_json, print_fronts
@@ -27,7 +27,6 @@ def front(
         tuner front overnight --record-bytes 1000 --json
         tuner front overnight --csv > front.csv
     """
-    check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
     results, sizes = loaded.results, common_options.selected_sizes(loaded.results, record_bytes)
     record = fronts_json(results, sizes)

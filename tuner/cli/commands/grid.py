@@ -3,7 +3,7 @@
 from tuner.api import load_study
 from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
-from tuner.cli.output import check_one_form, print_result
+from tuner.cli.output import print_result
 from tuner.cli.printing.warnings import warn_about_grid
 from tuner.present.console import OUT
 from tuner.present.trial_tables.grid_view import grid_csv, grid_json, print_grids
@@ -26,7 +26,6 @@ def grid(
         tuner grid lingers
         tuner grid lingers --record-bytes 1000 --csv > grid.csv
     """
-    check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
     results, sizes = loaded.results, common_options.selected_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.output import print_written, write_output
 from tuner.present.console import say
 from tuner.study_file import name_line, starter_text
@@ -14,7 +14,7 @@ from tuner.study_file import name_line, starter_text
 
 def init(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("study.yaml"),
-    bootstrap: common_options.ClusterBootstrap = None,
+    bootstrap: target_options.ClusterBootstrap = None,
     as_json: common_options.Json = False,
 ) -> None:
     """Write a new study file that lists the settings with their defaults and explains them.
@@ -25,7 +25,7 @@ def init(
         tuner init overnight.yaml --bootstrap broker:9092
     """
     if bootstrap is not None:
-        common_options.check_bootstrap(bootstrap)
+        target_options.check_bootstrap(bootstrap)
     if str(path).startswith("-"):
         raise typer.BadParameter(f"the name of a file must not begin with -, but got {path}; name another file")
     if path.exists():

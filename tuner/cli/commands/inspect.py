@@ -19,7 +19,7 @@ from runners.inspection.batch_sampling import (
 )
 from runners.performance_model.constants import REMOTE_JAVA
 from runners.reporting import counted, percent
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.output import print_json, print_result
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.model.errors import NotPredictable
@@ -53,8 +53,8 @@ def inspect(
     all_topics: Annotated[
         bool, typer.Option("--all", help="Inspect all topics, and rank them by what could be saved.")
     ] = False,
-    bootstrap: common_options.TopicBootstrap = None,
-    command_config: common_options.CommandConfig = None,
+    bootstrap: target_options.TopicBootstrap = None,
+    command_config: target_options.CommandConfig = None,
     batches: Annotated[
         int | None,
         typer.Option(
@@ -124,9 +124,9 @@ def inspect(
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), most_bytes)
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
-    common_options.check_topic(topic, "TOPIC")
+    target_options.check_topic(topic, "TOPIC")
     since_ms = int((time.time() - _PERIOD_S) * 1e3)
-    with common_options.users_cluster(bootstrap, command_config) as cluster:
+    with target_options.users_cluster(bootstrap, command_config) as cluster:
         stored = StoredTopics(cluster.connection)
         if topic is not None:
             config = () if command_config is None else ("--command-config", str(command_config))

@@ -4,7 +4,7 @@ from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions
-from tuner.cli.output import check_one_form, print_result
+from tuner.cli.output import print_result
 from tuner.execution.budgets.budget import HOST_CLOCK, refuse_passed_deadline
 from tuner.model.spec import Executor
 from tuner.present.console import OUT, warn
@@ -31,7 +31,6 @@ def plan(
         tuner plan --record-bytes 1000 --current producer.properties --trials 40 --rounds 6
         tuner plan --method grid --knob linger.ms=0,5,20 --knob compression.type=none,lz4 --repeats 3
     """
-    check_one_form(json=as_json, csv=as_csv)
     spec, _ = options.new_or_same_study()
     refuse_passed_deadline(spec, lambda: True, HOST_CLOCK)
     options.check_limits(spec)

@@ -10,7 +10,7 @@ import typer
 from runners.clusters.topics.stored_topics import StoredTopics
 from runners.clusters.topics.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.output import STANDARD_OUTPUT, Force, check_output, print_result, write_output
 from tuner.present.console import ERR, OUT, say
 from tuner.present.topics.sample_view import print_sample, sample_json, sampled_study
@@ -19,8 +19,8 @@ from tuner.study_file import name_line
 
 def sample(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.")],
-    bootstrap: common_options.TopicBootstrap = None,
-    command_config: common_options.CommandConfig = None,
+    bootstrap: target_options.TopicBootstrap = None,
+    command_config: target_options.CommandConfig = None,
     records: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="How many of the newest records to read, over all partitions.")
     ] = 10_000,
@@ -49,8 +49,8 @@ def sample(
     if as_json and output == STANDARD_OUTPUT:
         raise typer.BadParameter("--json and --output - both write to standard output; name a file, or leave one out")
     check_output(output, force=force)
-    common_options.check_topic(topic, "TOPIC")
-    with common_options.users_cluster(bootstrap, command_config) as cluster:
+    target_options.check_topic(topic, "TOPIC")
+    with target_options.users_cluster(bootstrap, command_config) as cluster:
         stored = StoredTopics(cluster.connection).one(topic)
         if not stored.records:
             raise typer.BadParameter(

@@ -1,7 +1,6 @@
 """`tuner studies` lists the studies."""
 
 from tuner.cli.options import common_options
-from tuner.cli.output import check_one_form
 from tuner.cli.printing.studies import print_studies_on_this_host
 
 
@@ -13,5 +12,4 @@ def studies(as_json: common_options.Json = False, as_csv: common_options.Csv = F
         tuner studies
         tuner studies --csv > studies.csv
     """
-    check_one_form(json=as_json, csv=as_csv)
     print_studies_on_this_host(as_json=as_json, as_csv=as_csv)

@@ -4,7 +4,7 @@ from tuner.api import load_study
 from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import ShownSize
 from tuner.cli.output import Force
-from tuner.cli.printing.trials import Parquet, check_trials_output, show_trials
+from tuner.cli.printing.trials import Parquet, check_parquet, show_trials
 
 
 def trials(
@@ -25,7 +25,7 @@ def trials(
         tuner trials overnight --csv > trials.csv
         tuner trials overnight --parquet trials.parquet
     """
-    check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
+    check_parquet(parquet, force=force)
     loaded = load_study(study)
     sizes = common_options.selected_sizes(loaded.results, record_bytes)
     # Imported here, because it imports pandas.

@@ -53,7 +53,10 @@ def ui(
         tuner ui overnight --port 8080
     """
     results = load_study(study).results if study is not None else None
-    place = _tracking_location(results, tracking_uri)
+    if results is None:
+        place = TrackingLocation.of(TrackingSpec(uri=tracking_uri), studies_root())
+    else:
+        place = TrackingLocation.of(tracking_of(results.facts, tracking_uri), results.folder.parent)
     common_options.parse_tracking_uri(place.uri)
     if place.is_web:
         _print_place(results, place, None, as_json=as_json)
@@ -95,12 +98,6 @@ def _print_place(results: StudyResults | None, place: TrackingLocation, address:
     elif not links:
         OUT.show(place.shown)
     OUT.show(*(f"{name}: {link}" for name, link in links.items()))
-
-
-def _tracking_location(results: StudyResults | None, uri: str | None) -> TrackingLocation:
-    if results is None:
-        return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
-    return TrackingLocation.of(tracking_of(results.facts, uri), results.folder.parent)
 
 
 def _free_port(host: str, port: int) -> int:

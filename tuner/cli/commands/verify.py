@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from tuner.api import load_study
-from tuner.cli.options import common_options, verify_options
+from tuner.cli.options import common_options, target_options, verify_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.verify_options import VerifyOptions
 from tuner.cli.output import print_json
 from tuner.cli.printing.verifications import end_unless_passed, print_judgement
 from tuner.cli.running.kept_study import kept_study
-from tuner.cli.running.own_study import free_name, run_own_study, study_of_options, study_without_search
+from tuner.cli.running.own_study import free_name, run_own_study, study_of_options
 from tuner.execution.studies.verifying import judgement_before, measuring_like
 from tuner.model.errors import RequestRefused, StudyError
 from tuner.model.spec import Executor, StudySpec
@@ -23,14 +23,15 @@ from tuner.present.console import warn
 from tuner.results.comparisons.verification import VerificationTerms
 from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import storage_at
+from tuner.study_file import parse_study
 
 
 @with_options()
 def verify(
     options: VerifyOptions,
-    bootstrap: common_options.Bootstrap = None,
-    command_config: common_options.CommandConfig = None,
-    container: common_options.Container = None,
+    bootstrap: target_options.Bootstrap = None,
+    command_config: target_options.CommandConfig = None,
+    container: target_options.Container = None,
     executor: Annotated[Executor | None, common_options.executor(default="local, or as --study")] = None,
     as_json: common_options.Json = False,
     quiet: common_options.Quiet = False,
@@ -135,5 +136,5 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
     with common_options.as_usage_error(RequestRefused):
         text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
-    spec = study_without_search(text, name, beside, f"the study file of {study}")
+    spec = parse_study(text, name=name, folder=beside, origin=f"the study file of {study}", searched=False)
     return replace(spec, rates_records_per_s=rates), text

@@ -12,7 +12,7 @@ from runners.runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from tuner.cli.options import common_options, workload_options
+from tuner.cli.options import common_options, target_options, workload_options
 from tuner.model.target import Target
 
 _CONFIG: Final = "Config"
@@ -161,10 +161,10 @@ class LoadOptions:
 class TargetOptions:
     """The options for the cluster, for a topic on it, and for the bytes that may be sent to it."""
 
-    bootstrap: common_options.Bootstrap = None
-    command_config: common_options.CommandConfig = None
-    container: common_options.Container = None
-    brokers: common_options.Brokers = None
+    bootstrap: target_options.Bootstrap = None
+    command_config: target_options.CommandConfig = None
+    container: target_options.Container = None
+    brokers: target_options.Brokers = None
     zone_delay: Annotated[
         str | None,
         typer.Option(
@@ -172,7 +172,7 @@ class TargetOptions:
             help="Delay of each direction between the client and the brokers that are started, such as 2ms, as if they "
             "were in another zone. A round trip takes twice as long.",
             show_default="no delay",
-            rich_help_panel=common_options.TARGET_PANEL,
+            rich_help_panel=target_options.TARGET_PANEL,
         ),
     ] = None
     zone_bandwidth: Annotated[
@@ -182,12 +182,12 @@ class TargetOptions:
             help="Bytes per second of each direction between the client and the brokers that are started, such as "
             "50MB.",
             show_default="no limit",
-            rich_help_panel=common_options.TARGET_PANEL,
+            rich_help_panel=target_options.TARGET_PANEL,
         ),
     ] = None
-    topic: common_options.Topic = None
-    like: common_options.Like = None
-    max_bytes: Annotated[str, workload_options.max_bytes(common_options.TARGET_PANEL)] = "50GB"
+    topic: target_options.Topic = None
+    like: target_options.Like = None
+    max_bytes: Annotated[str, workload_options.max_bytes(target_options.TARGET_PANEL)] = "50GB"
 
     def limits(self, workload: Workload) -> Limits:
         """Return the limits of one measurement of a load.
@@ -207,14 +207,14 @@ class TargetOptions:
             typer.BadParameter: Options need or exclude each other, or a value is wrong.
             ConfigError: The connection file is wrong.
         """
-        target = common_options.target_of(
+        target = target_options.target_of(
             self.bootstrap,
             self.command_config,
             container=self.container,
             brokers=self.brokers,
             topic=self.topic,
             like=self.like,
-            link=common_options.link_of(self.zone_delay, self.zone_bandwidth),
+            link=target_options.link_of(self.zone_delay, self.zone_bandwidth),
         )
         brokers = 1 if target.container else target.brokers
         if target.bootstrap is None and replication > brokers:

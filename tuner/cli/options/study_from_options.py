@@ -17,7 +17,7 @@ from search_spaces.configs.guarantee import DURABILITY
 from search_spaces.errors import ConfigError
 from search_spaces.files.producer_file import FileClient, read_producer_file
 from search_spaces.files.properties_file import named_source
-from tuner.cli.options import common_options
+from tuner.cli.options import common_options, target_options
 from tuner.cli.options.study_options import StudyOptions
 from tuner.execution.budgets import estimate
 from tuner.execution.budgets.least_limits import check_limits, clock_text
@@ -229,8 +229,8 @@ class StudyFromOptions(StudyOptions):
         Args:
             target: The beginning of the study's name if the user gave no name.
         """
-        common_options.check_topic_options(self.topic, self.like, self.partitions, self.replication)
-        common_options.check_simulated(
+        target_options.check_topic_options(self.topic, self.like, self.partitions, self.replication)
+        target_options.check_simulated(
             self.executor,
             bootstrap=self.bootstrap,
             command_config=self.command_config,

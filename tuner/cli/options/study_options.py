@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.files.producer_file import FileClient
-from tuner.cli.options import common_options, confirm_options, workload_options
+from tuner.cli.options import common_options, confirm_options, target_options, workload_options
 from tuner.model.goals import Goal
 from tuner.model.spec import Executor, Method, NewBroker
 
@@ -156,12 +156,12 @@ class StudyOptions:
             rich_help_panel=_FILE,
         ),
     ] = None
-    bootstrap: common_options.Bootstrap = None
-    command_config: common_options.CommandConfig = None
-    container: common_options.Container = None
-    brokers: common_options.Brokers = None
-    topic: common_options.Topic = None
-    like: common_options.Like = None
+    bootstrap: target_options.Bootstrap = None
+    command_config: target_options.CommandConfig = None
+    container: target_options.Container = None
+    brokers: target_options.Brokers = None
+    topic: target_options.Topic = None
+    like: target_options.Like = None
     quick: Annotated[
         bool,
         typer.Option(
@@ -246,8 +246,8 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    max_rounds: Annotated[int | None, confirm_options.max_rounds(0, "20", _CONFIRM)] = None
-    width_ratio: Annotated[float | None, confirm_options.width_ratio("0.1", _CONFIRM)] = None
+    max_rounds: Annotated[int | None, confirm_options.max_rounds_option(0, "20", _CONFIRM)] = None
+    width_ratio: Annotated[float | None, confirm_options.width_ratio_option("0.1", _CONFIRM)] = None
     nominees: Annotated[
         int | None,
         typer.Option(
@@ -266,7 +266,7 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    undo_rounds: Annotated[int | None, confirm_options.undo_rounds("2", _CONFIRM)] = None
+    undo_rounds: Annotated[int | None, confirm_options.undo_rounds_option("2", _CONFIRM)] = None
     allow_loss: Annotated[
         float | None,
         typer.Option(

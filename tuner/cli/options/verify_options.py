@@ -64,8 +64,8 @@ class VerifyOptions:
             "measures the baseline and the file once.",
         ),
     ] = None
-    max_rounds: Annotated[int | None, confirm_options.max_rounds(2, "20", uncertain="result")] = None
-    width_ratio: Annotated[float, confirm_options.width_ratio(True, example="0.1")] = 0.1
+    max_rounds: Annotated[int | None, confirm_options.max_rounds_option(2, "20", uncertain="result")] = None
+    width_ratio: Annotated[float, confirm_options.width_ratio_option(True, example="0.1")] = 0.1
     min_gain: Annotated[
         float | None,
         typer.Option(

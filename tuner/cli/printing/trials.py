@@ -10,7 +10,7 @@ import typer
 from objectives.metrics import ShownIn, shown_in
 from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
-from tuner.cli.output import check_file, check_one_form, print_json, print_text, write_output
+from tuner.cli.output import check_file, print_json, print_text, write_output
 from tuner.present.console import OUT, say, warn
 from tuner.present.number_text import aligned, number, title
 from tuner.present.trial_tables.grid_view import NO_LATENCY, rate_share_text
@@ -25,13 +25,12 @@ Parquet = Annotated[
 ]
 
 
-def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, force: bool) -> None:
-    """Check the options that say in which format the trials are shown.
+def check_parquet(parquet: Path | None, *, force: bool) -> None:
+    """Check that a Parquet file can be written, if the user names one.
 
     Raises:
-        typer.BadParameter: Two formats were given, the file can't be written, or pyarrow is missing.
+        typer.BadParameter: The file can't be written, or pyarrow is missing.
     """
-    check_one_form(json=as_json, csv=as_csv, parquet=parquet is not None)
     if parquet is not None and importlib.util.find_spec("pyarrow") is None:
         raise typer.BadParameter(
             "--parquet needs the package pyarrow, but it is not installed; install it, or use --csv"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tuner.cli.interruption import interruption_of
-from tuner.cli.options.common_options import check_simulated
 from tuner.cli.options.study_from_options import naming_options
+from tuner.cli.options.target_options import check_simulated
 from tuner.execution.open_bench import counts
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
@@ -20,7 +20,7 @@ from tuner.results.study_results import StudyResults
 from tuner.storage.folder_files import removed_if_empty
 from tuner.storage.locations import studies_root, study_folder
 from tuner.storage.protocols import Storage
-from tuner.study_file import BASELINE_CLIENT, drop_used_secrets, measuring_text, parse_study, same_measurement
+from tuner.study_file import drop_used_secrets, measuring_text, parse_study, same_measurement
 
 
 def free_name(stem: str, storage: Storage) -> str:
@@ -73,23 +73,8 @@ def study_of_options(
         executor=executor or Executor.LOCAL,
     )
     with naming_options("--against"):
-        return study_without_search(text, name, Path.cwd(), "the command line", advice=""), text
-
-
-def study_without_search(text: str, name: str, folder: Path, origin: str, advice: str = BASELINE_CLIENT) -> StudySpec:
-    """Return the study of a study file that does not search.
-
-    Args:
-        text: The text of the study file.
-        name: The study's name.
-        folder: The folder to which paths in the study file are relative.
-        origin: Where the text is from, for messages.
-        advice: How the user can say that the baseline's file is for Java, for a note; empty if there is no way.
-
-    Raises:
-        StudyFileError: The text is no valid study file.
-    """
-    return parse_study(text, name=name, folder=folder, origin=origin, searched=False, advice=advice)
+        spec = parse_study(text, name=name, folder=Path.cwd(), origin="the command line", searched=False, advice="")
+    return spec, text
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from tuner.cli.interruption import Interrupted
-from tuner.cli.options.common_options import TARGET_PANEL
 from tuner.cli.options.predict_options import option_of_parameter
+from tuner.cli.options.target_options import TARGET_PANEL
 from tuner.cli.printing.recommendations import print_recommendations
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import (

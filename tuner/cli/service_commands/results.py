@@ -20,7 +20,6 @@ from tuner.cli.options.study_arguments import ShownSize, check_two_studies
 from tuner.cli.output import (
     Force,
     check_file,
-    check_one_form,
     check_output,
     print_json,
     print_result,
@@ -29,7 +28,7 @@ from tuner.cli.output import (
     write_output,
 )
 from tuner.cli.printing.recommendations import write_recommendations
-from tuner.cli.printing.trials import Parquet, check_trials_output, show_trials
+from tuner.cli.printing.trials import Parquet, check_parquet, show_trials
 from tuner.cli.printing.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
 from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
 from tuner.model.progress import StudyState
@@ -55,7 +54,6 @@ def front(
         tuner --server https://tuner.example front orders --record-bytes 1000
         tuner --server https://tuner.example front orders --csv > front.csv
     """
-    check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         record = {"fronts": []} if as_csv else client.front(study, record_bytes)
         print_result(
@@ -84,7 +82,6 @@ def grid(
         tuner --server https://tuner.example grid lingers
         tuner --server https://tuner.example grid lingers --csv > grid.csv
     """
-    check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         table = client.grid(study, record_bytes)
         print_result(
@@ -114,7 +111,7 @@ def trials(
         tuner --server https://tuner.example trials orders --record-bytes 1000
         tuner --server https://tuner.example trials orders --csv > trials.csv
     """
-    check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
+    check_parquet(parquet, force=force)
     with service() as client:
         record = json.loads(client.text(study, "trials", form="table", record_bytes=record_bytes))
     # Imported here, because it imports pandas.
@@ -244,7 +241,6 @@ def compare(
     Example:
         tuner --server https://tuner.example compare before after --html fronts.html
     """
-    check_one_form(json=as_json, csv=as_csv)
     check_two_studies(first, second, same=first == second)
     check_file(html, force=force)
     with service() as client:

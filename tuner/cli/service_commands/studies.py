@@ -12,7 +12,7 @@ import typer
 from runners.reporting import printable
 from tuner.cli.options import common_options
 from tuner.cli.options.study_arguments import StudyOrAll, Watch, check_named
-from tuner.cli.output import check_one_form, print_json
+from tuner.cli.output import print_json
 from tuner.cli.printing.studies import print_studies
 from tuner.cli.service_commands.at_service import service
 from tuner.client import Client, ServiceRefused
@@ -80,7 +80,6 @@ def studies(as_json: common_options.Json = False, as_csv: common_options.Csv = F
         tuner --server https://tuner.example studies
         tuner --server https://tuner.example studies --csv > studies.csv
     """
-    check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         views = list(client.studies())
         listed = {view["name"]: _listed(client, view) for view in views}

@@ -15,7 +15,7 @@ from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.study_arguments import MbPerS
 from tuner.cli.options.study_from_options import StudyFromOptions, option_of
-from tuner.cli.output import check_one_form, print_result, print_text
+from tuner.cli.output import print_result, print_text
 from tuner.cli.service_commands.at_service import (
     Detach,
     Study,
@@ -117,7 +117,6 @@ def plan(
         tuner --server https://tuner.example plan orders.yaml
         tuner --server https://tuner.example plan --quick --record-bytes 500 --target lab
     """
-    check_one_form(json=as_json, csv=as_csv)
     text = options.text_for_service(target)
     kind = media_type(options.study_file, text)
     with service() as client, _naming_options(options):

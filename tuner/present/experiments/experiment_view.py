@@ -195,18 +195,14 @@ def experiment_lines(results: ExperimentResults) -> list[str]:
     return [*lines, *notes_of(results)]
 
 
-def experiment_markdown(results: ExperimentResults) -> str:
-    """Return the report of an experiment as Markdown."""
-    return _section(results, notes_of(results))
-
-
-def _section(results: ExperimentResults, notes: Iterable[str]) -> str:
+def experiment_markdown(results: ExperimentResults, notes: Iterable[str] | None = None) -> str:
+    """Return the report of an experiment as Markdown, with some notes; None for those of `notes_of`."""
     parts = [results.spec.about, "", *markdown_table(row_cells(results)), ""]
     if of_latency := part_cells(results):
         parts += [*markdown_table(of_latency), ""]
     if results.spec.findings:
         parts += [*([_ONE_ROUND] if results.spec.rounds == 1 else markdown_table(_finding_cells(results))), ""]
-    return "\n".join([*parts, *(f"- {note}" for note in notes), ""])
+    return "\n".join([*parts, *(f"- {note}" for note in (notes_of(results) if notes is None else notes)), ""])
 
 
 def experiment_json(results: ExperimentResults) -> dict[str, Any]:
@@ -299,7 +295,7 @@ def experiments_markdown(experiments: Sequence[ExperimentResults]) -> str:
     outcomes = markdown_table(_outcome_cells(experiments))
     parts = [_counted_outcomes(experiments), "", *outcomes, "", _how_to_read(experiments), ""]
     for results in experiments:
-        parts += [f"## {results.spec.name}", "", _section(results, _own_notes(results))]
+        parts += [f"## {results.spec.name}", "", experiment_markdown(results, _own_notes(results))]
     return "\n".join(parts)
 
 

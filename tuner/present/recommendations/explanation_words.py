@@ -57,17 +57,17 @@ def explanation_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
     return tuple(section for section in sections if section.lines)
 
 
-def _explanation_heading(why: Explanation) -> str:
-    """Return the heading of an explanation."""
-    found = why.recommendation
-    what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
-    return f"study {found.study}, {in_bytes(found.record_bytes)} records, goal {found.goal}: why {what} is recommended"
+def _what(found: Recommendation) -> str:
+    """Return which config is recommended: `the baseline`, or `trial 7`."""
+    return "the baseline" if found.is_baseline else f"trial {found.trial.number}"
 
 
 def print_explanations(explanations: Iterable[Explanation], out: Unwrapped) -> None:
     """Print explanations, each with a heading and its sections."""
     for each in explanations:
-        out.show(_explanation_heading(each), style="bold")
+        found = each.recommendation
+        of = f"study {found.study}, {in_bytes(found.record_bytes)} records, goal {found.goal}"
+        out.show(f"{of}: why {_what(found)} is recommended", style="bold")
         for section in explanation_sections(each):
             lines = [f"  {line}" for line in section.lines]
             out.show("", f"{section.heading}:", *lines)
@@ -78,8 +78,8 @@ def explanation_markdown(explanations: Iterable[Explanation]) -> str:
     """Return several explanations as Markdown; goals with the same config share one explanation."""
     parts = []
     for same in by_config(explanations):
-        what = "the baseline" if same[0].recommendation.is_baseline else f"trial {same[0].recommendation.trial.number}"
-        parts.append(f"## {', '.join(str(each.recommendation.goal) for each in same)}: why {what} is recommended")
+        goals = ", ".join(str(each.recommendation.goal) for each in same)
+        parts.append(f"## {goals}: why {_what(same[0].recommendation)} is recommended")
         for section in explanation_sections(same[0]):
             parts.append(f"**{section.heading[:1].upper()}{section.heading[1:]}**")
             parts.append("\n".join(f"- {line}" for line in section.lines))
@@ -171,7 +171,7 @@ def bound_lines(recommendation: Recommendation) -> tuple[str, ...]:
     """Return sentences about what limited the throughput of the baseline and of the recommended config."""
     sides = [("the baseline", recommendation.baseline)]
     if not recommendation.is_baseline:
-        sides.append((f"trial {recommendation.trial.number}", recommendation.trial))
+        sides.append((_what(recommendation), recommendation.trial))
     return tuple(f"{name}: {trial.verdict}: {trial.because}" for name, trial in sides if trial.verdict)
 
 

@@ -35,8 +35,10 @@ def style(axes: Axes, heading: str) -> None:
     axes.set_axisbelow(True)
 
 
-def log_ticks(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers in place of powers of ten."""
+def log_scale(axes: Axes, way: str) -> None:
+    """Make the axis `x` or `y` logarithmic, and label it with plain numbers in place of powers of ten."""
+    axes.set(**{f"{way}scale": "log"})
+    axis = axes.xaxis if way == "x" else axes.yaxis
     low, high = axis.get_view_interval()
     wide = low > 0 and high / low > _WIDE
     axis.set_major_locator(LogLocator(subs=(1.0,) if wide else _LOG_STEPS))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from objectives.row_metrics import ROW_METRICS
-from tuner.present.report.canvas import canvas, log_ticks, plain_ticks, save, style
+from tuner.present.report.canvas import canvas, log_scale, plain_ticks, save, style
 from tuner.present.report.chart_style import FROM_ZERO_RATIO, GREY, is_wide
 from tuner.present.report.experiment_series import (
     COLOURS,
@@ -116,8 +116,7 @@ def _positions(rows: Sequence[tuple[RowResults, object]], along: str) -> list[fl
 def _scale(axes: Axes, way: str, *, far_apart: bool) -> None:
     """Show values that are far apart on a logarithmic axis, and others on an axis that begins at 0."""
     if far_apart:
-        axes.set_xscale("log") if way == "x" else axes.set_yscale("log")
-        log_ticks(axes.xaxis if way == "x" else axes.yaxis)
+        log_scale(axes, way)
     elif way == "x":
         axes.set_xlim(left=min(0, axes.get_xlim()[0]))
         plain_ticks(axes.xaxis)

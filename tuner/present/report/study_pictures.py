@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from search_spaces.properties.catalogue import shown_value
-from tuner.present.report.canvas import canvas, log_ticks, save, style
+from tuner.present.report.canvas import canvas, log_scale, save, style
 from tuner.present.report.chart_style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.present.report.label_placement import place_labels
 from tuner.present.report.study_points import (
@@ -150,11 +150,9 @@ def _axes_of(view: FrontChart, axes: Axes) -> None:
     axes.set_xlabel(view.x_title)
     axes.set_ylabel(view.y_title)
     if view.x_log:
-        axes.set_xscale("log")
-        log_ticks(axes.xaxis)
+        log_scale(axes, "x")
     if view.y_log:
-        axes.set_yscale("log")
-        log_ticks(axes.yaxis)
+        log_scale(axes, "y")
     if view.x_metric == TRIAL_AXIS:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 

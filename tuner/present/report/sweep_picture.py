@@ -6,13 +6,12 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from tuner.prediction.intervals import Interval
 from tuner.prediction.predicted_metrics import LATENCIES
 from tuner.prediction.predicting import Prediction
 from tuner.present.number_text import title
-from tuner.present.report.canvas import canvas, log_ticks, save, style
+from tuner.present.report.canvas import canvas, log_scale, plain_ticks, save, style
 from tuner.present.report.chart_style import BLUE, FROM_ZERO_RATIO, ORANGE
 
 _MOST_MARKS: Final = 12
@@ -36,8 +35,7 @@ def draw_sweep(setting: str, predictions: Mapping[str, Prediction | str], path: 
             intervals = {value: each.values[metric] for value, each in predicted.items() if metric in each.values}
             _draw_intervals(axes, intervals, colour, title(metric))
         if len(metrics) > 1:
-            axes.set_yscale("log")
-            log_ticks(axes.yaxis)
+            log_scale(axes, "y")
         else:
             axes.set_ylim(bottom=0)
         _sweep_axis(axes, list(predicted))
@@ -68,7 +66,7 @@ def _sweep_axis(axes: Axes, swept: Sequence[str]) -> None:
     at = [float(value) for value in swept]
     if max(at) > FROM_ZERO_RATIO * max(1.0, min(at)):
         axes.set_xscale("symlog", linthresh=1.0)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        plain_ticks(axes.xaxis)
         axes.set_xlim(min(at), max(at))
     if len(at) <= _MOST_MARKS:
         axes.set_xticks(at, _without_overlaps(axes, dict(zip(at, swept, strict=True))))

@@ -304,8 +304,7 @@ def _print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> No
         out.show(f"{heading}: nothing on the front yet")
         return
     metrics = front_metrics(size, rows)
-    bounds = [row.trial.verdict + (" (!)" if row.remarks else "") for row in rows]
-    cells = [[*row.cells(metrics), bound] for row, bound in zip(rows, bounds, strict=True)]
+    cells = [[*row.cells(metrics), row.trial.verdict + (" (!)" if row.remarks else "")] for row in rows]
     lines = aligned([[*front_headings(metrics), "bound by"], *cells])
     out.show(heading, style="bold")
     out.show(lines[0])

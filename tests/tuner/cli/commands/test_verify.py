@@ -143,11 +143,6 @@ def test_ctrl_c_says_where_the_measurements_are_kept(tmp_path: Path, studies: Pa
     assert list(studies.iterdir()) == []
 
 
-@pytest.mark.campaign
-def test_a_worse_config_within_the_tolerance_passes(worse: Path) -> None:
-    assert tuner("verify", str(worse), *QUICK, "--tolerance-ratio", "0.99").code == 0
-
-
 @pytest.mark.parametrize("words", [("--min-gain", "0"), ("--min-gain", "1.1", "--tolerance-ratio", "0.5")])
 def test_a_gain_that_is_not_allowed_is_refused(better: Path, studies: Path, words: tuple[str, ...]) -> None:
     refused = tuner("verify", str(better), *QUICK, *words)

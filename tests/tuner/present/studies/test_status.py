@@ -235,7 +235,6 @@ def test_a_line_names_each_ratio_once() -> None:
 
 
 def test_a_recommendation_without_a_gain_says_so() -> None:
-    assert str(Recommended(Goal.LATENCY, 4, True, {})).startswith("latency: keep the baseline")
     assert (
         str(Recommended(Goal.LATENCY, 9, False, {}))
         == "latency: trial 9, not confirmed against the baseline, so no gain is claimed"
