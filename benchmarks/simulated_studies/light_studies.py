@@ -255,7 +255,8 @@ class LightStudy:
         searches = {
             size: Uncorrected(str(size), self.spec.objectives, trials) for size in self.spec.workload.record_sizes
         }
-        keeper = TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row")
+        most_failures = self.spec.safety.max_failures_in_a_row
+        keeper = TrialKeeper(self.store, None, most_failures, "{} failures in a row", len(trials))
         budget = Budget(self.spec.search, trials, deadline, WallClock(self.machine.now, self.machine.rest))
         outlook = Outlook.after(trials, self.spec, searches, budget)
         measure_sizes(
@@ -267,7 +268,7 @@ class LightStudy:
                 SilentReporter(),
                 searches,
                 outlook,
-                StudyProgress(keeper, outlook, len(trials)),
+                StudyProgress(keeper, outlook),
                 machine=self.machine,
             ),
             _strategy,

@@ -26,7 +26,7 @@ from tuner.execution.experiments.reading_row import measure_reading
 from tuner.execution.mirroring import Mirror, mlflow_experiment, tracking_fact
 from tuner.execution.open_bench import BenchSpec, counts, open_bench, removed_if_unmeasured
 from tuner.execution.open_target import OpenTarget
-from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
+from tuner.execution.trial_keeper import TrialKeeper, utc_now
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import ToTheEnd, WhenSteady
 from tuner.execution.trials.trial_from_measurements import trial_of
@@ -105,9 +105,10 @@ def measure_experiment(
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
             return
         wanted = _bench_spec(spec, folder, simulated)
-        bench = stack.enter_context(open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments))
-        keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
-        with telling_end(keeper.tell):
+        keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY, len(store.trials()))
+        with keeper.telling_end():
+            opening = open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments)
+            bench = stack.enter_context(opening)
             RowLoop(spec, store, keeper, bench, reporter).run()
 
 

@@ -1,7 +1,7 @@
 """The progress of a running study: shown to the user by a `Reporter`, and stored for `tuner status` and the service."""
 
 import datetime
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from runners.measurements.measurement import Window
@@ -74,20 +74,17 @@ _MEASURED_CONFIG: Final = {
 """For each kind of trial, the name of a measured config that is not the baseline."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class StudyProgress:
     """Computes how far a study has got, and stores the progress.
 
     Attributes:
         keeper: Keeps the progress.
         outlook: Knows the trials so far, and estimates when the study will end.
-        stored: How many trials are stored, of all record sizes.
     """
 
     keeper: TrialKeeper
     outlook: Outlook
-    stored: int
-    _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def of_size(self, started: StartedTrial) -> SizeProgress:
         """Return how far the study has got with the record size of the given trial."""
@@ -96,22 +93,13 @@ class StudyProgress:
             started.kind, started.number, outlook.totals[size], outlook.left_s(size), outlook.searches[size]
         )
 
-    def tell(self, progress: Progress) -> None:
-        """Store the progress of the study for `tuner status` and the service.
-
-        This method fills in the process id, the times, and how far the mirror is behind.
-        """
-        mirror = self.keeper.mirror
-        behind = mirror.behind(self.stored) if mirror is not None else 0
-        self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
-
     def tell_trial(self, started: StartedTrial, progress: SizeProgress, phase: str = "") -> None:
         """Store which trial is running, in which phase (empty before the first), and when the study will end."""
         ends_at = None
         if progress.left_s is not None:
             ends_at = (utc_now() + datetime.timedelta(seconds=progress.left_s)).isoformat(timespec="seconds")
         in_phase = f": {'paced' if phase == PACED else 'saturating'} phase" if phase else ""
-        self.tell(
+        self.keeper.tell(
             Progress(
                 StudyState.CONFIRMING if progress.kind in CONFIRMING_KINDS else StudyState.RUNNING,
                 record_bytes=progress.search.record_bytes,

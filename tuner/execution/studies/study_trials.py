@@ -139,7 +139,6 @@ class StudyTrials:
                     f"interruption, so it is lost{spent if self.spec.search.max_bytes is not None else ''}"
                 )
             raise
-        self.progress.stored += 1
         search.add(trial)
         self.outlook.count(trial)
         self.reporter.trial(self.progress.of_size(started), trial)
