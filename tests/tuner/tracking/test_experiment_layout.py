@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.tuner.tracking.looking import runs
 from tuner.model.facts import FINISHED_AT
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
 
 HERE = TrackingSpec()
 ITS_RUN = "tags.`tuner.kind` = 'experiment'"
+
+
+def test_an_experiment_that_ended_in_its_burn_in_has_no_run(root: Path, client: "MlflowClient") -> None:
+    (root / "small").mkdir()  # otherwise, the experiment would not be kept
+    with pytest.raises(KeyboardInterrupt):
+        run_small(root / "small", ToldOfExperiment(stop_after=1))
+    outcome = sync(root / "small", HERE)
+    assert (outcome.error, outcome.trials_behind, outcome.runs_written) == (None, 0, 0)
+    assert runs(client, ITS_RUN) == {}
 
 
 def test_an_experiment_that_failed_has_failed_in_mlflow(root: Path, client: "MlflowClient") -> None:
