@@ -110,18 +110,32 @@ class Told(SilentReporter):
         self.trials.append(trial)
 
 
-class Stopped(BaseException):
-    """Stops a study, as Ctrl-C does."""
+class StoppedAfter(Told):
+    """A reporter that ends the study, as Ctrl-C does, after a number of trials, which are stored by then.
 
+    Args:
+        trials: The number of trials.
+        kinds: The kinds of trials that count; by default all.
+    """
 
-class Stopping(Told):
-    """A reporter that stops the study after the third trial of the search, which is stored by then."""
+    def __init__(self, trials: int, *kinds: TrialKind) -> None:
+        super().__init__()
+        self._left, self._kinds = trials, kinds or tuple(TrialKind)
 
     @override
     def trial(self, progress: SizeProgress, trial: Trial) -> None:
         super().trial(progress, trial)
-        if len(of_kind(self.trials, TrialKind.BASELINE, TrialKind.SEARCH)) == 3:
-            raise Stopped
+        self._left -= trial.kind in self._kinds
+        if not self._left:
+            raise KeyboardInterrupt
+
+
+class StoppedAtOnce(Told):
+    """A reporter that ends the study in the first window of its first trial, as Ctrl-C does."""
+
+    @override
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
+        raise KeyboardInterrupt
 
 
 def state_told(folder: Path) -> StudyState | None:

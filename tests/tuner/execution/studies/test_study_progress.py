@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from tests.helpers.studies import Stopped, Stopping, simulated_study, state_told
+from tests.helpers.studies import StoppedAfter, simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
 from tuner.execution import trial_keeper
 from tuner.execution.studies.run import measure_study
@@ -122,8 +122,8 @@ def test_a_report_that_repeats_the_last_one_is_not_stored_at_once(
 
 
 def test_an_error_before_the_first_trial_of_a_resumed_study_is_stored(tmp_path: Path) -> None:
-    with pytest.raises(Stopped):
-        measure_study(simulated_study(), "", tmp_path, Stopping())
+    with pytest.raises(KeyboardInterrupt):
+        measure_study(simulated_study(), "", tmp_path, StoppedAfter(3))
     with closing(SqliteStore(tmp_path)) as store:
         store.set_fact(CLIENT_VERSION, "librdkafka 1.0.0")
     with pytest.raises(StudyChanged) as refused:
