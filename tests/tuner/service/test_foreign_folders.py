@@ -1,25 +1,15 @@
 """A folder of studies may also hold experiments, which the service can't show, and folders with names of no study."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.helpers.command import tuner
-from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.service_in_process import Service
 from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.helpers.stored_studies import write_study
 from tuner.model.progress import Progress, StudyState
 from tuner.storage.folder_files import write_progress
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    root = tmp_path / "studies"
-    root.mkdir()
-    with in_process(root) as found:
-        yield found
 
 
 def test_an_experiment_is_called_one(service: Service) -> None:

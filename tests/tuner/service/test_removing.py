@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.service_in_process import Service
 from tests.helpers.serving import Response, study_file
 from tests.helpers.stored_studies import write_study
 from tuner.service.queue.job import JobState
@@ -22,14 +21,6 @@ OURS = (
     "service.log",
     "service.old.log",
 )
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    root = tmp_path / "studies"
-    root.mkdir()
-    with in_process(root) as found:
-        yield found
 
 
 async def paused(service: Service, name: str) -> None:

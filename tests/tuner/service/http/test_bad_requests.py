@@ -5,13 +5,12 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.service_in_process import Service
 from tests.helpers.serving import study_file
 from tests.helpers.stored_studies import write_study
 from tests.security.mutations import ODD, flipped, mutated, try_all
@@ -44,13 +43,10 @@ IN_HEADERS: Final = (*ODD, "gzip", "chunked", "http://[", "\xff", "Basic ====", 
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(service: Service) -> Service:
     """A service with one finished study."""
-    root = tmp_path / "studies"
-    root.mkdir()
-    write_study(root / "overnight")
-    with in_process(root) as found:
-        yield found
+    write_study(service.root / "overnight")
+    return service
 
 
 def values_in(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

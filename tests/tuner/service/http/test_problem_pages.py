@@ -2,13 +2,11 @@
 
 import asyncio
 import html
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.service_in_process import Service
 from tests.helpers.stored_studies import write_study
 from tuner.service.http.problem_pages import prefers_html
 
@@ -16,13 +14,10 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,imag
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(service: Service) -> Service:
     """A service with one finished study."""
-    root = tmp_path / "studies"
-    root.mkdir()
-    write_study(root / "overnight")
-    with in_process(root) as running:
-        yield running
+    write_study(service.root / "overnight")
+    return service
 
 
 @pytest.mark.parametrize(
