@@ -1,6 +1,7 @@
 """Small studies, runners for them, and a `Reporter` that keeps the sentences and trials that it receives."""
 
 import time
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -146,11 +147,8 @@ def state_told(folder: Path) -> StudyState | None:
 
 def on_record(folder: Path) -> list[Trial]:
     """Return all trials of a study in the order in which they were stored, and check that no number is there twice."""
-    store = SqliteStore(folder, create=False)
-    try:
+    with closing(SqliteStore(folder, create=False)) as store:
         trials = [trial for _, trial in store.trials()]
-    finally:
-        store.close()
     assert len({trial.key for trial in trials}) == len(trials), [trial.key for trial in trials]
     return trials
 

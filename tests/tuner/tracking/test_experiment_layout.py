@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers.small_experiment import ToldOfExperiment, run_small
-from tests.tuner.tracking.looking import runs
+from tests.tuner.tracking.looking import runs, synced
 from tuner.model.facts import FINISHED_AT
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import TrackingSpec
@@ -35,9 +35,7 @@ def test_an_experiment_that_failed_has_failed_in_mlflow(root: Path, client: "Mlf
     finished_at = store.facts()[FINISHED_AT]
     store.set_fact(FINISHED_AT, None)
     store.set_progress(Progress(StudyState.FAILED))
-    assert sync(root / "small", HERE).error is None
-    assert runs(client, ITS_RUN)["small"].info.status == "FAILED"
+    assert synced(root / "small", client, ITS_RUN)["small"].info.status == "FAILED"
     store.set_fact(FINISHED_AT, finished_at)
     store.close()
-    assert sync(root / "small", HERE).error is None
-    assert runs(client, ITS_RUN)["small"].info.status == "FINISHED"
+    assert synced(root / "small", client, ITS_RUN)["small"].info.status == "FINISHED"
