@@ -25,7 +25,7 @@ from tuner.confirmation.plan import confirm_command_ended, confirmation_of_comma
 from tuner.execution.budgets.budget import Budget, WallClock, next_occurrence
 from tuner.execution.budgets.outlook import Outlook
 from tuner.execution.studies.run import measure_sizes
-from tuner.execution.studies.study_progress import SilentReporter, StudyProgress
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trial_keeper import TrialKeeper
 from tuner.execution.trials.bench import Bench
@@ -268,7 +268,6 @@ class LightStudy:
                 SilentReporter(),
                 searches,
                 outlook,
-                StudyProgress(keeper, outlook),
                 machine=self.machine,
             ),
             _strategy,

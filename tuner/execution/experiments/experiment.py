@@ -109,7 +109,7 @@ def measure_experiment(
         with keeper.telling_end():
             opening = open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments)
             bench = stack.enter_context(opening)
-            RowLoop(spec, store, keeper, bench, reporter).run()
+            RowLoop(spec, keeper, bench, reporter).run()
 
 
 def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
@@ -178,21 +178,19 @@ class RowLoop:
 
     Attributes:
         spec: The specification of the experiment.
-        store: The results store.
         keeper: Stores the measurements in the results store.
         bench: Measures the rows that have producers.
         reporter: Shows the user the progress of the experiment.
     """
 
     spec: ExperimentSpec
-    store: ResultsStore
     keeper: TrialKeeper
     bench: Bench
     reporter: ExperimentReporter
 
     def run(self) -> None:
         """Make the missing measurements, and store that the experiment is finished."""
-        left = steps_left(self.spec, self.store.trials())
+        left = steps_left(self.spec, self.keeper.store.trials())
         control, *others = burn_ins_before(self.spec, left)
         burn_ins = [ExperimentStep(row, None, 0, self.spec.measurements) for row in (control, *others)]
         steps = [*burn_ins, *left]
@@ -206,7 +204,7 @@ class RowLoop:
                     "are slow at first with a config that is new to them"
                 )
             self._measure(step, left_s=sum(each.row.planned_s for each in steps[index:]))
-        self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
+        self.keeper.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
 
     def _measure(self, step: ExperimentStep, left_s: float) -> None:
         """Measure a row, and store the result.
@@ -218,7 +216,7 @@ class RowLoop:
         """
         row, burns_in, safety = step.row, step.round is None, self.spec.safety
         size = row.workload.record_sizes
-        number = sum(trial.record_bytes == str(size) for _, trial in self.store.trials())
+        number = sum(trial.record_bytes == str(size) for _, trial in self.keeper.store.trials())
         kind = TrialKind.BURN_IN if burns_in else TrialKind.MEASUREMENT
         started = StartedTrial(
             size, number, kind, Proposal(row.config), utc_now(), time.monotonic(), step.round, row.name

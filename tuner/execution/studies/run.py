@@ -29,7 +29,7 @@ from tuner.execution.studies.beginning import begin, confirm_limits, is_finished
 from tuner.execution.studies.burn_in import BurnIn
 from tuner.execution.studies.confirm import confirm
 from tuner.execution.studies.search import MakeStrategy, search_size
-from tuner.execution.studies.study_progress import Reporter, StudyProgress
+from tuner.execution.studies.study_progress import Reporter
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trial_keeper import TrialKeeper, utc_now
 from tuner.execution.trials.bench import Bench
@@ -185,7 +185,7 @@ def _study_trials(
     own_trials = trials[facts.get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=facts.get(RESERVED_BYTES, {}))
     outlook = Outlook.after(trials, spec, searches, budget)
-    return StudyTrials(spec, keeper.store, keeper, bench, reporter, searches, outlook, StudyProgress(keeper, outlook))
+    return StudyTrials(spec, keeper.store, keeper, bench, reporter, searches, outlook)
 
 
 def _bench_spec(spec: StudySpec, folder: Path, simulated: Runner | None) -> BenchSpec:
