@@ -25,7 +25,7 @@ from tuner.confirmation.plan import confirm_command_ended, confirmation_of_comma
 from tuner.execution.budgets.budget import Budget, WallClock, next_occurrence
 from tuner.execution.budgets.outlook import Outlook
 from tuner.execution.studies.run import measure_sizes
-from tuner.execution.studies.study_progress import SilentReporter, StudyProgress
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.execution.studies.study_trials import StudyTrials
 from tuner.execution.trial_keeper import TrialKeeper
 from tuner.execution.trials.bench import Bench
@@ -255,7 +255,8 @@ class LightStudy:
         searches = {
             size: Uncorrected(str(size), self.spec.objectives, trials) for size in self.spec.workload.record_sizes
         }
-        keeper = TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row")
+        most_failures = self.spec.safety.max_failures_in_a_row
+        keeper = TrialKeeper(self.store, None, most_failures, "{} failures in a row", len(trials))
         budget = Budget(self.spec.search, trials, deadline, WallClock(self.machine.now, self.machine.rest))
         outlook = Outlook.after(trials, self.spec, searches, budget)
         measure_sizes(
@@ -267,7 +268,6 @@ class LightStudy:
                 SilentReporter(),
                 searches,
                 outlook,
-                StudyProgress(keeper, outlook, len(trials)),
                 machine=self.machine,
             ),
             _strategy,

@@ -16,6 +16,7 @@ from tests.helpers.studies import (
     BASELINE,
     THROUGHPUT,
     Steady,
+    StoppedAfter,
     Told,
     of_kind,
     on_record,
@@ -174,15 +175,9 @@ def test_bytes_are_shared_among_record_sizes(tmp_path: Path) -> None:
 
 
 def test_a_resumed_study_without_bytes_left_starts_no_trial(tmp_path: Path) -> None:
-    class StopInSearch(Told):
-        def trial(self, progress: SizeProgress, trial: Trial) -> None:
-            super().trial(progress, trial)
-            if trial.kind is TrialKind.SEARCH:
-                raise KeyboardInterrupt
-
     spec = replace(simulated_study((100,)), objectives=THROUGHPUT)
     with pytest.raises(KeyboardInterrupt):
-        measure_study(spec, "", tmp_path, StopInSearch(), simulated=Steady())
+        measure_study(spec, "", tmp_path, StoppedAfter(1, TrialKind.SEARCH), simulated=Steady())
     before = on_record(tmp_path)
     spent = sum(trial.value_bytes for trial in before)
     spec = replace(spec, search=replace(spec.search, max_bytes=int(spent) + 1_000))

@@ -22,8 +22,7 @@ from tests.helpers.clients import CLIENTS, holders, left_by_java
 from tests.helpers.studies import (
     THROUGHPUT,
     Steady,
-    Stopped,
-    Stopping,
+    StoppedAfter,
     Told,
     of_kind,
     on_record,
@@ -33,7 +32,7 @@ from tests.helpers.studies import (
 from tests.helpers.waiting import eventually
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Method, StudySpec
-from tuner.model.trial import PACED, SATURATED, Trial, TrialKind
+from tuner.model.trial import PACED, SATURATED, SEARCHING_KINDS, Trial, TrialKind
 from tuner.storage.sqlite import SqliteStore
 
 KILLS = 25 if LONG_CAMPAIGN else 6
@@ -141,8 +140,8 @@ def run_with_stops(spec: StudySpec, folder: Path) -> int:
     stops = 0
     while True:
         try:
-            measure_study(spec, "", folder, Stopping(), simulated=Steady())
-        except Stopped:
+            measure_study(spec, "", folder, StoppedAfter(3, *SEARCHING_KINDS), simulated=Steady())
+        except KeyboardInterrupt:
             stops += 1
             assert stops < 1_000
         else:

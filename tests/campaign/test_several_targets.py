@@ -15,8 +15,7 @@ from tests.helpers.studies import (
     BASELINE,
     THROUGHPUT,
     Steady,
-    Stopped,
-    Stopping,
+    StoppedAfter,
     Told,
     of_kind,
     on_record,
@@ -26,7 +25,7 @@ from tests.helpers.waiting import eventually
 from tuner.execution.studies.run import measure_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.target import Target
-from tuner.model.trial import State, TrialKind
+from tuner.model.trial import SEARCHING_KINDS, State, TrialKind
 
 
 @dataclass(slots=True)
@@ -108,8 +107,8 @@ def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: 
     spec = two_targets(trials=14, baseline_every=100, method=method, rounds=0)
     measure_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     runner = Overtaken(others=3)
-    with pytest.raises(Stopped):
-        measure_study(spec, "", tmp_path / "stopped", Stopping(), simulated=runner)
+    with pytest.raises(KeyboardInterrupt):
+        measure_study(spec, "", tmp_path / "stopped", StoppedAfter(3, *SEARCHING_KINDS), simulated=runner)
     held = runner.held
     assert held not in {trial.fingerprint for trial in on_record(tmp_path / "stopped")}
     measure_study(spec, "", tmp_path / "stopped", Told(), simulated=Steady())

@@ -20,13 +20,14 @@ from tuner.service.worker.supervisor import Supervisor
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The web application of a service, its queue and the folder of its studies."""
+    """The web application of a service, its queue, the folder of its studies, and the event loop that it runs in."""
 
     app: AccessControl
     queue: JobQueue
     root: Path
+    runner: asyncio.Runner
 
-    async def ask(
+    def ask(
         self, method: str, path: str, query: bytes = b"", body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
         """Send a request as a server does that accepts any bytes in headers and paths."""
@@ -49,7 +50,7 @@ class Service:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await self.app(scope, receive, send)
+        self.runner.run(self.app(scope, receive, send))
         found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
         return Response(sent[0]["status"], found, b"".join(each.get("body", b"") for each in sent[1:]))
 
@@ -60,12 +61,11 @@ def in_process(root: Path) -> Iterator[Service]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_STUDIES", str(root))
         config = replace(load_config(None, {}), root=root)
-        with closing(open_queue(root)) as queue:
+        with asyncio.Runner() as runner, closing(open_queue(root)) as queue:
             supervisor = Supervisor(config, queue, None, print)
             app = application(config, queue, supervisor, TokenFile(config.tokens), asyncio.Event())
-            yield Service(app, queue, root)
-            with asyncio.Runner() as runner:
-                runner.run(_end(app))
+            yield Service(app, queue, root, runner)
+            runner.run(_end(app))
 
 
 async def _end(app: AccessControl) -> None:

@@ -1,6 +1,7 @@
 """Small studies, runners for them, and a `Reporter` that keeps the sentences and trials that it receives."""
 
 import time
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -110,18 +111,32 @@ class Told(SilentReporter):
         self.trials.append(trial)
 
 
-class Stopped(BaseException):
-    """Stops a study, as Ctrl-C does."""
+class StoppedAfter(Told):
+    """A reporter that ends the study, as Ctrl-C does, after a number of trials, which are stored by then.
 
+    Args:
+        trials: The number of trials.
+        kinds: The kinds of trials that count; by default all.
+    """
 
-class Stopping(Told):
-    """A reporter that stops the study after the third trial of the search, which is stored by then."""
+    def __init__(self, trials: int, *kinds: TrialKind) -> None:
+        super().__init__()
+        self._left, self._kinds = trials, kinds or tuple(TrialKind)
 
     @override
     def trial(self, progress: SizeProgress, trial: Trial) -> None:
         super().trial(progress, trial)
-        if len(of_kind(self.trials, TrialKind.BASELINE, TrialKind.SEARCH)) == 3:
-            raise Stopped
+        self._left -= trial.kind in self._kinds
+        if not self._left:
+            raise KeyboardInterrupt
+
+
+class StoppedAtOnce(Told):
+    """A reporter that ends the study in the first window of its first trial, as Ctrl-C does."""
+
+    @override
+    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
+        raise KeyboardInterrupt
 
 
 def state_told(folder: Path) -> StudyState | None:
@@ -132,11 +147,8 @@ def state_told(folder: Path) -> StudyState | None:
 
 def on_record(folder: Path) -> list[Trial]:
     """Return all trials of a study in the order in which they were stored, and check that no number is there twice."""
-    store = SqliteStore(folder, create=False)
-    try:
+    with closing(SqliteStore(folder, create=False)) as store:
         trials = [trial for _, trial in store.trials()]
-    finally:
-        store.close()
     assert len({trial.key for trial in trials}) == len(trials), [trial.key for trial in trials]
     return trials
 

@@ -2,7 +2,7 @@
 
 import datetime
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -29,13 +29,16 @@ class TrialKeeper:
         mirror: Copies the results to another place; None for no copy.
         most_failures: The number of failed trials in a row after which the run stops.
         rule: The first sentence of the error message then, with `{}` for the number of failures.
+        stored: How many trials are stored.
     """
 
     store: ResultsStore
     mirror: Mirror | None
     most_failures: int
     rule: str
+    stored: int
     _failures: int = 0
+    _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
     _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
     _last_report: Progress | None = None
     _last_report_at: float = -inf
@@ -43,6 +46,7 @@ class TrialKeeper:
     def keep(self, trial: Trial, attachments: Mapping[str, Any]) -> None:
         """Store a trial, and tell the mirror that there is a new one."""
         self.store.append(trial, attachments)
+        self.stored += 1
         if self.mirror is not None:
             self.mirror.poke()
 
@@ -72,7 +76,9 @@ class TrialKeeper:
             )
 
     def tell(self, progress: Progress) -> None:
-        """Store the progress for `tuner status` and the service. The process and the time are filled in.
+        """Store the progress for `tuner status` and the service.
+
+        This method fills in the process, the times, and how far the mirror is behind.
 
         A study reports after each window. A simulated study has hundreds of windows a second, so a report is left out
         if it differs from the last one only in the estimated end, and the last one is less than half a second old.
@@ -84,8 +90,10 @@ class TrialKeeper:
         self.store.set_progress(
             replace(
                 progress,
+                behind_mlflow=0 if self.mirror is None else self.mirror.behind(self.stored),
                 pid=self._process.pid,
                 process_started=str(self._process.started),
+                started_at=self._started_at,
                 updated_at=utc_now().isoformat(timespec="seconds"),
             )
         )
@@ -94,22 +102,21 @@ class TrialKeeper:
         last = self._last_report
         return last is not None and progress == replace(last, ends_at=progress.ends_at)
 
+    @contextmanager
+    def telling_end(self) -> Iterator[None]:
+        """Run the block, which measures, and then store how it ended: regularly, or by which kind of error.
 
-@contextmanager
-def telling_end(tell: Callable[[Progress], None]) -> Iterator[None]:
-    """Run the block, which measures, and then pass to `tell` how it ended: regularly, or by which kind of error.
-
-    Ctrl-C and the deadline are errors, too. `tuner status` shows how the block ended.
-    """
-    try:
-        with signals_unwrapped():
-            yield
-            tell(Progress(StudyState.FINISHED))
-    except BaseException as error:
-        with suppress(ResultsUnwritable):  # on a full disk, the first error says so already
-            message = str(error) if isinstance(error, EXPECTED) else ""
-            tell(Progress(state_after(type(error)), message=message))
-        raise
+        Ctrl-C and the deadline are errors, too. `tuner status` shows how the block ended.
+        """
+        try:
+            with signals_unwrapped():
+                yield
+                self.tell(Progress(StudyState.FINISHED))
+        except BaseException as error:
+            with suppress(ResultsUnwritable):  # on a full disk, the first error says so already
+                message = str(error) if isinstance(error, EXPECTED) else ""
+                self.tell(Progress(state_after(type(error)), message=message))
+            raise
 
 
 def utc_now() -> datetime.datetime:

@@ -220,7 +220,7 @@ def _text(value: object) -> str:
         case float() if value.is_integer():
             return str(int(value))
         case _:
-            return str(value)
+            return str(value).replace("<lambda>", "a function")  # a sampler without a name, from the Python API
 
 
 def _target(target: Target) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.host_processes.clean_up import temporary_folder
+from tuner.execution.open_bench import counts
 from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID, TARGET
 from tuner.model.progress import StudyState
 from tuner.model.spec import TrackingSpec
@@ -167,7 +168,9 @@ class MirrorSession:
         results = experiment_results(self._store, self._folder)
         by_name = {row.row.name: row for row in results.rows}
         measured = [*results.burn_in, *(trial for row in results.rows for trial in row.trials)]
-        if not measured:
+        if not counts(self._store):
+            # The experiment is removed if it ends now, so MLflow gets no run for it, and lacks nothing.
+            on_progress(len(measured), len(measured))
             return
         content = experiment_run(results, status_of_study(state, finished=results.finished))
         parent = self._writer.write(content)

@@ -88,6 +88,10 @@ CHANGED: list[tuple[str, dict[str, Any]]] = [
     ),
     ("durability: baseline in the study, idempotent now", {"floor": DURABILITY["idempotent"]}),
     ("search.method: bayesian in the study, random now", {"search": SearchSpec(method=Method.RANDOM)}),
+    (
+        "search.method: bayesian in the study, a function of the user's now",
+        {"search": SearchSpec(sampler="<lambda> of the user's")},
+    ),
     ("search.seed: 0 in the study, 1 now", {"search": SearchSpec(seed=1)}),
     ("search.startup_trials: 10 in the study, 20 now", {"search": SearchSpec(startup_trials=20)}),
     ("search.baseline_every: 10 in the study, 5 now", {"search": SearchSpec(baseline_every=5)}),

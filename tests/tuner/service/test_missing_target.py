@@ -1,6 +1,5 @@
 """A study on a cluster that the service does not have waits in a shared queue, and its status says so."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ EVERYWHERE = Submission("everywhere", "1", "study: everywhere", ("embedded", "la
 def note(root: Path, path: str) -> str:
     with in_process(root) as service:
         service.queue.submit(EVERYWHERE)
-        with asyncio.Runner() as runner:
-            found = runner.run(service.ask("GET", path)).json
+        found = service.ask("GET", path).json
         return str(found["studies"][0]["note"] if "studies" in found else found["note"])
 
 

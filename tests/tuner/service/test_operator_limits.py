@@ -1,6 +1,5 @@
 """A submitted study stays within the limits of the service's operator, and the submitter is told what was changed."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,7 +109,7 @@ def test_the_answer_to_a_verification_says_what_was_changed(tmp_path: Path) -> N
     with in_process(tmp_path / "studies") as service:
         kind = {"content-type": "application/json"}
         body = json.dumps(asked).encode()
-        found = asyncio.run(service.ask("POST", "/v1/verifications", body=body, headers=kind))
+        found = service.ask("POST", "/v1/verifications", body=body, headers=kind)
     assert found.status == 201, found.text
     keys = ("workload.saturate.measured", "workload.paced.measured")
     assert found.json["limited"] == [{"key": key, "detail": CHANGED[key]} for key in keys]

@@ -1,13 +1,11 @@
 """Removing a study takes only what the service has made, and a study that can't be removed stays in the queue."""
 
-import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.service_in_process import Service
 from tests.helpers.serving import Response, study_file
 from tests.helpers.stored_studies import write_study
 from tuner.service.queue.job import JobState
@@ -24,24 +22,16 @@ OURS = (
 )
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    root = tmp_path / "studies"
-    root.mkdir()
-    with in_process(root) as found:
-        yield found
-
-
-async def paused(service: Service, name: str) -> None:
+def paused(service: Service, name: str) -> None:
     """Submit a study, and pause it before it begins."""
     kind = {"content-type": "application/yaml"}
-    made = await service.ask("POST", "/v1/studies", body=study_file(name).encode(), headers=kind)
+    made = service.ask("POST", "/v1/studies", body=study_file(name).encode(), headers=kind)
     assert made.status == 201, made.text
-    assert (await service.ask("POST", f"/v1/studies/{name}/pause")).status == 200
+    assert service.ask("POST", f"/v1/studies/{name}/pause").status == 200
 
 
-async def removed(service: Service, name: str) -> Response:
-    return await service.ask("POST", f"/v1/studies/{name}/remove")
+def removed(service: Service, name: str) -> Response:
+    return service.ask("POST", f"/v1/studies/{name}/remove")
 
 
 @pytest.mark.parametrize("others", [(), ("dump.sql",)], ids=["only our files", "files of the operator"])
@@ -50,14 +40,11 @@ def test_only_the_files_of_the_service_are_removed_if_there_are_no_results(
 ) -> None:
     folder = service.root / "backup"
 
-    async def use() -> None:
-        await paused(service, "backup")
-        folder.mkdir()
-        for name in (*OURS, *others):
-            (folder / name).write_text("kept")
-        assert (await removed(service, "backup")).status == 200
-
-    asyncio.run(use())
+    paused(service, "backup")
+    folder.mkdir()
+    for name in (*OURS, *others):
+        (folder / name).write_text("kept")
+    assert removed(service, "backup").status == 200
     assert service.queue.names() == set()
     assert folder.exists() is bool(others)
     assert [path.name for path in folder.glob("*")] == [*others]
@@ -76,32 +63,26 @@ def test_a_study_gets_no_folder_with_files_of_others(service: Service, mark: str
     folder.mkdir()
     kind, body = {"content-type": "application/yaml"}, study_file("backup").encode()
 
-    async def use() -> None:
-        (folder / "lock").mkdir()  # a process that has just begun has made only this
-        accepted = await service.ask("POST", "/v1/plan", body=body, headers=kind)
-        assert accepted.status == 200, accepted.text
-        (folder / "dump.sql").touch()
-        if mark is not None:
-            (folder / mark).touch()
-        answer = await service.ask("POST", "/v1/plan", body=body, headers=kind)
-        assert answer.status == (422 if mark is None else 200), answer.text
-        if mark is None:
-            assert "a file or folder that is not a study has the name backup already" in answer.text
-
-    asyncio.run(use())
+    (folder / "lock").mkdir()  # a process that has just begun has made only this
+    accepted = service.ask("POST", "/v1/plan", body=body, headers=kind)
+    assert accepted.status == 200, accepted.text
+    (folder / "dump.sql").touch()
+    if mark is not None:
+        (folder / mark).touch()
+    answer = service.ask("POST", "/v1/plan", body=body, headers=kind)
+    assert answer.status == (422 if mark is None else 200), answer.text
+    if mark is None:
+        assert "a file or folder that is not a study has the name backup already" in answer.text
 
 
 def test_a_study_that_cannot_be_removed_stays_in_the_queue(service: Service) -> None:
-    async def use() -> None:
-        await paused(service, "orders")
-        write_study(service.root / "orders")
-        with FolderStorage().drive(service.root / "orders", "orders", print):
-            refused = await removed(service, "orders")
-        assert refused.status == 409, refused.text
-        assert service.queue.find("orders").state is JobState.PAUSED
-        assert (await removed(service, "orders")).status == 200
-
-    asyncio.run(use())
+    paused(service, "orders")
+    write_study(service.root / "orders")
+    with FolderStorage().drive(service.root / "orders", "orders", print):
+        refused = removed(service, "orders")
+    assert refused.status == 409, refused.text
+    assert service.queue.find("orders").state is JobState.PAUSED
+    assert removed(service, "orders").status == 200
     assert service.queue.names() == set()
     assert not (service.root / "orders").exists()
 
@@ -110,14 +91,11 @@ def test_a_study_without_results_is_not_named_with_its_folder(service: Service) 
     asked = {"file": "a.properties", "config": {"linger.ms": 20}, "study": "orders"}
     kind = {"content-type": "application/json"}
 
-    async def use() -> None:
-        await paused(service, "orders")
-        for path, query, body in (
-            ("studies/orders/fork", b"name=next", b""),
-            ("verifications", b"", json.dumps(asked).encode()),
-        ):
-            refused = await service.ask("POST", f"/v1/{path}", query, body, kind)
-            assert refused.status == 404, refused.text
-            assert refused.json["detail"] == "there is no study orders, or it has no results yet"
-
-    asyncio.run(use())
+    paused(service, "orders")
+    for path, query, body in (
+        ("studies/orders/fork", b"name=next", b""),
+        ("verifications", b"", json.dumps(asked).encode()),
+    ):
+        refused = service.ask("POST", f"/v1/{path}", query, body, kind)
+        assert refused.status == 404, refused.text
+        assert refused.json["detail"] == "there is no study orders, or it has no results yet"

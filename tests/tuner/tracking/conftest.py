@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
+from tests.helpers.invented_studies import baseline, study, trial
 from tuner.model.spec import TrackingSpec
 from tuner.tracking import TrackingLocation
 from tuner.tracking.connection import connect
@@ -102,3 +103,10 @@ def new_store(tmp_path: Path, empty_store: Path) -> Callable[[str], str]:
         return TrackingLocation.of(TrackingSpec(), folder).uri
 
     return make
+
+
+@pytest.fixture
+def night(root: Path) -> Path:
+    """A study with three trials."""
+    study(root / "night", baseline(), trial(1, 12.0, 15.0), trial(2, 9.0, 5.0)).close()
+    return root / "night"

@@ -1,6 +1,10 @@
 """Reads runs and artifacts from MLflow, for tests."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tuner.model.spec import TrackingSpec
+from tuner.tracking import sync
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -14,6 +18,12 @@ def runs(client: "MlflowClient", condition: str = "") -> "dict[str, Run]":
     by_name = {run.info.run_name: run for run in found}
     assert len(by_name) == len(found), sorted(run.info.run_name for run in found)
     return by_name
+
+
+def synced(folder: Path, client: "MlflowClient", condition: str = "") -> "dict[str, Run]":
+    """Copy a study to MLflow, and return all runs that match a condition, by name."""
+    assert sync(folder, TrackingSpec()).error is None
+    return runs(client, condition)
 
 
 def numbers(client: "MlflowClient", condition: str) -> list[int]:

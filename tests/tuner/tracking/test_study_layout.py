@@ -11,7 +11,7 @@ from objectives.scoring import Constraint
 from runners.host_processes.processes import ProcessIdentity
 from tests.helpers.invented_studies import BEGAN, baseline, confirming, plan, study, trial
 from tests.helpers.stored_studies import ENVIRONMENT, failed
-from tests.tuner.tracking.looking import files, numbers, runs
+from tests.tuner.tracking.looking import files, numbers, runs, synced
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, CONFIRMING, CONSTRAINTS, FINISHED_AT, HOST, RATES
 from tuner.model.progress import Progress, StudyState
@@ -65,8 +65,7 @@ def test_each_record_size_is_a_run_and_each_trial_a_run_below_it(root: Path, cli
 
 def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1, 20.0, 10.0)).close()
-    sync(root / "night", HERE)
-    run = runs(client)["night 1000 B trial 1"]
+    run = synced(root / "night", client)["night 1000 B trial 1"]
     began_ms = int(BEGAN.timestamp() * 1000)
     assert (run.info.start_time, run.info.end_time) == (began_ms + 30_000, began_ms + 55_000)
     assert run.data.metrics == {
@@ -98,16 +97,14 @@ def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowC
 
 def test_the_run_of_a_record_size_tells_host_and_cluster(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline()).close()
-    sync(root / "night", HERE)
-    tags = runs(client)["night 1000 B"].data.tags
+    tags = synced(root / "night", client)["night 1000 B"].data.tags
     assert tags["tuner.host.processor"] == ENVIRONMENT[HOST]["processor"]
     assert tags["tuner.cluster.cluster_id"] == ENVIRONMENT[CLUSTER]["cluster_id"]
 
 
 def test_baseline_and_trials_have_the_same_params(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1)).close()
-    sync(root / "night", HERE)
-    found = runs(client)
+    found = synced(root / "night", client)
     assert found["night 1000 B trial 0"].data.params.keys() == found["night 1000 B trial 1"].data.params.keys()
     assert found["night 1000 B trial 0"].data.params["linger.ms"] == "5"
     assert found["night 1000 B trial 1"].data.params["linger.ms"] == "1"
@@ -117,8 +114,7 @@ def test_only_trials_without_a_measurement_have_status_failed(root: Path, client
     limit = Constraint("latency_p99_ms", at_most=True, limit=10.0)
     missed = trial(2, constraints=[limit])
     study(root / "night", baseline(), failed(trial(1)), missed, constraints=[str(limit)]).close()
-    sync(root / "night", HERE)
-    found = runs(client)
+    found = synced(root / "night", client)
     assert found["night 1000 B trial 1"].info.status == "FAILED"
     assert found["night 1000 B trial 2"].info.status == "FINISHED"
     assert numbers(client, "tags.`tuner.feasible` = 'false' and tags.`tuner.kind` = 'search'") == [1, 2]
@@ -139,8 +135,7 @@ def test_the_parent_shows_the_results_and_the_times(root: Path, client: "MlflowC
     best = trial(2, 20.0, 10.0)
     facts = {"finished_at": BEGAN.isoformat()}
     study(root / "night", baseline(), trial(1, 15.0, 20.0), best, *confirming(best, 3), **facts).close()
-    sync(root / "night", HERE)
-    parent = runs(client)["night 1000 B"]
+    parent = synced(root / "night", client)["night 1000 B"]
     assert parent.info.status == "FINISHED"
     assert parent.info.end_time == int(BEGAN.timestamp() * 1000) + 30_000 * 12 + 25_000
     volume = {each.step: each.value for each in client.get_metric_history(parent.info.run_id, "hypervolume")}
@@ -156,8 +151,7 @@ def test_the_parent_shows_the_results_and_the_times(root: Path, client: "MlflowC
 def test_a_trial_has_the_numbers_that_tuner_front_prints(root: Path, client: "MlflowClient") -> None:
     best = trial(2, 20.0, 10.0)
     study(root / "night", baseline(), trial(1, 15.0, 20.0), best, *confirming(best, 3)).close()
-    sync(root / "night", HERE)
-    found = runs(client)
+    found = synced(root / "night", client)
     parent = found["night 1000 B"]
     results = load_results(root / "night")
     (row,) = [each for each in front_json(results, results.sizes[0])["front"] if not each["is_baseline"]]
@@ -173,8 +167,7 @@ def test_a_trial_has_the_numbers_that_tuner_front_prints(root: Path, client: "Ml
 def test_the_description_has_the_config_to_paste(root: Path, client: "MlflowClient") -> None:
     best = trial(2, 20.0, 10.0)
     store = study(root / "night", baseline(), best)
-    sync(root / "night", HERE)
-    before = runs(client)["night 1000 B"].data.tags["mlflow.note.content"]
+    before = synced(root / "night", client)["night 1000 B"].data.tags["mlflow.note.content"]
     assert "not proven" in before
     assert "linger.ms=2" not in before
     again = list(confirming(best, 3))
@@ -182,16 +175,14 @@ def test_the_description_has_the_config_to_paste(root: Path, client: "MlflowClie
     for each in again:
         store.append(each)
     store.close()
-    sync(root / "night", HERE)
-    after = runs(client)["night 1000 B"].data.tags["mlflow.note.content"]
+    after = synced(root / "night", client)["night 1000 B"].data.tags["mlflow.note.content"]
     assert "`tuner recommend night --record-bytes 1000 --format properties`" in after
     assert "linger.ms=2" in after
 
 
 def test_the_description_of_a_kept_bare_baseline_has_no_empty_block(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1, 5.0, 40.0)).close()
-    sync(root / "night", HERE)
-    note = runs(client)["night 1000 B"].data.tags["mlflow.note.content"]
+    note = synced(root / "night", client)["night 1000 B"].data.tags["mlflow.note.content"]
     assert "```" not in note
     assert "to paste" not in note
     assert note.count("keep what you have") == 1
@@ -202,8 +193,7 @@ def test_ratios_to_the_baseline_follow_it(root: Path, client: "MlflowClient") ->
     sync(root / "night", HERE)
     store.append(trial(2, 5.0, 20.0, kind=TrialKind.BASELINE))
     store.close()
-    sync(root / "night", HERE)
-    found = runs(client)
+    found = synced(root / "night", client)
     ratio = found["night 1000 B trial 1"].data.metrics["mb_per_s_x_baseline"]
     assert ratio == pytest.approx(20.0 / (10.0 * 5.0) ** 0.5)
     volume = found["night 1000 B"].data.metrics["hypervolume"]
@@ -214,8 +204,7 @@ def test_only_other_configs_of_the_search_have_a_ratio_to_the_baseline(root: Pat
     best, again = trial(2, 20.0, 10.0), trial(3, config={})
     burn_in = trial(0, 4.0, 90.0, kind=TrialKind.BURN_IN)
     study(root / "night", burn_in, baseline(1), best, again, *confirming(best, 4)).close()
-    sync(root / "night", HERE)
-    found = runs(client, "tags.`tuner.kind` != 'study'")
+    found = synced(root / "night", client, "tags.`tuner.kind` != 'study'")
     with_ratio = [name for name, run in found.items() if any("_x_" in metric for metric in run.data.metrics)]
     assert with_ratio == ["night 1000 B trial 2"]
     assert not [name for run in found.values() for name in run.data.metrics if name.endswith("_gain")]
@@ -247,8 +236,7 @@ def test_what_changed_constraints_rule_out_is_withdrawn(root: Path, client: "Mlf
     assert {"front_size", "hypervolume", "best_mb_per_s", "throughput/mb_per_s_gain"} <= before.keys()
     store.set_fact(CONSTRAINTS, ["latency_p99_ms <= 0.001"])
     store.close()
-    sync(root / "night", HERE)
-    after = runs(client)["night 1000 B"].data.metrics
+    after = synced(root / "night", client)["night 1000 B"].data.metrics
     assert after["front_size"] == 0.0
     assert all(isnan(value) for name, value in after.items() if may_be_withdrawn(name))
     with pytest.raises(NoFeasibleConfig):
@@ -258,12 +246,10 @@ def test_what_changed_constraints_rule_out_is_withdrawn(root: Path, client: "Mlf
 
 def test_a_rate_that_is_chosen_again_is_right_in_mlflow(root: Path, client: "MlflowClient") -> None:
     store = study(root / "night", trial(0, kind=TrialKind.BURN_IN), rates={"1000": 15_616.0})
-    sync(root / "night", HERE)
-    assert runs(client)["night 1000 B"].data.tags["tuner.rate_records_per_s"] == "15616"
+    assert synced(root / "night", client)["night 1000 B"].data.tags["tuner.rate_records_per_s"] == "15616"
     store.set_fact(RATES, {"1000": 1_036_202.3})
     store.close()
-    assert sync(root / "night", HERE).error is None
-    parent = runs(client)["night 1000 B"]
+    parent = synced(root / "night", client)["night 1000 B"]
     assert parent.data.tags["tuner.rate_records_per_s"] == "1036202.3"
     assert "rate_records_per_s" not in parent.data.params
 
@@ -285,17 +271,14 @@ def test_a_study_that_has_ended_early_does_not_run_in_mlflow(
     work.close()
     assert runs(client)["night 1000 B"].info.status == "RUNNING"
     store.set_progress(Progress(state))
-    sync(root / "night", HERE)
-    ended = runs(client)["night 1000 B"]
+    ended = synced(root / "night", client)["night 1000 B"]
     assert ended.info.status == status
     assert ended.info.end_time == int(BEGAN.timestamp() * 1000) + 25_000
     store.set_progress(Progress(StudyState.RUNNING, **ours()))
-    sync(root / "night", HERE)
-    assert runs(client)["night 1000 B"].info.status == "RUNNING"
+    assert synced(root / "night", client)["night 1000 B"].info.status == "RUNNING"
     store.set_fact(FINISHED_AT, BEGAN.isoformat())
     store.close()
-    sync(root / "night", HERE)
-    assert runs(client)["night 1000 B"].info.status == "FINISHED"
+    assert synced(root / "night", client)["night 1000 B"].info.status == "FINISHED"
 
 
 def ours() -> dict[str, Any]:
@@ -309,8 +292,7 @@ def test_the_files_of_the_parent_are_enough_to_use_the_result(
 ) -> None:
     best = trial(1, 20.0, 10.0)
     study(root / "night", baseline(), best, *confirming(best, 2)).close()
-    sync(root / "night", HERE)
-    parent = runs(client)["night 1000 B"]
+    parent = synced(root / "night", client)["night 1000 B"]
     recommended = {f"recommended/{goal}.{end}" for goal in ("throughput", "latency", "balanced") for end in _ENDS}
     assert files(client, parent) == {"front.json", "front.csv", "study.yaml"} | recommended
     path = client.download_artifacts(parent.info.run_id, "recommended/latency.properties", str(tmp_path))
@@ -326,8 +308,7 @@ def test_front_and_baseline_have_their_histograms(root: Path, client: "MlflowCli
     for each in (baseline(), trial(1, 20.0, 10.0), trial(2, 9.0, 30.0)):
         store.append(each, kept)
     store.close()
-    sync(root / "night", HERE)
-    found = runs(client)
+    found = synced(root / "night", client)
     assert (
         files(client, found["night 1000 B trial 0"])
         == files(client, found["night 1000 B trial 1"])

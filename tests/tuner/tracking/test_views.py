@@ -22,13 +22,6 @@ HERE = TrackingSpec()
 ADDRESS = "http://mlflow.example:5000"
 
 
-@pytest.fixture
-def night(root: Path) -> Path:
-    """A study with three trials."""
-    study(root / "night", baseline(), trial(1, 12.0, 15.0), trial(2, 9.0, 5.0)).close()
-    return root / "night"
-
-
 def tags(client: "MlflowClient") -> dict[str, str]:
     """Return the tags of the experiment that hold views."""
     experiment = client.get_experiment_by_name("kafka-tuner/broker:9092")

@@ -26,7 +26,7 @@ from tuner.execution.experiments.reading_row import measure_reading
 from tuner.execution.mirroring import Mirror, mlflow_experiment, tracking_fact
 from tuner.execution.open_bench import BenchSpec, counts, open_bench, removed_if_unmeasured
 from tuner.execution.open_target import OpenTarget
-from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
+from tuner.execution.trial_keeper import TrialKeeper, utc_now
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import ToTheEnd, WhenSteady
 from tuner.execution.trials.trial_from_measurements import trial_of
@@ -105,10 +105,11 @@ def measure_experiment(
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
             return
         wanted = _bench_spec(spec, folder, simulated)
-        bench = stack.enter_context(open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments))
-        keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
-        with telling_end(keeper.tell):
-            RowLoop(spec, store, keeper, bench, reporter).run()
+        keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY, len(store.trials()))
+        with keeper.telling_end():
+            opening = open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments)
+            bench = stack.enter_context(opening)
+            RowLoop(spec, keeper, bench, reporter).run()
 
 
 def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
@@ -177,21 +178,19 @@ class RowLoop:
 
     Attributes:
         spec: The specification of the experiment.
-        store: The results store.
         keeper: Stores the measurements in the results store.
         bench: Measures the rows that have producers.
         reporter: Shows the user the progress of the experiment.
     """
 
     spec: ExperimentSpec
-    store: ResultsStore
     keeper: TrialKeeper
     bench: Bench
     reporter: ExperimentReporter
 
     def run(self) -> None:
         """Make the missing measurements, and store that the experiment is finished."""
-        left = steps_left(self.spec, self.store.trials())
+        left = steps_left(self.spec, self.keeper.store.trials())
         control, *others = burn_ins_before(self.spec, left)
         burn_ins = [ExperimentStep(row, None, 0, self.spec.measurements) for row in (control, *others)]
         steps = [*burn_ins, *left]
@@ -205,7 +204,7 @@ class RowLoop:
                     "are slow at first with a config that is new to them"
                 )
             self._measure(step, left_s=sum(each.row.planned_s for each in steps[index:]))
-        self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
+        self.keeper.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
 
     def _measure(self, step: ExperimentStep, left_s: float) -> None:
         """Measure a row, and store the result.
@@ -217,7 +216,7 @@ class RowLoop:
         """
         row, burns_in, safety = step.row, step.round is None, self.spec.safety
         size = row.workload.record_sizes
-        number = sum(trial.record_bytes == str(size) for _, trial in self.store.trials())
+        number = sum(trial.record_bytes == str(size) for _, trial in self.keeper.store.trials())
         kind = TrialKind.BURN_IN if burns_in else TrialKind.MEASUREMENT
         started = StartedTrial(
             size, number, kind, Proposal(row.config), utc_now(), time.monotonic(), step.round, row.name

@@ -113,7 +113,7 @@ class Sessions:
             )
             while (wait_s := due_s - budget.now_s()) > 0:
                 message = f"{self.size} B, waiting until {until} for round {number} of the confirmation"
-                self.trials.progress.tell(
+                self.trials.keeper.tell(
                     Progress(
                         StudyState.CONFIRMING, record_bytes=str(self.size), kind=TrialKind.CONFIRM, message=message
                     )

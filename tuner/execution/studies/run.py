@@ -1,6 +1,6 @@
 """Runs a whole study: opens the storage and the clusters, measures one record size after another, closes everything."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -29,9 +29,9 @@ from tuner.execution.studies.beginning import begin, confirm_limits, is_finished
 from tuner.execution.studies.burn_in import BurnIn
 from tuner.execution.studies.confirm import confirm
 from tuner.execution.studies.search import MakeStrategy, search_size
-from tuner.execution.studies.study_progress import Reporter, StudyProgress
+from tuner.execution.studies.study_progress import Reporter
 from tuner.execution.studies.study_trials import StudyTrials
-from tuner.execution.trial_keeper import TrialKeeper, telling_end, utc_now
+from tuner.execution.trial_keeper import TrialKeeper, utc_now
 from tuner.execution.trials.bench import Bench
 from tuner.model.facts import (
     ALLOWED_LOSS,
@@ -45,6 +45,7 @@ from tuner.model.facts import (
     TOTALS,
 )
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.trial import Trial
 from tuner.results.changed_constraints import judge_again
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
@@ -138,13 +139,16 @@ def measure_study(
         if spec.rates_records_per_s:
             store.set_fact(RATES, {**spec.rates_records_per_s, **store.facts().get(RATES, {})})
         wanted = _bench_spec(spec, folder, simulated)
-        bench = stack.enter_context(open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments))
-        trials = _study_trials(timed, store, bench, reporter, mirror, make_budget)
-        if spec.search.max_bytes is not None:
-            bench.on_interrupted = trials.count_interrupted
+        stored = [trial for _, trial in store.trials()]
+        keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY, len(stored))
         make_strategy = partial(strategy_of, spec, sampler=sampler)
         results = partial(results_of, store, folder)
-        with telling_end(trials.progress.tell):
+        with keeper.telling_end():
+            opening = open_bench(wanted, store, reporter.say, mirror, mix_environments=mix_environments)
+            bench = stack.enter_context(opening)
+            trials = _study_trials(timed, keeper, stored, bench, reporter, make_budget)
+            if spec.search.max_bytes is not None:
+                bench.on_interrupted = trials.count_interrupted
             topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
             measure_sizes(trials, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
@@ -160,13 +164,13 @@ def _is_needed(spec: StudySpec, store: ResultsStore) -> bool:
 
 def _study_trials(
     spec: StudySpec,
-    store: ResultsStore,
+    keeper: TrialKeeper,
+    trials: Sequence[Trial],
     bench: Bench,
     reporter: Reporter,
-    mirror: Mirror | None,
     make_budget: Callable[..., Budget],
 ) -> StudyTrials:
-    trials = [trial for _, trial in store.trials()]
+    facts = keeper.store.facts()
     searches = {
         size: SearchState(
             str(size),
@@ -178,12 +182,10 @@ def _study_trials(
     if trials:
         reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues from there")
     # A forked study begins with trials of another study, which used no time and no bytes of this study's limits.
-    own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
-    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
-    keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
+    own_trials = trials[facts.get(FORKED_FROM, {}).get("trials", 0) :]
+    budget = make_budget(own_trials, reserved=facts.get(RESERVED_BYTES, {}))
     outlook = Outlook.after(trials, spec, searches, budget)
-    progress = StudyProgress(keeper, outlook, len(trials))
-    return StudyTrials(spec, store, keeper, bench, reporter, searches, outlook, progress)
+    return StudyTrials(spec, keeper.store, keeper, bench, reporter, searches, outlook)
 
 
 def _bench_spec(spec: StudySpec, folder: Path, simulated: Runner | None) -> BenchSpec:

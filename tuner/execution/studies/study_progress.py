@@ -1,12 +1,12 @@
 """The progress of a running study: shown to the user by a `Reporter`, and stored for `tuner status` and the service."""
 
 import datetime
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from runners.measurements.measurement import Window
 from tuner.execution.budgets.outlook import Outlook
-from tuner.execution.trial_keeper import TrialKeeper, utc_now
+from tuner.execution.trial_keeper import utc_now
 from tuner.execution.trials.trial_job import StartedTrial
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import CONFIRMING_KINDS, PACED, SEARCHING_KINDS, Trial, TrialKind
@@ -74,66 +74,42 @@ _MEASURED_CONFIG: Final = {
 """For each kind of trial, the name of a measured config that is not the baseline."""
 
 
-@dataclass(slots=True)
-class StudyProgress:
-    """Computes how far a study has got, and stores the progress.
+def size_progress(outlook: Outlook, started: StartedTrial) -> SizeProgress:
+    """Return how far a study has got with the record size of a trial."""
+    size = started.size
+    return SizeProgress(
+        started.kind, started.number, outlook.totals[size], outlook.left_s(size), outlook.searches[size]
+    )
 
-    Attributes:
-        keeper: Keeps the progress.
-        outlook: Knows the trials so far, and estimates when the study will end.
-        stored: How many trials are stored, of all record sizes.
-    """
 
-    keeper: TrialKeeper
-    outlook: Outlook
-    stored: int
-    _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
+def trial_progress(outlook: Outlook, started: StartedTrial, progress: SizeProgress, phase: str = "") -> Progress:
+    """Return the report to store about a running trial: its phase (empty before the first), and the study's end."""
+    ends_at = None
+    if progress.left_s is not None:
+        ends_at = (utc_now() + datetime.timedelta(seconds=progress.left_s)).isoformat(timespec="seconds")
+    in_phase = f": {'paced' if phase == PACED else 'saturating'} phase" if phase else ""
+    return Progress(
+        StudyState.CONFIRMING if progress.kind in CONFIRMING_KINDS else StudyState.RUNNING,
+        record_bytes=progress.search.record_bytes,
+        trial=progress.number,
+        kind=progress.kind,
+        trials=progress.total,
+        phase=phase,
+        message=f"{_description(outlook, started)}{in_phase}",
+        ends_at=ends_at,
+    )
 
-    def of_size(self, started: StartedTrial) -> SizeProgress:
-        """Return how far the study has got with the record size of the given trial."""
-        size, outlook = started.size, self.outlook
-        return SizeProgress(
-            started.kind, started.number, outlook.totals[size], outlook.left_s(size), outlook.searches[size]
-        )
 
-    def tell(self, progress: Progress) -> None:
-        """Store the progress of the study for `tuner status` and the service.
-
-        This method fills in the process id, the times, and how far the mirror is behind.
-        """
-        mirror = self.keeper.mirror
-        behind = mirror.behind(self.stored) if mirror is not None else 0
-        self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
-
-    def tell_trial(self, started: StartedTrial, progress: SizeProgress, phase: str = "") -> None:
-        """Store which trial is running, in which phase (empty before the first), and when the study will end."""
-        ends_at = None
-        if progress.left_s is not None:
-            ends_at = (utc_now() + datetime.timedelta(seconds=progress.left_s)).isoformat(timespec="seconds")
-        in_phase = f": {'paced' if phase == PACED else 'saturating'} phase" if phase else ""
-        self.tell(
-            Progress(
-                StudyState.CONFIRMING if progress.kind in CONFIRMING_KINDS else StudyState.RUNNING,
-                record_bytes=progress.search.record_bytes,
-                trial=progress.number,
-                kind=progress.kind,
-                trials=progress.total,
-                phase=phase,
-                message=f"{self._description(started)}{in_phase}",
-                ends_at=ends_at,
-            )
-        )
-
-    def _description(self, started: StartedTrial) -> str:
-        """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
-        spec = self.outlook.spec
-        parts = [f"{started.size} B, {started.kind} trial {started.number}"]
-        if started.round is not None:
-            first = self.outlook.searches[started.size].first_round
-            parts.append(f"round {started.round - first + 1}")
-        if started.kind not in SEARCHING_KINDS:
-            is_baseline = started.proposal.config.fingerprint == spec.baseline.fingerprint
-            client = f" of {started.proposal.config.client.label}" if spec.other_clients else ""
-            compared = f"the given config{client}" if spec.confirm.configs else _MEASURED_CONFIG[started.kind]
-            parts.append("the baseline" if is_baseline else compared)
-        return ", ".join(parts)
+def _description(outlook: Outlook, started: StartedTrial) -> str:
+    """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
+    spec = outlook.spec
+    parts = [f"{started.size} B, {started.kind} trial {started.number}"]
+    if started.round is not None:
+        first = outlook.searches[started.size].first_round
+        parts.append(f"round {started.round - first + 1}")
+    if started.kind not in SEARCHING_KINDS:
+        is_baseline = started.proposal.config.fingerprint == spec.baseline.fingerprint
+        client = f" of {started.proposal.config.client.label}" if spec.other_clients else ""
+        compared = f"the given config{client}" if spec.confirm.configs else _MEASURED_CONFIG[started.kind]
+        parts.append("the baseline" if is_baseline else compared)
+    return ", ".join(parts)

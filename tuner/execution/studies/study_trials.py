@@ -13,7 +13,7 @@ from runners.measurements.measurement import Window
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.execution.budgets.outlook import Outlook
-from tuner.execution.studies.study_progress import Reporter, StudyProgress
+from tuner.execution.studies.study_progress import Reporter, size_progress, trial_progress
 from tuner.execution.trial_keeper import TrialKeeper
 from tuner.execution.trials.bench import Bench
 from tuner.execution.trials.early_end import IfHopeless, Raced, ToTheEnd, WhenSteady
@@ -45,7 +45,6 @@ class StudyTrials:
         reporter: Shows the user the progress of the study.
         searches: The trials so far, by record size.
         outlook: Estimates what the next trials take, and knows the budget.
-        progress: Stores how far the study has got.
     """
 
     spec: StudySpec
@@ -55,7 +54,6 @@ class StudyTrials:
     reporter: Reporter
     searches: Mapping[RecordSizes, SearchState]
     outlook: Outlook
-    progress: StudyProgress
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_steady: bool = False) -> None:
         """Start to measure a trial on a cluster on which no trial is running.
@@ -72,12 +70,12 @@ class StudyTrials:
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, saturating),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
-        progress = self.progress.of_size(started)
-        self.progress.tell_trial(started, progress)
+        progress = size_progress(self.outlook, started)
+        self.keeper.tell(trial_progress(self.outlook, started, progress))
 
         def on_window(phase: str, window: Window) -> None:
             self.reporter.window(progress, phase, window)
-            self.progress.tell_trial(started, progress, phase)
+            self.keeper.tell(trial_progress(self.outlook, started, progress, phase))
 
         safety, budget = self.spec.safety, self.outlook.budget
         # The first burn-in of a record size lasts until the target is warm, so the bytes that the trials of other sizes
@@ -139,10 +137,9 @@ class StudyTrials:
                     f"interruption, so it is lost{spent if self.spec.search.max_bytes is not None else ''}"
                 )
             raise
-        self.progress.stored += 1
         search.add(trial)
         self.outlook.count(trial)
-        self.reporter.trial(self.progress.of_size(started), trial)
+        self.reporter.trial(size_progress(self.outlook, started), trial)
         # A trial that has sent much more than expected has failed. The study continues if its limits allow more bytes.
         goes_on = isinstance(outcome.error, ByteBudgetExceeded) and self.outlook.budget.was_cut(trial.key)
         self.keeper.check(trial, None if goes_on else outcome.error)

@@ -134,16 +134,14 @@ class StudyActions:
         """
 
         def check() -> None:
-            spec, _ = self._spec(self.studies.queue.study_file(name))
+            spec = self._spec(self.studies.queue.study_file(name))
             if not spec.confirm.rounds and not options.get("rounds"):
                 raise Problem.of_value(
                     "query.rounds", f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
                 )
 
         await run_in_threadpool(check)
-        return await self._assigned(
-            name, TaskKind.CONFIRM, {k: value for k, value in options.items() if value is not None}
-        )
+        return await self._assigned(name, TaskKind.CONFIRM, options)
 
     async def sync(self, name: str) -> dict[str, Any]:
         """Put the task of copying a study's latest results to MLflow into the queue, and return the study.
@@ -207,7 +205,7 @@ class StudyActions:
             raise Problem(
                 ProblemKind.INVALID, f"the study file must name the new study {name}, but it names {submission.name}"
             )
-        spec, _ = self._spec(text)
+        spec = self._spec(text)
         with closing(self._stored(source)) as store:
             taken = ForkedTrials.of(spec, source, store)
             queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
@@ -254,7 +252,7 @@ class StudyActions:
         while True:
             name = self._free_name(verification_stem(body.file))
             text, rates = self._like(body, name) if body.study is not None else (_measuring(body, name), {})
-            spec, _ = self._spec(text, searched=False)
+            spec = self._spec(text, searched=False)
             if body.client is not None and client_of(body.client) != spec.client:
                 raise RequestRefused(f"client must be that of {body.study}: {spec.client.identity}", "client")
             terms = body.terms(spec.client)
@@ -301,7 +299,7 @@ class StudyActions:
 
         def planned() -> dict[str, Any] | str:
             submission, changes = submission_of(text, self.studies.config)
-            spec, _ = self._spec(text)
+            spec = self._spec(text)
             check_limits(spec)
             spaces = spec.spaces
             # The addresses of the clusters belong to the operator.
@@ -317,8 +315,8 @@ class StudyActions:
         self.studies.supervisor.wake()
         return await self.studies.show(name)
 
-    def _spec(self, text: str, *, searched: bool = True) -> tuple[StudySpec, tuple[LimitedValue, ...]]:
-        return spec_of(text, self.studies.config, searched=searched)
+    def _spec(self, text: str, *, searched: bool = True) -> StudySpec:
+        return spec_of(text, self.studies.config, searched=searched)[0]
 
     def _stored(self, name: str) -> ResultsStore:
         """Open the results of a study for reading.
@@ -342,19 +340,20 @@ def confirm_options(
     width_ratio: float | None,
     undo_rounds: int | None,
 ) -> dict[str, Any]:
-    """Return the settings of another confirmation as JSON values; None stands for the study's own setting.
+    """Return the settings of another confirmation as JSON values. Those that are None are left out.
 
     Raises:
         RequestRefused: `max_rounds` is less than `rounds`.
     """
     check_rounds(rounds, max_rounds)
-    return {
+    given = {
         "goals": [str(goal) for goal in goals] if goals else None,
         "rounds": rounds,
         "max_rounds": max_rounds,
         "width_ratio": width_ratio,
         "undo_rounds": undo_rounds,
     }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @contextmanager

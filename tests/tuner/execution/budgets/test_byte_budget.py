@@ -17,7 +17,7 @@ from runners.errors import ByteBudgetExceeded
 from runners.measurements.measurement import Window
 from tests.conftest import TopicMaker
 from tests.helpers.clients import with_word
-from tests.helpers.studies import Told, on_record, real_study
+from tests.helpers.studies import StoppedAtOnce, Told, on_record, real_study
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.facts import RESERVED_BYTES
@@ -115,19 +115,12 @@ def test_the_limit_of_a_trial_covers_a_lost_attempt(broker: RunningCluster, tmp_
     assert told.held <= trial.sent_bytes <= limit
 
 
-class Stops(Told):
-    """A reporter that raises in the first window what Ctrl-C raises."""
-
-    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
-        raise KeyboardInterrupt
-
-
 @pytest.mark.campaign
 def test_ctrl_c_counts_what_was_sent_and_the_study_can_be_resumed(broker: RunningCluster, tmp_path: Path) -> None:
     spec = real_study(broker.bootstrap, trials=1)
     spec = replace(spec, search=replace(spec.search, max_bytes=40 * 10**9))
     with pytest.raises(KeyboardInterrupt):
-        measure_study(spec, "", tmp_path, Stops())
+        measure_study(spec, "", tmp_path, StoppedAtOnce())
     with closing(SqliteStore(tmp_path, create=False)) as store:
         reserved = store.facts()[RESERVED_BYTES]
     assert reserved["running"] == {}
@@ -145,7 +138,7 @@ def test_an_interrupted_trial_counts_with_its_reservation(
     spec = replace(spec, workload=replace(spec.workload, saturate=PhaseSpec(0.0, 60.0)))
     for _ in range(3):  # others may write to this topic, so nobody knows what a trial has sent: 1, 1 and 0.9 GB count
         with pytest.raises(KeyboardInterrupt):
-            measure_study(spec, "", tmp_path, Stops())
+            measure_study(spec, "", tmp_path, StoppedAtOnce())
     assert measure_study(spec, "", tmp_path, told := Told()).finished
     assert sent_to(broker, topic) <= limit
     assert any("too little of the byte budget" in sentence for sentence in told.sentences)

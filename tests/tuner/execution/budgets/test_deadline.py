@@ -11,13 +11,12 @@ from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tests.helpers.studies import Steady, Told, on_record, simulated_study, state_told
+from tests.helpers.studies import Steady, StoppedAfter, Told, on_record, simulated_study, state_told
 from tuner.execution.budgets.budget import WallClock
 from tuner.execution.studies.run import measure_study
-from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.errors import DeadlinePassed
 from tuner.model.progress import StudyState
-from tuner.model.trial import Trial, TrialKind
+from tuner.model.trial import TrialKind
 from tuner.results.study_results import StudyResults
 
 EVENING = datetime.datetime(2026, 3, 1, 22, 0)
@@ -52,17 +51,8 @@ class Night:
     ) -> StudyResults:
         """Run the study."""
         spec = simulated_study((100,), trials=trials, until=until, burn_in_max=1, racing=False)
-        told = Killed() if kill else Told()
+        told = StoppedAfter(3) if kill else Told()
         return measure_study(spec, "", folder, told, simulated=self, searching=search, clock=WallClock(lambda: self.at))
-
-
-class Killed(Told):
-    """A `Reporter` that interrupts the study after its third trial."""
-
-    def trial(self, progress: SizeProgress, trial: Trial) -> None:
-        super().trial(progress, trial)
-        if len(self.trials) == 3:
-            raise KeyboardInterrupt
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A new study with too little time or too few bytes is refused with the least: by the API and by the service, too."""
 
-import asyncio
 import datetime
 import json
 from dataclasses import replace
@@ -61,7 +60,7 @@ def test_the_python_api_refuses_before_anything_is_stored(studies: Path, name: s
 def test_the_service_refuses_with_status_422_and_the_least(tmp_path: Path) -> None:
     def submitted(hours: float) -> Response:
         body = json.dumps({**STUDY, "search": {"hours": hours}}).encode()
-        return asyncio.run(service.ask("POST", "/v1/studies", body=body, headers={"content-type": "application/json"}))
+        return service.ask("POST", "/v1/studies", body=body, headers={"content-type": "application/json"})
 
     least_h = estimate.least_s(spec_with()) / 3600
     with in_process(tmp_path) as service:

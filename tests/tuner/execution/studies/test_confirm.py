@@ -1,6 +1,7 @@
 """Rounds on newly started brokers, or spread over time, so that their scatter shows how starts and hours differ."""
 
 import datetime
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -77,11 +78,8 @@ def run(folder: Path, night: Night, spec: StudySpec) -> Timed:
 
 
 def plans_of(folder: Path, size: str = "1000") -> tuple[ConfirmationPlan, ...]:
-    store = SqliteStore(folder, create=False)
-    try:
+    with closing(SqliteStore(folder, create=False)) as store:
         return plans_in(store.facts(), size)
-    finally:
-        store.close()
 
 
 def own_brokers(**confirm: object) -> StudySpec:

@@ -10,17 +10,18 @@ import pytest
 from objectives.claims import confirmation_error_rate
 from runners.workload import RecordSizes
 from search_spaces.configs.producer_config import ProducerConfig
+from tests.helpers.studies import StoppedAfter
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.execution.studies.run import measure_study
-from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
+from tuner.execution.studies.study_progress import SilentReporter
 from tuner.model.facts import CONFIRMING
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import CONFIRMING_KINDS, State, Trial, TrialKind
+from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, State, Trial, TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_results import StudyResults, load_results, size_results
 
@@ -44,36 +45,11 @@ FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
 FAST_ONE, QUICK_ONE = (ProducerConfig.parse(each).fingerprint for each in (FAST, QUICK))
 
 
-class Stopped(SilentReporter):
-    """Simulates Ctrl-C after the given number of confirming trials."""
-
-    def __init__(self, after: int) -> None:
-        self.left = after
-
-    def trial(self, progress: SizeProgress, trial: Trial) -> None:
-        """Count the confirming trials, and interrupt the study at the last one."""
-        self.left -= trial.kind in CONFIRMING_KINDS
-        if not self.left:
-            raise KeyboardInterrupt
-
-
-class StoppedAt(SilentReporter):
-    """Simulates Ctrl-C after the first trial of a kind."""
-
-    def __init__(self, kind: TrialKind) -> None:
-        self.kind = kind
-
-    def trial(self, progress: SizeProgress, trial: Trial) -> None:
-        """Interrupt the study at the first trial of the kind."""
-        if trial.kind is self.kind:
-            raise KeyboardInterrupt
-
-
 def again(folder: Path, spec: StudySpec = ANEW, stopped_after: int | None = None) -> StudyResults:
     if stopped_after is None:
         return measure_study(spec, "", folder, SilentReporter(), searching=False)
     with pytest.raises(KeyboardInterrupt):
-        measure_study(spec, "", folder, Stopped(stopped_after), searching=False)
+        measure_study(spec, "", folder, StoppedAfter(stopped_after, *CONFIRMING_KINDS), searching=False)
     return load_results(folder)
 
 
@@ -139,7 +115,7 @@ def test_an_interrupted_round_of_repeats_or_undo_rounds_is_measured_again_as_a_w
 ) -> None:
     spec = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4, undo_rounds=2))
     with pytest.raises(KeyboardInterrupt):
-        measure_study(spec, "", tmp_path, StoppedAt(kind))
+        measure_study(spec, "", tmp_path, StoppedAfter(1, kind))
     done = measure_study(spec, "", tmp_path, SilentReporter())
     trials = done.sizes[0].trials
     (plan,) = plans_in(done.facts, "100")
@@ -235,13 +211,8 @@ def test_a_finished_study_measures_nothing_more_after_a_confirmation(tmp_path: P
 
 
 def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -> None:
-    class Searched(SilentReporter):
-        def trial(self, progress: SizeProgress, trial: Trial) -> None:
-            if progress.search.counted == 6:
-                raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        measure_study(SPEC, "", tmp_path, Searched())
+        measure_study(SPEC, "", tmp_path, StoppedAfter(6, *SEARCHING_KINDS))
     confirmed = again(tmp_path)
     assert not confirmed.finished
     assert confirmed.sizes[0].confirmations

@@ -4,12 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
-from runners.measurements.measurement import Window
-from tests.helpers.studies import Stopped, Told, on_record, simulated_study
+from tests.helpers.studies import StoppedAtOnce, Told, on_record, simulated_study
 from tuner.execution.studies.run import measure_study
-from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.trial import TrialKind
 
 
@@ -28,22 +25,14 @@ def test_the_rounds_of_a_record_size_leave_bytes_for_the_next(tmp_path: Path) ->
     assert sum(trial.spent_bytes for trial in trials if trial.record_bytes == "100") <= limit / 2
 
 
-class StoppedInFirstTrial(Told):
-    """A reporter that stops the study in its first trial, as Ctrl-C does."""
-
-    @override
-    def window(self, progress: SizeProgress, phase: str, window: Window) -> None:
-        raise Stopped
-
-
 @pytest.mark.parametrize("max_bytes", [None, 10**12])
 def test_a_study_stopped_in_its_first_trial_is_kept_only_if_its_bytes_count(
     tmp_path: Path, max_bytes: int | None
 ) -> None:
     spec = simulated_study(trials=6, burn_in_max=1)
     limited = replace(spec, search=replace(spec.search, max_bytes=max_bytes))
-    with pytest.raises(Stopped):
-        measure_study(limited, "", tmp_path / "stopped", told := StoppedInFirstTrial())
+    with pytest.raises(KeyboardInterrupt):
+        measure_study(limited, "", tmp_path / "stopped", told := StoppedAtOnce())
     assert (tmp_path / "stopped").exists() == (max_bytes is not None)
     not_kept = f"{spec.name} is not kept, because nothing that counts was measured"
     assert (not_kept in told.sentences) == (max_bytes is None)

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from tests.helpers.studies import simulated_study, state_told
+from tests.helpers.studies import StoppedAfter, simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
 from tuner.execution import trial_keeper
 from tuner.execution.studies.run import measure_study
 from tuner.execution.studies.study_progress import SilentReporter, SizeProgress
 from tuner.execution.trial_keeper import TrialKeeper
+from tuner.model.errors import StudyChanged
+from tuner.model.facts import CLIENT_VERSION
 from tuner.model.progress import Progress, StudyState
 from tuner.model.trial import CONFIRMING_KINDS, Trial, TrialKind
 from tuner.results.study_results import load_results
@@ -110,13 +112,24 @@ def test_a_report_that_repeats_the_last_one_is_not_stored_at_once(
 ) -> None:
     monkeypatch.setattr(trial_keeper, "_REPEATED_AFTER_S", inf)
     with closing(SqliteStore(tmp_path)) as store:
-        keeper = TrialKeeper(store, None, 5, "{}")
+        keeper = TrialKeeper(store, None, 5, "{}", 0)
         paced = Progress(StudyState.RUNNING, trial=3, phase="paced", ends_at="2026-11-03T07:00:00+00:00")
         keeper.tell(paced)
         keeper.tell(replace(paced, ends_at="2026-11-03T07:00:01+00:00"))
         assert stored_progress(tmp_path).ends_at == paced.ends_at
         keeper.tell(replace(paced, phase="saturate"))
         assert stored_progress(tmp_path).phase == "saturate"
+
+
+def test_an_error_before_the_first_trial_of_a_resumed_study_is_stored(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        measure_study(simulated_study(), "", tmp_path, StoppedAfter(3))
+    with closing(SqliteStore(tmp_path)) as store:
+        store.set_fact(CLIENT_VERSION, "librdkafka 1.0.0")
+    with pytest.raises(StudyChanged) as refused:
+        measure_study(simulated_study(), "", tmp_path, SilentReporter())
+    told = stored_progress(tmp_path)
+    assert (told.state, told.message) == (StudyState.FAILED, str(refused.value))
 
 
 class _Wrapped(SilentReporter):

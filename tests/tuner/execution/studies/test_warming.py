@@ -12,13 +12,12 @@ from runners.runner import Watch, go_on
 from runners.simulated import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import RecordSizes, Workload
 from search_spaces.configs.producer_config import ProducerConfig
-from tests.helpers.studies import Told
+from tests.helpers.studies import StoppedAfter, Told
 from tuner.execution.studies.run import measure_study
-from tuner.execution.studies.study_progress import SizeProgress
 from tuner.model.goals import Goal
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import burn_in_trials
-from tuner.model.trial import Trial, TrialKind
+from tuner.model.trial import TrialKind
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.recommendations.recommendation import Conditions
 from tuner.results.study_results import load_results
@@ -87,20 +86,6 @@ def test_no_unproven_change_is_recommended_if_the_warm_baseline_meets_the_constr
         assert found.is_baseline or found.proven
 
 
-class Stopped(Told):
-    """Simulates Ctrl-C after the given number of trials."""
-
-    def __init__(self, after: int) -> None:
-        super().__init__()
-        self.left = after
-
-    def trial(self, progress: SizeProgress, trial: Trial) -> None:
-        """Interrupt the study after the given number of trials."""
-        self.left -= 1
-        if not self.left:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("after", [1, 2, 3])
 def test_the_fixed_rate_is_chosen_again_although_the_burn_in_was_interrupted(tmp_path: Path, after: int) -> None:
     load = WorkloadSpec((RecordSizes.fixed(2000),), saturate=PhaseSpec(1.0, 2.0), paced=PhaseSpec(1.0, 1.5))
@@ -108,7 +93,7 @@ def test_the_fixed_rate_is_chosen_again_although_the_burn_in_was_interrupted(tmp
     spec = StudySpec("warming", load, search=search, confirm=ConfirmSpec(rounds=0), executor=Executor.SIMULATED)
     target = Warming(time_constant_s=20.0)
     with pytest.raises(KeyboardInterrupt):
-        measure_study(spec, "", tmp_path / "study", Stopped(after), simulated=target)
+        measure_study(spec, "", tmp_path / "study", StoppedAfter(after), simulated=target)
     kept = load_results(tmp_path / "study").facts.get("rates", {}).get("2000", 0.0)
     assert kept < 0.9 * 0.30 * 100_000, "the rate of the cold target"
     results = measure_study(spec, "", tmp_path / "study", Told(), simulated=target)

@@ -1,17 +1,15 @@
 """Bad requests, made from good ones with a seed, are refused with a message that names the place, and leave nothing."""
 
-import asyncio
 import gzip
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.service_in_process import Service
 from tests.helpers.serving import study_file
 from tests.helpers.stored_studies import write_study
 from tests.security.mutations import ODD, flipped, mutated, try_all
@@ -44,13 +42,10 @@ IN_HEADERS: Final = (*ODD, "gzip", "chunked", "http://[", "\xff", "Basic ====", 
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(service: Service) -> Service:
     """A service with one finished study."""
-    root = tmp_path / "studies"
-    root.mkdir()
-    write_study(root / "overnight")
-    with in_process(root) as found:
-        yield found
+    write_study(service.root / "overnight")
+    return service
 
 
 def values_in(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -112,8 +107,7 @@ def test_a_bad_request_is_refused_with_the_place_and_leaves_nothing(first: int, 
     def check(r: random.Random) -> None:
         nonlocal asked
         asked = bad_request(r)
-        with asyncio.Runner() as runner:
-            found = runner.run(service.ask(*asked))
+        found = service.ask(*asked)
         seen.add(found.status)
         assert found.status < 500, found.body
         if found.status >= 400:

@@ -1,6 +1,5 @@
 """No value of a parameter, a header or a body makes the service fail: the requests come from its OpenAPI document."""
 
-import asyncio
 import gzip
 import io
 import json
@@ -137,19 +136,15 @@ def test_a_parameter_with_one_value_is_refused_if_it_is_given_twice(served: Serv
 def test_every_resource_takes_its_own_parameters_and_no_others(tmp_path: Path) -> None:
     (tmp_path / "studies").mkdir()
     with in_process(tmp_path / "studies") as service:
-
-        async def look() -> None:
-            paths = (await service.ask("GET", "/openapi.json")).json["paths"]
-            for path, methods in paths.items():
-                for method, operation in methods.items() if path.startswith("/v1") else ():
-                    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
-                    place = path.replace("{study}", "nobody")
-                    own = await service.ask(method.upper(), place, "&".join(f"{each}=" for each in known).encode())
-                    assert "query parameter" not in own.text, (method, path)
-                    other = await service.ask(method.upper(), place, b"no_such=1")
-                    assert (other.status, "no_such" in other.text) == (422, True), (method, path)
-
-        asyncio.run(look())
+        paths = service.ask("GET", "/openapi.json").json["paths"]
+        for path, methods in paths.items():
+            for method, operation in methods.items() if path.startswith("/v1") else ():
+                known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+                place = path.replace("{study}", "nobody")
+                own = service.ask(method.upper(), place, "&".join(f"{each}=" for each in known).encode())
+                assert "query parameter" not in own.text, (method, path)
+                other = service.ask(method.upper(), place, b"no_such=1")
+                assert (other.status, "no_such" in other.text) == (422, True), (method, path)
 
 
 def test_a_damaged_trial_is_named_on_every_page_because_the_values_depend_on_all_trials(served: Serving) -> None:
@@ -180,7 +175,7 @@ def test_an_unexpected_error_is_a_problem_document_and_is_logged(
     (tmp_path / "studies").mkdir()
     with in_process(tmp_path / "studies") as service:
         monkeypatch.setattr(service.queue, "counts", lambda: int("hidden"))
-        found = asyncio.run(service.ask("GET", "/readyz"))
+        found = service.ask("GET", "/readyz")
     assert (found.status, found.headers["content-type"]) == (500, "application/problem+json")
     assert found.json["type"].endswith("/defect")
     assert "hidden" not in found.text

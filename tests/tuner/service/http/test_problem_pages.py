@@ -1,14 +1,11 @@
 """A browser gets a page where a program gets a problem document."""
 
-import asyncio
 import html
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.service_in_process import Service
 from tests.helpers.stored_studies import write_study
 from tuner.service.http.problem_pages import prefers_html
 
@@ -16,13 +13,10 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,imag
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(service: Service) -> Service:
     """A service with one finished study."""
-    root = tmp_path / "studies"
-    root.mkdir()
-    write_study(root / "overnight")
-    with in_process(root) as running:
-        yield running
+    write_study(service.root / "overnight")
+    return service
 
 
 @pytest.mark.parametrize(
@@ -41,39 +35,33 @@ def service(tmp_path: Path) -> Iterator[Service]:
 def test_a_browser_gets_the_message_of_the_problem_as_a_page(
     service: Service, path: str, query: bytes, status: int
 ) -> None:
-    async def both() -> None:
-        problem = await service.ask("GET", path, query)
-        page = await service.ask("GET", path, query, headers={"accept": BROWSER})
-        assert (problem.status, problem.headers["content-type"]) == (status, "application/problem+json")
-        assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
-        assert page.headers["content-length"] == str(len(page.body))
-        assert "style-src 'self'" in page.headers["content-security-policy"]
-        assert html.escape(problem.json["detail"], quote=False) in page.text.replace("&#39;", "'").replace("&#34;", '"')
-        assert '<a href="/">all studies</a>' in page.text
-        for text in ("<script>alert", "<img src=x", "<b>"):
-            assert text not in page.text
-
-    asyncio.run(both())
+    problem = service.ask("GET", path, query)
+    page = service.ask("GET", path, query, headers={"accept": BROWSER})
+    assert (problem.status, problem.headers["content-type"]) == (status, "application/problem+json")
+    assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert page.headers["content-length"] == str(len(page.body))
+    assert "style-src 'self'" in page.headers["content-security-policy"]
+    assert html.escape(problem.json["detail"], quote=False) in page.text.replace("&#39;", "'").replace("&#34;", '"')
+    assert '<a href="/">all studies</a>' in page.text
+    for text in ("<script>alert", "<img src=x", "<b>"):
+        assert text not in page.text
 
 
 def test_a_refused_request_is_a_page_too(service: Service) -> None:
-    page = asyncio.run(service.ask("GET", "/", headers={"accept": BROWSER, "x-forwarded-for": "10.0.0.1"}))
+    page = service.ask("GET", "/", headers={"accept": BROWSER, "x-forwarded-for": "10.0.0.1"})
     assert page.status == 403
     assert "<h1>Forbidden</h1>" in page.text
     assert "the header x-forwarded-for shows a proxy" in page.text
 
 
 def test_programs_get_problem_documents_and_existing_pages_are_unchanged(service: Service) -> None:
-    async def asked(path: str, accept: str) -> str:
-        return (await service.ask("GET", path, headers={"accept": accept})).headers["content-type"]
+    def asked(path: str, accept: str) -> str:
+        return service.ask("GET", path, headers={"accept": accept}).headers["content-type"]
 
-    async def all_of_them() -> None:
-        for accept in ("", "*/*", "application/json", "application/json, text/html"):
-            assert await asked("/studies/unknown", accept) == "application/problem+json"
-        assert (await asked("/studies/overnight", BROWSER)).startswith("text/html")
-        assert await asked("/v1/studies/overnight", BROWSER) == "application/json"
-
-    asyncio.run(all_of_them())
+    for accept in ("", "*/*", "application/json", "application/json, text/html"):
+        assert asked("/studies/unknown", accept) == "application/problem+json"
+    assert asked("/studies/overnight", BROWSER).startswith("text/html")
+    assert asked("/v1/studies/overnight", BROWSER) == "application/json"
 
 
 @pytest.mark.parametrize(
