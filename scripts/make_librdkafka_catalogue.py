@@ -1,4 +1,4 @@
-"""Writes the catalogue of librdkafka's properties from the library itself.
+"""Writes the catalogue of librdkafka's properties from the library itself, and their descriptions for the docs.
 
 Run it when the pinned version of confluent-kafka changes, and review the difference:
 
@@ -19,7 +19,9 @@ from typing import Any
 import confluent_kafka
 import confluent_kafka.cimpl
 
-TARGET = Path(__file__).resolve().parents[1] / "search_spaces" / "librdkafka" / "properties.json"
+_REPOSITORY = Path(__file__).resolve().parents[1]
+TARGET = _REPOSITORY / "search_spaces" / "librdkafka" / "properties.json"
+DESCRIPTIONS = _REPOSITORY / "docs" / "extensions" / "reference" / "descriptions" / "librdkafka.json"
 
 # The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue.
 _TYPES = {
@@ -58,20 +60,24 @@ def property_table() -> str:
         return path.read_text(encoding="utf-8")
 
 
-def describe() -> dict[str, Any]:
-    """Return the catalogue of the loaded library: its name, its version, and an entry for each of its properties."""
-    properties = [
-        _row(line)
-        for line in property_table().splitlines()
-        if line.count("|") >= 5 and not line.startswith(("Property ", "---"))
-    ]
-    return {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}
+def describe() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the catalogue of the loaded library (its name, version and properties), and the descriptions by name."""
+    properties: list[dict[str, Any]] = []
+    descriptions: dict[str, str] = {}
+    for line in property_table().splitlines():
+        if line.count("|") >= 5 and not line.startswith(("Property ", "---")):
+            row, description = _row(line)
+            properties.append(row)
+            # Some names are listed twice. The global property, which comes first, is the one that a client sets.
+            descriptions.setdefault(row["name"], description)
+    return {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}, descriptions
 
 
 def as_json(catalogue: dict[str, Any]) -> str:
     """Return the catalogue as JSON with one property per line, so that the diff to a new version is readable.
 
-    A property's line leaves out what the property does not have, such as the range of a text.
+    A property's line leaves out what the property does not have, such as the range of a text. It says `producer` only
+    of a property that a producer does not use.
     """
     stated = [{key: value for key, value in row.items() if value is not None} for row in catalogue["properties"]]
     rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in stated)
@@ -79,7 +85,7 @@ def as_json(catalogue: dict[str, Any]) -> str:
     return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
 
 
-def _row(line: str) -> dict[str, Any]:
+def _row(line: str) -> tuple[dict[str, Any], str]:
     # A default may contain `||`, such as in a shell command, so the columns are split off from both ends.
     name, applies, domain, rest = (cell.strip() for cell in line.split("|", 3))
     split = re.fullmatch(r"(.*?)\s*\| (high|medium|low)\s*\| (.*)", rest)
@@ -90,9 +96,9 @@ def _row(line: str) -> dict[str, Any]:
     kind = _TYPES[type_words.strip().removesuffix("*")]
     alias = re.match(r"(?:\*\*DEPRECATED\*\* )?Alias for `([^`]+)`", description)
     low, high, choices = _domain(name, kind, domain, description)
-    return {
+    row = {
         "name": name,
-        "producer": "P" in applies or "*" in applies,
+        "producer": None if "P" in applies or "*" in applies else False,
         "type": "enum" if name == "partitioner" else kind,
         "low": low,
         "high": high,
@@ -100,8 +106,8 @@ def _row(line: str) -> dict[str, Any]:
         # The table shows the features of this build as a default. They differ between wheels, so they are left out.
         "default": None if name == "builtin.features" else default or None,
         "alias_of": alias.group(1) if alias else None,
-        "description": _short(description),
     }
+    return row, _short(description)
 
 
 def _domain(name: str, kind: str, domain: str, description: str) -> tuple[float | None, float | None, list[str] | None]:
@@ -136,9 +142,10 @@ def _short(description: str) -> str:
 
 
 def main() -> None:
-    """Write the catalogue of the loaded library to its file."""
-    catalogue = describe()
+    """Write the catalogue of the loaded library and the descriptions to their files."""
+    catalogue, descriptions = describe()
     TARGET.write_text(as_json(catalogue), encoding="utf-8")
+    DESCRIPTIONS.write_text(json.dumps(descriptions, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(f"{TARGET.name}: {len(catalogue['properties'])} properties of librdkafka {catalogue['version']}")
 
 

@@ -49,17 +49,17 @@ def load_catalogue() -> Catalogue:
     properties: dict[str, Property] = {}
     for row in data["properties"]:
         alias_of = _alias_of(row["name"], row.get("alias_of"))
-        role, reason = role_of(alias_of or row["name"], producer=row["producer"], pointer=row["type"] == "pointer")
+        producer = row.get("producer", True)
+        role, reason = role_of(alias_of or row["name"], producer=producer, pointer=row["type"] == "pointer")
         entry = Property(
             name=row["name"],
-            producer=row["producer"],
+            producer=producer,
             kind=row["type"],
             low=row.get("low"),
             high=row.get("high"),
             choices=tuple(row["choices"]) if "choices" in row else None,
             default=row.get("default"),
             alias_of=alias_of,
-            description=row["description"],
             role=role,
             reason=reason,
             any_case=row["name"] not in _EXACT_CASE,
