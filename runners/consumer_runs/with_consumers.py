@@ -99,7 +99,7 @@ class TailConsumers:
 
 
 @dataclass(frozen=True, slots=True)
-class WithConsumers:
+class WithConsumers(Runner):
     """A runner that runs another runner while consumers read the records of its producer.
 
     A workload without consumers is measured by the other runner alone.
@@ -114,8 +114,8 @@ class WithConsumers:
     consumers: TailConsumers
     host: ConsumerHost = THIS_HOST
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure the config. If the workload has consumers, the measurement has `end_to_end`."""
         if not workload.consumers:
             return self.runner.run(config, workload, watch)
         if config.acks == 0:
