@@ -62,15 +62,16 @@ def property_table() -> str:
 
 def describe() -> tuple[dict[str, Any], dict[str, str]]:
     """Return the catalogue of the loaded library (its name, version and properties), and the descriptions by name."""
-    properties: list[dict[str, Any]] = []
-    descriptions: dict[str, str] = {}
+    rows: dict[str, tuple[dict[str, Any], str]] = {}
     for line in property_table().splitlines():
         if line.count("|") >= 5 and not line.startswith(("Property ", "---")):
             row, description = _row(line)
-            properties.append(row)
-            # Some names are listed twice. The global property, which comes first, is the one that a client sets.
-            descriptions.setdefault(row["name"], description)
-    return {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}, descriptions
+            # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
+            # sets the global property, which is listed first.
+            rows.setdefault(row["name"], (row, description))
+    properties = [row for row, _ in rows.values()]
+    catalogue = {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}
+    return catalogue, {name: description for name, (_, description) in rows.items()}
 
 
 def as_json(catalogue: dict[str, Any]) -> str:

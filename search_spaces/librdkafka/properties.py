@@ -51,7 +51,7 @@ def load_catalogue() -> Catalogue:
         alias_of = _alias_of(row["name"], row.get("alias_of"))
         producer = row.get("producer", True)
         role, reason = role_of(alias_of or row["name"], producer=producer, pointer=row["type"] == "pointer")
-        entry = Property(
+        properties[row["name"]] = Property(
             name=row["name"],
             producer=producer,
             kind=row["type"],
@@ -64,9 +64,6 @@ def load_catalogue() -> Catalogue:
             reason=reason,
             any_case=row["name"] not in _EXACT_CASE,
         )
-        # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
-        # sets the global property, which is listed first.
-        properties.setdefault(entry.name, entry)
     return Catalogue(
         data["client"], data["version"], MappingProxyType(JAVA_HINTS), MappingProxyType(properties), hidden
     )
