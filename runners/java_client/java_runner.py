@@ -127,7 +127,6 @@ class JavaRunner(Runner, Preparable):
             activity=activity_of(result, self.topic.partitions),
             sent_bytes=load.sent_bytes,
             warnings=warnings_of(result),
-            deliveries=result.deliveries,
         )
 
     def _properties(self, config: ProducerConfig) -> dict[str, str]:

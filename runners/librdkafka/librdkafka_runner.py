@@ -96,7 +96,6 @@ class LibrdkafkaRunner(Runner):
             resources=resources,
             activity=activity_of(result),
             sent_bytes=load.sent_bytes,
-            deliveries=result.deliveries,
         )
 
     def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:

@@ -47,6 +47,8 @@ class RawResult:
         after: The same counters at its end.
         stopped_early: Whether `watch` stopped the load before its end.
         flush_s: Seconds from the end of the last window until the last delivery.
+        purged: Number of records that we made the client give up after the load.
+        deliveries: The sampled records with their offsets; None if they are not kept.
     """
 
     duration_s: float
@@ -59,6 +61,8 @@ class RawResult:
     after: HostReading
     stopped_early: bool
     flush_s: float = 0.0
+    purged: int = 0
+    deliveries: SampledDeliveries | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,6 @@ class LoadOutcome:
         activity: What the client's statistics report.
         sent_bytes: Bytes of values and keys that were sent in the whole run.
         warnings: Sentences about anything that weakens the measurement.
-        deliveries: The sampled records with their offsets; None if they were not wanted.
     """
 
     result: RawResult
@@ -85,7 +88,6 @@ class LoadOutcome:
     activity: ClientActivity | None
     sent_bytes: int
     warnings: tuple[str, ...] = ()
-    deliveries: SampledDeliveries | None = None
 
 
 def check_records(topic: Topic, config: ProducerConfig, workload: Workload) -> None:
@@ -176,5 +178,5 @@ def measured_on(
         warnings=outcome.warnings,
         flush_s=result.flush_s,
         sent_bytes=outcome.sent_bytes,
-        deliveries=outcome.deliveries,
+        deliveries=result.deliveries,
     )
