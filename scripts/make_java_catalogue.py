@@ -102,7 +102,7 @@ def _values(name: str, kind: str, allowed: str) -> dict[str, Any]:
         words = _WORDS.match(allowed)
         assert words is not None
         choices = [word.strip() for word in words["words"].split(",")]
-    return {"type": "enum" if choices else _KINDS.get(kind, "string"), "low": low, "high": high, "choices": choices}
+    return {"type": "enum" if choices else _KINDS.get(kind), "low": low, "high": high, "choices": choices}
 
 
 def _first_sentence(text: str) -> str:
@@ -132,14 +132,15 @@ def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any
 def as_json(releases: tuple[str, ...], found: list[dict[str, Any]]) -> str:
     """Return the text of the catalogue: one line for each row.
 
-    It leaves out what the property does not have, `since` in the oldest release, and `until` in the newest one.
+    It leaves out what the property does not have, the type of a text, `since` in the oldest release, and `until` in the
+    newest one.
     """
     ends = (("since", _minor(releases[0])), ("until", _minor(releases[-1])))
     stated = [
         {key: value for key, value in row.items() if value is not None and (key, value) not in ends} for row in found
     ]
-    lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in stated)
-    return f'{{\n  "releases": {json.dumps(releases)},\n  "properties": [\n{lines}\n  ]\n}}\n'
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in stated)
+    return f'{{\n  "releases": {json.dumps(releases)},\n  "properties": [\n{lines}\n]}}\n'
 
 
 def _minor(release: str) -> str:

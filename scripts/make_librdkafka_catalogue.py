@@ -23,12 +23,13 @@ _REPOSITORY = Path(__file__).resolve().parents[1]
 TARGET = _REPOSITORY / "search_spaces" / "librdkafka" / "properties.json"
 DESCRIPTIONS = _REPOSITORY / "docs" / "extensions" / "reference" / "descriptions" / "librdkafka.json"
 
-# The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue.
+# The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue, which does not
+# state the type of a text.
 _TYPES = {
     "boolean": "bool",
     "integer": "int",
     "float": "float",
-    "string": "string",
+    "string": None,
     "enum value": "enum",
     "CSV flags": "flags",
     "pattern list": "patterns",
@@ -77,13 +78,13 @@ def describe() -> tuple[dict[str, Any], dict[str, str]]:
 def as_json(catalogue: dict[str, Any]) -> str:
     """Return the catalogue as JSON with one property per line, so that the diff to a new version is readable.
 
-    A property's line leaves out what the property does not have, such as the range of a text. It says `producer` only
-    of a property that a producer does not use.
+    A property's line leaves out what the property does not have, such as the range of a text, and the type of a text.
+    It says `producer` only of a property that a producer does not use.
     """
     stated = [{key: value for key, value in row.items() if value is not None} for row in catalogue["properties"]]
-    rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in stated)
+    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in stated)
     head = "".join(f"  {json.dumps(key)}: {json.dumps(catalogue[key])},\n" for key in ("client", "version"))
-    return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
+    return "{\n" + head + '  "properties": [\n' + rows + "\n]}\n"
 
 
 def _row(line: str) -> tuple[dict[str, Any], str]:
@@ -111,7 +112,9 @@ def _row(line: str) -> tuple[dict[str, Any], str]:
     return row, _short(description)
 
 
-def _domain(name: str, kind: str, domain: str, description: str) -> tuple[float | None, float | None, list[str] | None]:
+def _domain(
+    name: str, kind: str | None, domain: str, description: str
+) -> tuple[float | None, float | None, list[str] | None]:
     if kind in ("int", "float") and ".." in domain:
         low, high = (int(bound) for bound in domain.split(" .. "))
         return low, high, None

@@ -89,7 +89,8 @@ def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str,
 
 
 def _property(row: Mapping[str, Any]) -> Property:
-    name, kind, low, high, default = row["name"], row["type"], row.get("low"), row.get("high"), row.get("default")
+    name, kind, low = row["name"], row.get("type", "string"), row.get("low")
+    high, default = row.get("high"), row.get("default")
     choices = tuple(row["choices"]) if "choices" in row else None
     if name == "compression.type":
         kind, choices = "enum", CODECS  # releases before 3.3 check the codec only when they start

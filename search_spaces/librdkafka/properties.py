@@ -49,12 +49,12 @@ def load_catalogue() -> Catalogue:
     properties: dict[str, Property] = {}
     for row in data["properties"]:
         alias_of = _alias_of(row["name"], row.get("alias_of"))
-        producer = row.get("producer", True)
-        role, reason = role_of(alias_of or row["name"], producer=producer, pointer=row["type"] == "pointer")
+        producer, kind = row.get("producer", True), row.get("type", "string")
+        role, reason = role_of(alias_of or row["name"], producer=producer, pointer=kind == "pointer")
         properties[row["name"]] = Property(
             name=row["name"],
             producer=producer,
-            kind=row["type"],
+            kind=kind,
             low=row.get("low"),
             high=row.get("high"),
             choices=tuple(row["choices"]) if "choices" in row else None,
