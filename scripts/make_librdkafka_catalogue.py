@@ -23,7 +23,7 @@ _REPOSITORY = Path(__file__).resolve().parents[1]
 TARGET = _REPOSITORY / "search_spaces" / "librdkafka" / "properties.json"
 DESCRIPTIONS = _REPOSITORY / "docs" / "extensions" / "reference" / "descriptions" / "librdkafka.json"
 
-# The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue, which does not
+# The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue. It does not
 # state the type of a text.
 _TYPES = {
     "boolean": "bool",

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import psutil
+from typing_extensions import override
 
 from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed, GeneratorError, RunnerError, TargetRefused, WorkloadRefused
@@ -20,7 +21,7 @@ from runners.load.pacing import Bursts
 from runners.load.pause_detector import KernelTimes, PauseDetector, kernel_times
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
-from runners.load.watchdog import Watchdog, check_delivered
+from runners.load.watchdog import DeliveryReport, Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
 from runners.measurements.end_to_end import SampledDeliveries
 from runners.measurements.histogram import Histogram
@@ -34,30 +35,30 @@ _COLLECTOR: Final = -1
 
 
 @dataclass(slots=True)
-class JavaProgress:
+class JavaProgress(DeliveryReport):
     """The last report of the Java client, in the form that the watchdog needs (`DeliveryReport`)."""
 
     report: JavaReport = field(default_factory=JavaReport)
     fatal: str | None = None
     _said: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_COMPLAINTS_KEPT))
 
+    @override
     @property
     def acknowledged(self) -> int:
-        """Number of successful deliveries."""
         return self.report.acknowledged
 
+    @override
     @property
     def failed(self) -> Mapping[str, int]:
-        """Number of records that the client gave up, by the name of its exception."""
         return self.report.failed
 
+    @override
     @property
     def done(self) -> int:
-        """Number of records whose delivery has succeeded or failed."""
         return self.report.done
 
+    @override
     def complaints(self) -> list[str]:
-        """Return the client's messages since a record was last acknowledged, oldest first."""
         return [sentence for acknowledged, sentence in self._said if acknowledged == self.acknowledged]
 
     def add_complaints(self, sentences: list[str]) -> None:
@@ -103,7 +104,6 @@ class JavaLoad:
     _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Make the `PauseDetector` that notices if the Java process stands still."""
         self._pause_detector = PauseDetector(
             now_ns=lambda: self.progress.report.at_ns or self.clock.now_ns(), kernel_times=self._kernel_times
         )

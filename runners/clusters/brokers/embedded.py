@@ -214,7 +214,6 @@ class EmbeddedCluster(Cluster):
     _running: Brokers | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Raise an error if the number of brokers is below 1, or is not the number of the proxy's ports."""
         if self.brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, but got {self.brokers}")
         if self.proxy is not None and len(self.proxy.ports) != self.brokers:
