@@ -188,29 +188,20 @@ def fill_bytes(
     return int(records * (each_bytes + workload.key_bytes))
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """A load of a producer that runs while consumers read at the tail of the same topic.
-
-    Attributes:
-        runner: The runner that writes to the topic.
-        config: The producer config.
-        workload: The records to write. Its times are ignored, because the load ends after the consumers.
-    """
-
-    runner: Runner
-    config: ProducerConfig
-    workload: Workload
-
-
 def read_while_writing(
-    consumption: TopicConsumption, writing: Writing, watch: ReadWatch = read_on
+    consumption: TopicConsumption,
+    runner: Runner,
+    config: ProducerConfig,
+    workload: Workload,
+    watch: ReadWatch = read_on,
 ) -> tuple[Consumption, Measurement]:
     """Write to a topic, and read it as soon as records arrive.
 
     Args:
         consumption: The load of consumers.
-        writing: The load of the producer.
+        runner: The runner that writes to the topic.
+        config: The producer config.
+        workload: The records to write. Its times are ignored, because the producer ends after the consumers.
         watch: Called with each window of the consumers.
 
     Returns:
@@ -220,14 +211,14 @@ def read_while_writing(
         RunnerError: The consumers or the producer gave no result.
     """
     writes, over = threading.Event(), threading.Event()
-    workload = replace(writing.workload, warmup_s=_WRITER_WARMUP_S, measured_s=_LONGEST_WRITING_S - _WRITER_WARMUP_S)
+    endless = replace(workload, warmup_s=_WRITER_WARMUP_S, measured_s=_LONGEST_WRITING_S - _WRITER_WARMUP_S)
 
     def watch_writer(_: Window) -> WatchDecision:
         writes.set()
         return WatchDecision.STOP if over.is_set() else WatchDecision.GO_ON
 
     with ThreadPoolExecutor(1, "tuner-writer") as threads:
-        writer = threads.submit(writing.runner.run, writing.config, workload, watch_writer)
+        writer = threads.submit(runner.run, config, endless, watch_writer)
         writer.add_done_callback(lambda _: writes.set())  # it may have failed before its first window
         try:
             writes.wait()

@@ -120,7 +120,6 @@ class JavaRunner(Runner, Preparable):
         result = load.run(self._properties(config), self.topic.name, watch)
         return LoadOutcome(
             result,
-            sample_ratio=result.sample_ratio,
             counts=counts_of(result, config),
             latency_check=latency_check_of(result),
             resources=resources_of(result),

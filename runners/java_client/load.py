@@ -71,7 +71,6 @@ class JavaResult(RawResult):
     """The raw result of a load.
 
     Attributes:
-        sample_ratio: Share of the records of the measured phase whose latency was recorded.
         at_start: The report at the start of the measured phase.
         at_end: The report at its end.
         last: The report after the last delivery.
@@ -79,7 +78,6 @@ class JavaResult(RawResult):
         partition_records: Number of records acknowledged in the whole run, by partition.
     """
 
-    sample_ratio: float
     at_start: JavaReport
     at_end: JavaReport
     last: JavaReport

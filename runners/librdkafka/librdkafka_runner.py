@@ -90,7 +90,6 @@ class LibrdkafkaRunner(Runner):
         resources = usage(result.before, result.after)
         return LoadOutcome(
             result,
-            sample_ratio=tally.sample_ratio,
             counts=counts_of(result, tally, config),
             latency_check=latency_check_of(result, tally.drain_delay, resources.client_user_demand_cores),
             resources=resources,

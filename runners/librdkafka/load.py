@@ -179,6 +179,7 @@ class LibrdkafkaLoad:
             purged=self.watchdog.purged(self.tally),
             deliveries=self.tally.deliveries(windows.origin.at_ns, windows.last.at_ns),
             stopped_early=stopped,
+            sample_ratio=self.tally.sample_ratio,
             flush_s=flush_s,
         )
 

@@ -46,6 +46,7 @@ class RawResult:
         before: The counters of the host, such as CPU times, at the start of the measured phase.
         after: The same counters at its end.
         stopped_early: Whether `watch` stopped the load before its end.
+        sample_ratio: Share of the deliveries of the measured phase whose latency was recorded.
         flush_s: Seconds from the end of the last window until the last delivery.
         purged: Number of records that we made the client give up after the load.
         deliveries: The sampled records with their offsets; None if they are not kept.
@@ -60,6 +61,7 @@ class RawResult:
     before: HostReading
     after: HostReading
     stopped_early: bool
+    sample_ratio: float
     flush_s: float = 0.0
     purged: int = 0
     deliveries: SampledDeliveries | None = None
@@ -71,7 +73,6 @@ class LoadOutcome:
 
     Attributes:
         result: The raw result of the load.
-        sample_ratio: Share of the deliveries whose latency was recorded.
         counts: The records as counted by us and by the client; `measured_on` adds the topic's count.
         latency_check: Our mean latency compared with that of the client's statistics.
         resources: Use of CPU and sockets.
@@ -81,7 +82,6 @@ class LoadOutcome:
     """
 
     result: RawResult
-    sample_ratio: float
     counts: Counts
     latency_check: LatencyCheck | None
     resources: Resources
@@ -168,7 +168,7 @@ def measured_on(
         value_bytes=result.records * pool.mean_bytes,
         latency=result.latency,
         send_delay=result.send_delay,
-        sample_ratio=outcome.sample_ratio,
+        sample_ratio=result.sample_ratio,
         counts=replace(outcome.counts, stored=stored, sole_writer=topic.owned),
         latency_check=outcome.latency_check,
         resources=outcome.resources,
