@@ -86,15 +86,15 @@ _ALL_BUT_FRONT: Final = frozenset(ShownIn) - {ShownIn.FRONT}
 _MEASUREMENT: Final = frozenset({ShownIn.MEASUREMENT})
 _MLFLOW: Final = frozenset({ShownIn.MLFLOW})
 
-Latency = Callable[[Measurement | Window], float | None]
+Latency = Callable[[Measurement | Window | EndToEnd], float | None]
 
 
 def _percentile(ratio: float) -> Latency:
-    return lambda measurement: measurement.latency.percentile_us(ratio) / 1e3 if measurement.latency.count else None
+    return lambda seen: seen.latency.percentile_us(ratio) / 1e3 if seen.latency.count else None
 
 
-def _mean_latency(measurement: Measurement | Window) -> float | None:
-    return measurement.latency.mean_us / 1e3 if measurement.latency.count else None
+def _mean_latency(seen: Measurement | Window | EndToEnd) -> float | None:
+    return seen.latency.mean_us / 1e3 if seen.latency.count else None
 
 
 def delivered_ratio(measurement: Measurement) -> float:
@@ -157,7 +157,7 @@ def _latencies(
     )
 
 
-def _end_to_end(what: str, read: Callable[[EndToEnd], float | None], shown: frozenset[ShownIn] = frozenset()) -> Metric:
+def _end_to_end(what: str, read: Latency, shown: frozenset[ShownIn] = frozenset()) -> Metric:
     """Return a metric of the end-to-end latency under load at a fixed rate."""
     spoken = what.replace("p999", "p99.9")
     return Metric(
@@ -172,10 +172,6 @@ def _end_to_end(what: str, read: Callable[[EndToEnd], float | None], shown: froz
         needs_acknowledgement=True,
         shown=shown,
     )
-
-
-def _end_to_end_percentile(ratio: float) -> Callable[[EndToEnd], float | None]:
-    return lambda seen: seen.latency.percentile_us(ratio) / 1e3 if seen.latency.count else None
 
 
 _ALL: Final = (
@@ -234,11 +230,11 @@ _ALL: Final = (
     *_latencies("p999", _percentile(0.999), shown=_ALL_BUT_FRONT),
     # Windows are left out, because the maximum of a part of a phase is lower than that of the whole phase.
     *_latencies("max", _percentile(1.0), in_windows=False),
-    _end_to_end("mean", lambda seen: seen.latency.mean_us / 1e3 if seen.latency.count else None),
-    _end_to_end("p50", _end_to_end_percentile(0.5), frozenset({ShownIn.TABLES})),
-    _end_to_end("p95", _end_to_end_percentile(0.95)),
-    _end_to_end("p99", _end_to_end_percentile(0.99), frozenset({ShownIn.TABLES})),
-    _end_to_end("p999", _end_to_end_percentile(0.999)),
+    _end_to_end("mean", _mean_latency),
+    _end_to_end("p50", _percentile(0.5), frozenset({ShownIn.TABLES})),
+    _end_to_end("p95", _percentile(0.95)),
+    _end_to_end("p99", _percentile(0.99), frozenset({ShownIn.TABLES})),
+    _end_to_end("p999", _percentile(0.999)),
     Metric(
         "consumer_cpu_ms_per_mb",
         "consumer CPU",

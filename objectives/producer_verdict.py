@@ -276,10 +276,6 @@ def _network(evidence: Evidence) -> str | None:
     return f"the network limited the busiest connection {percent(evidence.resources.network_limited_ratio)} of the time"
 
 
-def _other_processes(evidence: Evidence) -> str | None:
-    return other_processes(evidence.resources, evidence.consumer_cpu_cores or 0.0)
-
-
 def _broker(evidence: Evidence) -> str | None:
     used = evidence.resources
     if (busy := busy_broker(used)) is not None:
@@ -333,7 +329,10 @@ def _generator_by_exclusion(evidence: Evidence) -> str | None:
 _SIGNS: Final[Signs[Evidence]] = (
     (Bottleneck.QUOTA, lambda evidence: quota(evidence.throttle_ms)),
     (Bottleneck.OFFERED_RATE, _offered_rate),
-    (Bottleneck.OTHER_PROCESSES, _other_processes),
+    (
+        Bottleneck.OTHER_PROCESSES,
+        lambda evidence: other_processes(evidence.resources, evidence.consumer_cpu_cores or 0.0),
+    ),
     (Bottleneck.GENERATOR, _generator),
     (Bottleneck.CLIENT_THREAD, _client_thread),
     (Bottleneck.NETWORK, _network),

@@ -30,7 +30,6 @@ class Objective:
     metric: str
 
     def __post_init__(self) -> None:
-        """Check that the metric exists."""
         if self.metric not in OUTCOME_METRICS:
             raise ValueError(f"an objective must be one of {', '.join(OUTCOME_METRICS)}, but got {self.metric!r}")
 
@@ -68,7 +67,6 @@ class Constraint:
     of_baseline: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse an unknown metric, and a limit that is not a positive finite number."""
         if self.metric not in OUTCOME_METRICS:
             raise ValueError(f"a constraint must be about one of {', '.join(OUTCOME_METRICS)}, but got {self.metric!r}")
         if not 0 < self.limit < float("inf"):

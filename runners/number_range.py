@@ -24,12 +24,10 @@ class NumberRange:
     unit: str = ""
 
     def __contains__(self, number: float) -> bool:
-        """Return whether the setting may have this number."""
         if not self.low <= number <= self.high or (self.whole and number != int(number)):
             return False
         return not (self.above and number == self.low) and not (self.below and number == self.high)
 
     def __str__(self) -> str:
-        """Return the rule in words."""
         ends = f"{'above' if self.above else 'from'} {self.low:,} {'to below' if self.below else 'to'} {self.high:,}"
         return f"must be a {'whole ' if self.whole else ''}number {ends}{self.unit and f' {self.unit}'}"

@@ -50,7 +50,8 @@ class Runner(Protocol):
 
         Raises:
             RunnerError: The run gave no measurement. `runners.errors` says what each kind of error means for the
-                caller.
+                caller. The error's `sent_bytes` says how much was sent before it.
+            RuleBroken: The config or the topic does not allow records of this size.
         """
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from runners.clock import NS_PER_S
 from runners.measurements.histogram import Histogram
@@ -20,7 +21,7 @@ from runners.measurements.measurement import ClientActivity, Counts, Measurement
 from runners.measurements.resources import Resources
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
-from runners.runner import Watch, WatchDecision, WindowSchedule, go_on
+from runners.runner import Runner, Watch, WatchDecision, WindowSchedule, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
@@ -237,7 +238,7 @@ def _normal_quantiles(count: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedRunner:
+class SimulatedRunner(Runner):
     """A `Runner` that computes its measurements. The same call always gives the same numbers.
 
     As in reality, there are two kinds of noise. The noise from run to run is drawn once per run, and a longer run does
@@ -260,8 +261,8 @@ class SimulatedRunner:
     latency_noise_ratio: float | None = None
     latency_window_noise_ratio: float | None = None
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Compute the measurement of a config under a workload, with noise."""
         generator = generator_of(config, workload)
         generator.random()  # keeps the numbers of older simulated studies: without this draw, all of them would change
         noise = SimulatedNoise.of(

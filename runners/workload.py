@@ -56,7 +56,6 @@ class RecordSizes:
     shares: tuple[tuple[int, float], ...]
 
     def __post_init__(self) -> None:
-        """Check that the sizes ascend and can be sent, and that their shares add up to 1."""
         if not self.shares:
             raise WorkloadRefused("a workload must have at least one record size, but got none")
         for size, share in self.shares:
@@ -200,7 +199,6 @@ class Workload:
         return cls(**rest, **others)
 
     def __post_init__(self) -> None:
-        """Check that all values are within their limits."""
         for name, allowed in _RANGES.items():
             value = getattr(self, name)
             if value is not None and value not in allowed:

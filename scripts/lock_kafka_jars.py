@@ -1,20 +1,22 @@
-"""Resolves the jars of a Kafka version with Maven and pins them in `runners/java_runtime/pinned_jars.py`.
+"""Resolves the jars of a Kafka version with Maven and pins them in `runners/java_runtime/pinned_jars.json`.
 
     python scripts/lock_kafka_jars.py 4.3.1
 
 Afterwards, review the difference and run the tests marked `broker`.
 """
 
-import re
+import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from jgo.maven import Artifact, MavenContext
 
 from runners.java_client.compiled import needed_at_run_time, pinned_by_checksum
+from runners.java_runtime.pinned_jars import PinnedJar
 
-TARGET = Path(__file__).parent.parent / "runners" / "java_runtime" / "pinned_jars.py"
+TARGET = Path(__file__).parent.parent / "runners" / "java_runtime" / "pinned_jars.json"
 # Only the tool `connect-plugin-path` needs Connect and its web server. Leaving it out saves 38 jars and 10 MB.
 NOT_NEEDED = ("connect-runtime", "connect-api", "connect-json")
 
@@ -22,11 +24,9 @@ NOT_NEEDED = ("connect-runtime", "connect-api", "connect-json")
 def main(kafka_version: str) -> None:
     """Resolve the jars of a Kafka version, download them to a temporary folder, and write their pins."""
     with tempfile.TemporaryDirectory() as repository:
-        entries = sorted(entry(jar) for jar in resolve(MavenContext(repo_cache=Path(repository)), kafka_version))
-    head, _, _ = TARGET.read_text(encoding="utf-8").partition("PINNED_JARS = (")
-    head = re.sub(r'KAFKA_VERSION = "[^"]*"', f'KAFKA_VERSION = "{kafka_version}"', head)
-    TARGET.write_text(f"{head}PINNED_JARS = (\n{''.join(entries)})\n", encoding="utf-8")
-    print(f"{len(entries)} jars of Kafka {kafka_version} pinned in {TARGET}")
+        jars = sorted(map(pinned_by_checksum, resolve(MavenContext(repo_cache=Path(repository)), kafka_version)))
+    TARGET.write_text(f'{{"kafka": {json.dumps(kafka_version)}, "jars": {as_json(jars)}}}\n', encoding="utf-8")
+    print(f"{len(jars)} jars of Kafka {kafka_version} pinned in {TARGET}")
 
 
 def resolve(maven: MavenContext, kafka_version: str) -> list[Artifact]:
@@ -44,10 +44,9 @@ def resolve(maven: MavenContext, kafka_version: str) -> list[Artifact]:
     return needed_at_run_time(maven, wanted)
 
 
-def entry(jar: Artifact) -> str:
-    """Return the Python source text that pins one jar: its coordinates, its size and its digest."""
-    coordinate, size_bytes, digest = pinned_by_checksum(jar)
-    return f'    PinnedJar(\n        "{coordinate}",\n        {size_bytes:_},\n        "{digest}",\n    ),\n'
+def as_json(jars: Iterable[PinnedJar]) -> str:
+    """Return a list of pinned jars as JSON, with one line for each jar: its coordinate, its size and its digest."""
+    return "[\n" + ",\n".join(f"  {json.dumps(jar)}" for jar in jars) + "\n]"
 
 
 if __name__ == "__main__":

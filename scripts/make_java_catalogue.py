@@ -1,5 +1,7 @@
 """Writes the list of the Java producer's properties, as releases of kafka-clients list them themselves.
 
+Their descriptions go to a file of their own, which only the documentation reads.
+
     python -m scripts.make_java_catalogue
 
 The list has one row for each property and each span of releases in which its type, range and default are the same. The
@@ -20,6 +22,7 @@ from runners.java_runtime.java import find_java
 
 REPOSITORY: Final = Path(__file__).parent.parent
 TARGET: Final = REPOSITORY / "search_spaces" / "java_client" / "properties.json"
+DESCRIPTIONS: Final = REPOSITORY / "docs" / "extensions" / "reference" / "descriptions" / "java.json"
 SOURCE: Final = Path(__file__).parent / "java_configs" / "Configs.java"
 COMPILER: Final = "org.eclipse.jdt:ecj:3.42.0"
 # One release of each minor version, because defaults and ranges change with minor versions only. There is one known
@@ -99,7 +102,7 @@ def _values(name: str, kind: str, allowed: str) -> dict[str, Any]:
         words = _WORDS.match(allowed)
         assert words is not None
         choices = [word.strip() for word in words["words"].split(",")]
-    return {"type": "enum" if choices else _KINDS.get(kind, "string"), "low": low, "high": high, "choices": choices}
+    return {"type": "enum" if choices else _KINDS.get(kind), "low": low, "high": high, "choices": choices}
 
 
 def _first_sentence(text: str) -> str:
@@ -108,20 +111,14 @@ def _first_sentence(text: str) -> str:
 
 
 def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the rows of the catalogue: one for each property and each range of releases without a change to it.
-
-    Descriptions are those of the newest release that has the property.
-    """
-    minors = {release: ".".join(release.split(".")[:2]) for release in by_release}
+    """Return the rows of the catalogue: one for each property and each range of releases without a change to it."""
+    minors = {release: _minor(release) for release in by_release}
     names = sorted({name for found in by_release.values() for name in found})
     result: list[dict[str, Any]] = []
     for name in names:
-        newest = next(found[name] for found in reversed(by_release.values()) if name in found)
         row: dict[str, Any] | None = None
         for release, found in by_release.items():
             facts = found.get(name)
-            if facts is not None:
-                facts = {**facts, "description": newest["description"]}
             if row is not None and (facts is None or any(row[key] != value for key, value in facts.items())):
                 row = None
             if facts is not None and row is None:
@@ -133,14 +130,25 @@ def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any
 
 
 def as_json(releases: tuple[str, ...], found: list[dict[str, Any]]) -> str:
-    """Return the text of the catalogue: one line for each row, which leaves out what the property does not have."""
-    stated = [{key: value for key, value in row.items() if value is not None} for row in found]
-    lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in stated)
-    return f'{{\n  "releases": {json.dumps(releases)},\n  "properties": [\n{lines}\n  ]\n}}\n'
+    """Return the text of the catalogue: one line for each row.
+
+    It leaves out what the property does not have, the type of a text, `since` in the oldest release, and `until` in the
+    newest one.
+    """
+    ends = (("since", _minor(releases[0])), ("until", _minor(releases[-1])))
+    stated = [
+        {key: value for key, value in row.items() if value is not None and (key, value) not in ends} for row in found
+    ]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in stated)
+    return f'{{\n  "releases": {json.dumps(releases)},\n  "properties": [\n{lines}\n]}}\n'
+
+
+def _minor(release: str) -> str:
+    return ".".join(release.split(".")[:2])
 
 
 def main() -> None:
-    """Read the properties of all releases, and write the catalogue."""
+    """Read the properties of all releases, and write the catalogue and the descriptions."""
     with tempfile.TemporaryDirectory() as folder:
         clients = Clients(Path(folder))
         by_release = {}
@@ -148,7 +156,11 @@ def main() -> None:
             ran = subprocess.run(clients.command(release, "describe"), check=True, capture_output=True, text=True)
             by_release[release] = described(ran.stdout)
             print(f"{release}: {len(by_release[release])} properties")
-    TARGET.parent.mkdir(exist_ok=True)
+    # Of the descriptions in several releases, that of the newest is kept.
+    descriptions = {name: facts.pop("description") for found in by_release.values() for name, facts in found.items()}
+    DESCRIPTIONS.write_text(
+        json.dumps(descriptions, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
     TARGET.write_text(as_json(RELEASES, rows(by_release)), encoding="utf-8")
 
 

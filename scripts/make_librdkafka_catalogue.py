@@ -1,4 +1,4 @@
-"""Writes the catalogue of librdkafka's properties from the library itself.
+"""Writes the catalogue of librdkafka's properties from the library itself, and their descriptions for the docs.
 
 Run it when the pinned version of confluent-kafka changes, and review the difference:
 
@@ -19,14 +19,17 @@ from typing import Any
 import confluent_kafka
 import confluent_kafka.cimpl
 
-TARGET = Path(__file__).resolve().parents[1] / "search_spaces" / "librdkafka" / "properties.json"
+_REPOSITORY = Path(__file__).resolve().parents[1]
+TARGET = _REPOSITORY / "search_spaces" / "librdkafka" / "properties.json"
+DESCRIPTIONS = _REPOSITORY / "docs" / "extensions" / "reference" / "descriptions" / "librdkafka.json"
 
-# The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue.
+# The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue. It does not
+# state the type of a text.
 _TYPES = {
     "boolean": "bool",
     "integer": "int",
     "float": "float",
-    "string": "string",
+    "string": None,
     "enum value": "enum",
     "CSV flags": "flags",
     "pattern list": "patterns",
@@ -58,28 +61,33 @@ def property_table() -> str:
         return path.read_text(encoding="utf-8")
 
 
-def describe() -> dict[str, Any]:
-    """Return the catalogue of the loaded library: its name, its version, and an entry for each of its properties."""
-    properties = [
-        _row(line)
-        for line in property_table().splitlines()
-        if line.count("|") >= 5 and not line.startswith(("Property ", "---"))
-    ]
-    return {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}
+def describe() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the catalogue of the loaded library (its name, version and properties), and the descriptions by name."""
+    rows: dict[str, tuple[dict[str, Any], str]] = {}
+    for line in property_table().splitlines():
+        if line.count("|") >= 5 and not line.startswith(("Property ", "---")):
+            row, description = _row(line)
+            # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
+            # sets the global property, which is listed first.
+            rows.setdefault(row["name"], (row, description))
+    properties = [row for row, _ in rows.values()]
+    catalogue = {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}
+    return catalogue, {name: description for name, (_, description) in rows.items()}
 
 
 def as_json(catalogue: dict[str, Any]) -> str:
     """Return the catalogue as JSON with one property per line, so that the diff to a new version is readable.
 
-    A property's line leaves out what the property does not have, such as the range of a text.
+    A property's line leaves out what the property does not have, such as the range of a text, and the type of a text.
+    It says `producer` only of a property that a producer does not use.
     """
     stated = [{key: value for key, value in row.items() if value is not None} for row in catalogue["properties"]]
-    rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in stated)
+    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in stated)
     head = "".join(f"  {json.dumps(key)}: {json.dumps(catalogue[key])},\n" for key in ("client", "version"))
-    return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
+    return "{\n" + head + '  "properties": [\n' + rows + "\n]}\n"
 
 
-def _row(line: str) -> dict[str, Any]:
+def _row(line: str) -> tuple[dict[str, Any], str]:
     # A default may contain `||`, such as in a shell command, so the columns are split off from both ends.
     name, applies, domain, rest = (cell.strip() for cell in line.split("|", 3))
     split = re.fullmatch(r"(.*?)\s*\| (high|medium|low)\s*\| (.*)", rest)
@@ -90,9 +98,9 @@ def _row(line: str) -> dict[str, Any]:
     kind = _TYPES[type_words.strip().removesuffix("*")]
     alias = re.match(r"(?:\*\*DEPRECATED\*\* )?Alias for `([^`]+)`", description)
     low, high, choices = _domain(name, kind, domain, description)
-    return {
+    row = {
         "name": name,
-        "producer": "P" in applies or "*" in applies,
+        "producer": None if "P" in applies or "*" in applies else False,
         "type": "enum" if name == "partitioner" else kind,
         "low": low,
         "high": high,
@@ -100,11 +108,13 @@ def _row(line: str) -> dict[str, Any]:
         # The table shows the features of this build as a default. They differ between wheels, so they are left out.
         "default": None if name == "builtin.features" else default or None,
         "alias_of": alias.group(1) if alias else None,
-        "description": _short(description),
     }
+    return row, _short(description)
 
 
-def _domain(name: str, kind: str, domain: str, description: str) -> tuple[float | None, float | None, list[str] | None]:
+def _domain(
+    name: str, kind: str | None, domain: str, description: str
+) -> tuple[float | None, float | None, list[str] | None]:
     if kind in ("int", "float") and ".." in domain:
         low, high = (int(bound) for bound in domain.split(" .. "))
         return low, high, None
@@ -136,9 +146,10 @@ def _short(description: str) -> str:
 
 
 def main() -> None:
-    """Write the catalogue of the loaded library to its file."""
-    catalogue = describe()
+    """Write the catalogue of the loaded library and the descriptions to their files."""
+    catalogue, descriptions = describe()
     TARGET.write_text(as_json(catalogue), encoding="utf-8")
+    DESCRIPTIONS.write_text(json.dumps(descriptions, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(f"{TARGET.name}: {len(catalogue['properties'])} properties of librdkafka {catalogue['version']}")
 
 

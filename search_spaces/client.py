@@ -167,7 +167,6 @@ class ClientValues(EffectiveValues):
     __slots__ = ("client",)
 
     def __init__(self, given: Mapping[str, str], client: Client) -> None:
-        """Take the config's given values: canonical values by canonical name."""
         super().__init__(given, client.catalogue, client.derived)
         self.client = client
 

@@ -82,7 +82,7 @@ class Cluster(Protocol):
 
         Raises:
             TargetError: The cluster does not answer, or it refuses us.
-            EmbeddedBrokerError: A broker that we start ourselves did not start.
+            EmbeddedBrokerError: A broker that we start ourselves, or what it needs, did not start or is missing.
         """
 
     def stop(self) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -11,7 +12,7 @@ from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics.owned_topics import Topic
 from runners.clusters.topics.stored_topics import StoredTopics
 from runners.consumers.consumer_processes import ConsumerProcesses
-from runners.consumers.consumption import Consumption, ReadWindow
+from runners.consumers.consumption import Consumption
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.consumers.reading_load import Reader, ReadWatch, read_on
 from runners.errors import DeliveryFailed, GeneratorError, WorkloadRefused
@@ -187,29 +188,20 @@ def fill_bytes(
     return int(records * (each_bytes + workload.key_bytes))
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """A load of a producer that runs while consumers read at the tail of the same topic.
-
-    Attributes:
-        runner: The runner that writes to the topic.
-        config: The producer config.
-        workload: The records to write. Its times are ignored, because the load ends after the consumers.
-    """
-
-    runner: Runner
-    config: ProducerConfig
-    workload: Workload
-
-
 def read_while_writing(
-    consumption: TopicConsumption, writing: Writing, watch: ReadWatch = read_on
+    consumption: TopicConsumption,
+    runner: Runner,
+    config: ProducerConfig,
+    workload: Workload,
+    watch: ReadWatch = read_on,
 ) -> tuple[Consumption, Measurement]:
     """Write to a topic, and read it as soon as records arrive.
 
     Args:
         consumption: The load of consumers.
-        writing: The load of the producer.
+        runner: The runner that writes to the topic.
+        config: The producer config.
+        workload: The records to write. Its times are ignored, because the producer ends after the consumers.
         watch: Called with each window of the consumers.
 
     Returns:
@@ -218,60 +210,24 @@ def read_while_writing(
     Raises:
         RunnerError: The consumers or the producer gave no result.
     """
-    writer = _Writer(writing)
-    writer.start()
-    try:
-        writer.writes.wait()
+    writes, over = threading.Event(), threading.Event()
+    endless = replace(workload, warmup_s=_WRITER_WARMUP_S, measured_s=_LONGEST_WRITING_S - _WRITER_WARMUP_S)
 
-        def watched(window: ReadWindow) -> WatchDecision:
-            return WatchDecision.STOP if writer.ended_first else watch(window)
+    def watch_writer(_: Window) -> WatchDecision:
+        writes.set()
+        return WatchDecision.STOP if over.is_set() else WatchDecision.GO_ON
 
-        consumed = None if writer.ended_first else consumption.run(watched)
-    finally:
-        writer.over.set()
-        writer.join()
+    with ThreadPoolExecutor(1, "tuner-writer") as threads:
+        writer = threads.submit(runner.run, config, endless, watch_writer)
+        writer.add_done_callback(lambda _: writes.set())  # it may have failed before its first window
+        try:
+            writes.wait()
+            consumed = None
+            if not writer.done():
+                consumed = consumption.run(lambda window: WatchDecision.STOP if writer.done() else watch(window))
+        finally:
+            over.set()
     written = writer.result()
     if consumed is None:
         raise GeneratorError("the producer ended before the consumers; run again")
     return consumed, written
-
-
-class _Writer(threading.Thread):
-    """The thread in which the producer's load runs.
-
-    Attributes:
-        writes: Set when the load has shown its first window, or has failed.
-        over: Set by another thread to end the load with its next window.
-        ended_first: Whether the load ended, with or without an error, before `over` was set.
-    """
-
-    def __init__(self, writing: Writing) -> None:
-        super().__init__(name="tuner-writer")
-        self.writes = threading.Event()
-        self.over = threading.Event()
-        self.ended_first = False
-        self._writing = writing
-        self._outcome: Measurement | BaseException | None = None
-
-    def run(self) -> None:
-        writing = self._writing
-        workload = replace(
-            writing.workload, warmup_s=_WRITER_WARMUP_S, measured_s=_LONGEST_WRITING_S - _WRITER_WARMUP_S
-        )
-
-        def watch(_: Window) -> WatchDecision:
-            self.writes.set()
-            return WatchDecision.STOP if self.over.is_set() else WatchDecision.GO_ON
-
-        try:
-            self._outcome = writing.runner.run(writing.config, workload, watch)
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that reads
-            self._outcome = error
-        self.ended_first = not self.over.is_set()
-        self.writes.set()
-
-    def result(self) -> Measurement:
-        """Return what was measured, or raise the error that prevented it."""
-        if isinstance(self._outcome, Measurement):
-            return self._outcome
-        raise self._outcome or GeneratorError("the load of the producer gave no result")

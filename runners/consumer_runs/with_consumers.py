@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -99,7 +99,7 @@ class TailConsumers:
 
 
 @dataclass(frozen=True, slots=True)
-class WithConsumers:
+class WithConsumers(Runner):
     """A runner that runs another runner while consumers read the records of its producer.
 
     A workload without consumers is measured by the other runner alone.
@@ -114,8 +114,8 @@ class WithConsumers:
     consumers: TailConsumers
     host: ConsumerHost = THIS_HOST
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure the config. If the workload has consumers, the measurement has `end_to_end`."""
         if not workload.consumers:
             return self.runner.run(config, workload, watch)
         if config.acks == 0:
@@ -127,7 +127,9 @@ class WithConsumers:
         began = False
         try:
             before = self.host.clock_offset()
-            with self._consuming(config, workload) as consuming:
+            consuming = _Consuming(self.consumers.load(config, workload), self.host)
+            consuming.start()
+            with closing(consuming):
                 began = True
                 measured = self.runner.run(config, workload, consuming.stopping_with_consumers(watch))
                 # If others write to the topic, the number of records that the consumers took does not show whether they
@@ -144,16 +146,6 @@ class WithConsumers:
         end_to_end = end_to_end_of(measured.deliveries, consumption, offsets)
         warnings = (*measured.warnings, *(f"consumers: {warning}" for warning in end_to_end.warnings))
         return replace(measured, deliveries=None, end_to_end=end_to_end, warnings=warnings)
-
-    @contextmanager
-    def _consuming(self, config: ProducerConfig, workload: Workload) -> Iterator["_Consuming"]:
-        """Start the consumers, and stop them when the context is left, also after an error."""
-        consuming = _Consuming(self.consumers.load(config, workload), self.host)
-        consuming.start()
-        try:
-            yield consuming
-        finally:
-            consuming.stop()
 
 
 @dataclass(slots=True)
@@ -176,7 +168,7 @@ class _Consuming:
         """Start the consumers, and wait until they read."""
         self._thread.start()
         if not self._started.wait(_START_PATIENCE_S):
-            self.stop()
+            self.close()
             raise GeneratorError(
                 f"the consumers did not begin to read within {_START_PATIENCE_S:.0f} s; check whether this host or the "
                 "brokers are overloaded"
@@ -211,13 +203,13 @@ class _Consuming:
             self._progress.wait(0.1)
             self._progress.clear()
             now_s = time.monotonic()
-        self.stop()
+        self.close()
         self._raise_error()
         (consumption,) = self._outcome
         assert isinstance(consumption, Consumption)
         return consumption
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Stop the consumers, and wait until their processes have ended."""
         self._over.set()
         self._thread.join()

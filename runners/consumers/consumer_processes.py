@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from runners.clock import NS_PER_MS
 from runners.consumers.consumption import Consumption, ReadWindow
@@ -20,21 +20,15 @@ _LEAD_NS: Final = 50 * NS_PER_MS
 """Time from the moment at which the last consumer is ready to the common start. All must receive it in this time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """Sent by a consumer that is ready. The parent replies with the common start, in ns of the monotonic clock."""
+def _read(reader: Reader, ask: Callable[[ReadWindow | None], Any]) -> Consumption:
+    """Do the work of a child process.
 
-
-def _read(reader: Reader, ask: Callable[[_Ready | ReadWindow], int | WatchDecision]) -> Consumption:
-    """Do the work of a child process."""
-
-    def ready() -> int:
-        return int(ask(_Ready()))  # type: ignore[arg-type]
-
-    def watch(window: ReadWindow) -> WatchDecision:
-        return WatchDecision(ask(window))
-
-    return reader.read(ready, watch)
+    Args:
+        reader: The consumer.
+        ask: Asks the parent: with None, which means that the consumer is ready, for the common start, in ns of the
+            monotonic clock; with a window, whether to continue.
+    """
+    return reader.read(lambda: ask(None), ask)
 
 
 _Message = int | ReadWindow | Consumption | BaseException
@@ -126,8 +120,8 @@ class ConsumerProcesses:
         self._messages.put((0, self._start_ns))
 
     def _serve(self, number: int, child: Child, barrier: threading.Barrier) -> None:
-        def answer(question: _Ready | ReadWindow) -> int | WatchDecision:
-            if isinstance(question, _Ready):
+        def answer(question: ReadWindow | None) -> int | WatchDecision:
+            if question is None:
                 barrier.wait()
                 return self._start_ns
             self._messages.put((number, question))

@@ -59,7 +59,6 @@ class ReadCounter:
     unfinished: int = 0
 
     def __post_init__(self) -> None:
-        """Expect the first offset of each partition next."""
         self.ranges = tuple(self.ranges)
         self._positions = {
             each.partition: _Position(each.first, each.end, each.first == each.end) for each in self.ranges

@@ -51,7 +51,6 @@ class Reading:
     outage_s: float = DEFAULT_LIMITS.outage_s
 
     def __post_init__(self) -> None:
-        """Check that all values are within their limits."""
         for name, allowed in _RANGES.items():
             if (value := getattr(self, name)) not in allowed:
                 raise WorkloadRefused(f"{name} {allowed}, but got {value}")

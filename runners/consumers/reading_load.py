@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from typing_extensions import override
+
 from runners.clock import NS_PER_S, Clock, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumption import Consumption, ReadOrigin, ReadWindow
@@ -21,7 +23,7 @@ from runners.consumers.source import ReadSnapshot, RecordSource
 from runners.errors import BrokerLost, TargetRefused
 from runners.host.probe import THIS_PROCESS, ClientProcess, HostProbe, HostReading, usage
 from runners.host.receiving import Receiving
-from runners.load.watchdog import STALL_PATIENCE_S, PermanentErrors, Watchdog, any_runs
+from runners.load.watchdog import STALL_PATIENCE_S, DeliveryReport, PermanentErrors, Watchdog, any_runs
 from runners.runner import WatchDecision, WindowSchedule
 
 _CHECK_S: Final = 0.1
@@ -67,7 +69,7 @@ def read_on(_: ReadWindow) -> WatchDecision:
 
 
 @dataclass(slots=True)
-class ReadingProgress:
+class ReadingProgress(DeliveryReport):
     """Reports the progress of a consumer to the watchdog. Answers of brokers count as progress, too.
 
     Attributes:
@@ -87,18 +89,18 @@ class ReadingProgress:
 
     done = acknowledged
 
+    @override
     @property
     def failed(self) -> Mapping[str, int]:
-        """Number of errors that came in place of records, by the client's name for the error."""
         return self.source.failed
 
+    @override
     @property
     def fatal(self) -> str | None:
-        """The error after which the client can't continue; None if there was none."""
         return self.source.fatal
 
+    @override
     def complaints(self) -> list[str]:
-        """Return the client's error messages since the last record or response."""
         if self.acknowledged != self._acknowledged_before:
             self._acknowledged_before = self.acknowledged
             self._complaints.clear()
@@ -129,7 +131,6 @@ class ReadingLoad:
     _series: list[ReadWindow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Set the progress to 0."""
         self._progress, self._receiving = ReadingProgress(self.source), Receiving(self.probe.process.pid)
 
     def run(self, start_ns: int, watch: ReadWatch, reading: Reading, origin: ReadOrigin) -> Consumption:

@@ -133,7 +133,6 @@ class HostProbe:
     _process: psutil.Process = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look up the process. Its connections are sampled later."""
         self.sockets = SocketTimes(self.process.pid)
         self._process = psutil.Process(self.process.pid)
 

@@ -79,7 +79,6 @@ class MergedBatches:
     coded_bytes: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Self) -> Self:
-        """Return the sums of both."""
         return type(self)(
             self.before + other.before,
             self.after + other.after,
@@ -107,7 +106,6 @@ class BatchSequence:
     set_aside: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Self) -> Self:
-        """Return the sequence of this one's batches followed by the other one's."""
         return type(self)(
             self.batches + other.batches,
             self.merged + other.merged,

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -187,12 +186,7 @@ def _compressors() -> dict[str, Callable[[bytes], int]]:
     """Return functions that compress a batch and return its size in bytes, by codec."""
     compressors: dict[str, Callable[[bytes], int]] = {GZIP: lambda plain: len(zlib.compress(plain))}
     with suppress(ImportError):  # MLflow brings pyarrow, but the container image leaves it out
-        pyarrow = importlib.import_module("pyarrow")
-
+        compress = importlib.import_module("pyarrow").compress
         for codec in ARROW_CODECS:
-            compressors[codec] = partial(_arrow_bytes, pyarrow, codec)
+            compressors[codec] = lambda plain, codec=codec: len(compress(plain, codec=codec, asbytes=True))  # type: ignore[misc]
     return compressors
-
-
-def _arrow_bytes(pyarrow: Any, codec: str, plain: bytes) -> int:
-    return len(pyarrow.compress(plain, codec=codec, asbytes=True))

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from typing_extensions import override
+
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics.owned_topics import Topic
@@ -30,7 +32,7 @@ from runners.load.producer_run import (
 from runners.load.watchdog import Watchdog
 from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
 from runners.measurements.resources import Resources
-from runners.runner import DEFAULT_LIMITS, Limits, Watch, go_on
+from runners.runner import DEFAULT_LIMITS, Limits, Preparable, Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 from search_spaces.connection.java_connection import connection_for_java
@@ -50,7 +52,7 @@ _MUCH_COLLECTED_RATIO: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class JavaRunner:
+class JavaRunner(Runner, Preparable):
     """Measures configs of the Java client on one topic of a running cluster.
 
     This `Runner` can be pickled and used in another process. The Java process is a child of the process that calls
@@ -68,19 +70,8 @@ class JavaRunner:
     limits: Limits = DEFAULT_LIMITS
     warms_up: bool = True
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Send the records of a workload to the topic with the given config, and return what was measured.
-
-        Args:
-            config: The producer config to measure, in the Java client's properties.
-            workload: The records to send: their sizes, their rate and how long to send them.
-            watch: Called with the values of each window (a period of at most a second). It can stop the measurement
-                early.
-
-        Raises:
-            RunnerError: There is no measurement. The error's `sent_bytes` says how much was sent before it.
-            RuleBroken: The config or the topic does not allow records of this size.
-        """
         check_records(self.topic, config, workload)
         with sent_bytes_in_errors() as loads, self._jvm(config, workload) as jvm:
             return measured_on(
@@ -93,12 +84,8 @@ class JavaRunner:
                 client_version=f"kafka-clients {jvm.version}",
             )
 
+    @override
     def prepare(self, config: ProducerConfig, workload: Workload) -> None:
-        """Start and warm up the Java process of the next run, unless one is kept.
-
-        Raises:
-            RunnerError: The process can't be started or warmed up.
-        """
         with self._jvm(config, workload):
             pass
 
@@ -133,14 +120,12 @@ class JavaRunner:
         result = load.run(self._properties(config), self.topic.name, watch)
         return LoadOutcome(
             result,
-            sample_ratio=result.sample_ratio,
             counts=counts_of(result, config),
             latency_check=latency_check_of(result),
             resources=resources_of(result),
             activity=activity_of(result, self.topic.partitions),
             sent_bytes=load.sent_bytes,
             warnings=warnings_of(result),
-            deliveries=result.deliveries,
         )
 
     def _properties(self, config: ProducerConfig) -> dict[str, str]:

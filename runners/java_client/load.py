@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import psutil
+from typing_extensions import override
 
 from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed, GeneratorError, RunnerError, TargetRefused, WorkloadRefused
@@ -20,7 +21,7 @@ from runners.load.pacing import Bursts
 from runners.load.pause_detector import KernelTimes, PauseDetector, kernel_times
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
-from runners.load.watchdog import Watchdog, check_delivered
+from runners.load.watchdog import DeliveryReport, Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
 from runners.measurements.end_to_end import SampledDeliveries
 from runners.measurements.histogram import Histogram
@@ -34,35 +35,30 @@ _COLLECTOR: Final = -1
 
 
 @dataclass(slots=True)
-class JavaProgress:
+class JavaProgress(DeliveryReport):
     """The last report of the Java client, in the form that the watchdog needs (`DeliveryReport`)."""
 
-    report: JavaReport | None = None
+    report: JavaReport = field(default_factory=JavaReport)
     fatal: str | None = None
     _said: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_COMPLAINTS_KEPT))
 
+    @override
     @property
     def acknowledged(self) -> int:
-        """Number of successful deliveries."""
-        return self.report.acknowledged if self.report else 0
+        return self.report.acknowledged
 
+    @override
     @property
     def failed(self) -> Mapping[str, int]:
-        """Number of records that the client gave up, by the name of its exception."""
-        return self.report.failed if self.report else {}
+        return self.report.failed
 
+    @override
     @property
     def done(self) -> int:
-        """Number of records whose delivery has succeeded or failed."""
-        return self.report.done if self.report else 0
+        return self.report.done
 
-    @property
-    def waiting(self) -> int:
-        """Number of records that the client accepted and whose delivery has neither succeeded nor failed yet."""
-        return self.report.waiting if self.report else 0
-
+    @override
     def complaints(self) -> list[str]:
-        """Return the client's messages since a record was last acknowledged, oldest first."""
         return [sentence for acknowledged, sentence in self._said if acknowledged == self.acknowledged]
 
     def add_complaints(self, sentences: list[str]) -> None:
@@ -75,24 +71,18 @@ class JavaResult(RawResult):
     """The raw result of a load.
 
     Attributes:
-        sample_ratio: Share of the records of the measured phase whose latency was recorded.
         at_start: The report at the start of the measured phase.
         at_end: The report at its end.
         last: The report after the last delivery.
         gauges: The client's counters of each report in the measured phase, with the number of its records that waited.
         partition_records: Number of records acknowledged in the whole run, by partition.
-        deliveries: The sampled records with their offsets; None if they are not kept.
-        purged: Number of records that we made the client give up after the load.
     """
 
-    sample_ratio: float
     at_start: JavaReport
     at_end: JavaReport
     last: JavaReport
     gauges: tuple[tuple[ClientTotals, int], ...]
     partition_records: tuple[int, ...]
-    deliveries: SampledDeliveries | None = None
-    purged: int = 0
 
 
 @dataclass(slots=True)
@@ -112,13 +102,14 @@ class JavaLoad:
     _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Make the `PauseDetector` that notices if the Java process stands still."""
-        self._pause_detector = PauseDetector(now_ns=self._reported_ns, kernel_times=self._kernel_times)
+        self._pause_detector = PauseDetector(
+            now_ns=lambda: self.progress.report.at_ns or self.clock.now_ns(), kernel_times=self._kernel_times
+        )
 
     @property
     def sent_bytes(self) -> int:
         """Number of bytes of values and keys that the client was given so far; final when `run` has ended."""
-        return self.progress.report.sent_bytes if self.progress.report else 0
+        return self.progress.report.sent_bytes
 
     def run(self, properties: Mapping[str, str], topic: str, watch: Watch) -> JavaResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
@@ -161,7 +152,7 @@ class JavaLoad:
         windows = Windows(schedule, start_ns, self.pool.mean_bytes, self._snapshot(Histogram.merge(()), start_ns))
         (before, at_start), (after, at_end), stopped = windows.measure(
             lambda: self._snapshot(histogram_of(self._await("window")["latency"])),
-            lambda: (self.probe.read(), self._report()),
+            lambda: (self.probe.read(), self.progress.report),
             self._gauges.clear,
             watch,
         )
@@ -183,7 +174,7 @@ class JavaLoad:
             after=after,
             at_start=at_start,
             at_end=at_end,
-            last=self._report(),
+            last=self.progress.report,
             gauges=gauges,
             partition_records=tuple(ended["partitions"]),
             deliveries=_deliveries(ended, windows.origin.at_ns, windows.last.at_ns) if self.keeps_offsets else None,
@@ -193,13 +184,9 @@ class JavaLoad:
         )
 
     def _snapshot(self, latency: Histogram, at_ns: int | None = None) -> CounterSnapshot:
-        report = self._report()
+        report = self.progress.report
         failed, full_ns = sum(report.failed.values()), int(report.client.wait_ns)
         return CounterSnapshot(at_ns or report.at_ns, report.acknowledged, failed, full_ns, latency)
-
-    def _report(self) -> JavaReport:
-        assert self.progress.report is not None
-        return self.progress.report
 
     def _flushed(self) -> Message:
         """Wait until the client has delivered, or given up, every record."""
@@ -230,7 +217,7 @@ class JavaLoad:
     def _take(self, message: Message) -> None:
         if "at_ns" in message:
             self.progress.report = JavaReport.parse(message)
-            self._gauges.append((self.progress.report.client, self.progress.waiting))
+            self._gauges.append((self.progress.report.client, self.progress.report.waiting))
         if message["is"] == "refused":
             raise self._refused(message["kind"], message["because"])
         if "at_ns" in message:
@@ -239,7 +226,7 @@ class JavaLoad:
 
     def _check(self) -> None:
         self.progress.add_complaints(self.jvm.complaints())
-        self.watchdog.check(self.progress, self.progress.waiting)
+        self.watchdog.check(self.progress, self.progress.report.waiting)
         self.probe.sockets.sample()
 
     def _refused(self, kind: str, because: str) -> RunnerError:
@@ -255,9 +242,6 @@ class JavaLoad:
             case _:
                 return GeneratorError(f"the Java load generator failed: {because}")
 
-    def _reported_ns(self) -> int:
-        return self.progress.report.at_ns if self.progress.report else self.clock.now_ns()
-
     def _kernel_times(self) -> KernelTimes:
         """Read how long the Java process's threads waited for a core, and how long garbage collection stopped them."""
         host = kernel_times()
@@ -265,7 +249,7 @@ class JavaLoad:
             waited_s = {number: each.waited_s for number, each in thread_times(self.jvm.pid).items()}
         except psutil.Error:  # the process has ended; reading its pipe reports this
             waited_s = {os.getpid(): 0.0}
-        collected_s = self.progress.report.collector_ms / 1e3 if self.progress.report else 0.0
+        collected_s = self.progress.report.collector_ms / 1e3
         return KernelTimes({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)
 
 

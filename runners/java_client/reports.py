@@ -8,7 +8,7 @@ and from two sums the mean of the time between them.
 import base64
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 import numpy as np
@@ -91,7 +91,7 @@ _OLD_WAIT: Final = "bufferpool-wait-time-total"
 
 @dataclass(frozen=True, slots=True)
 class JavaReport:
-    """The counters of a run at one moment. All of them except the client's gauges only increase.
+    """The counters of a run at one moment; all are 0 before the first report. Only the client's gauges may decrease.
 
     Attributes:
         at_ns: Time on the clock of the load.
@@ -112,20 +112,20 @@ class JavaReport:
         client: The client's own counters.
     """
 
-    at_ns: int
-    handed_over: int
-    sent_bytes: int
-    acknowledged: int
-    failed: Mapping[str, int]
-    sampled: int
-    in_send_ns: int
-    batch_age_ns: int
-    timed: int
-    callback_ns: int
-    responses: int
-    response_fraction_ns: int
-    collector_ms: int
-    client: ClientTotals
+    at_ns: int = 0
+    handed_over: int = 0
+    sent_bytes: int = 0
+    acknowledged: int = 0
+    failed: Mapping[str, int] = field(default_factory=dict)
+    sampled: int = 0
+    in_send_ns: int = 0
+    batch_age_ns: int = 0
+    timed: int = 0
+    callback_ns: int = 0
+    responses: int = 0
+    response_fraction_ns: int = 0
+    collector_ms: int = 0
+    client: ClientTotals = ClientTotals()
 
     @classmethod
     def parse(cls, message: Mapping[str, Any]) -> Self:

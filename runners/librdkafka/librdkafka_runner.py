@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from typing_extensions import override
+
 from runners.clock import NS_PER_US, US_PER_S, SystemClock
 from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics.owned_topics import Topic
@@ -33,7 +35,7 @@ from runners.load.producer_run import (
 )
 from runners.load.watchdog import Watchdog
 from runners.measurements.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
-from runners.runner import DEFAULT_LIMITS, Limits, Watch, go_on
+from runners.runner import DEFAULT_LIMITS, Limits, Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
@@ -43,7 +45,7 @@ GENERATORS: Final[Mapping[str, OpenClient]] = {"native": NativeClient, "python":
 
 
 @dataclass(frozen=True, slots=True)
-class LibrdkafkaRunner:
+class LibrdkafkaRunner(Runner):
     """Measures configs on one topic of a running cluster. This `Runner` can be pickled and used in another process.
 
     Attributes:
@@ -58,19 +60,8 @@ class LibrdkafkaRunner:
     generator: str = "native"
     limits: Limits = DEFAULT_LIMITS
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Send the records of a workload to the topic with the given config, and return what was measured.
-
-        Args:
-            config: The producer config to measure.
-            workload: The records to send: their sizes, their rate and how long to send them.
-            watch: Called with the values of each window (a period of at most a second). It can stop the measurement
-                early.
-
-        Raises:
-            RunnerError: There is no measurement. The error's `sent_bytes` says how much was sent before it.
-            RuleBroken: The config or the topic does not allow records of this size.
-        """
         check_records(self.topic, config, workload)
         with sent_bytes_in_errors() as loads:
             return measured_on(
@@ -99,13 +90,11 @@ class LibrdkafkaRunner:
         resources = usage(result.before, result.after)
         return LoadOutcome(
             result,
-            sample_ratio=tally.sample_ratio,
             counts=counts_of(result, tally, config),
             latency_check=latency_check_of(result, tally.drain_delay, resources.client_user_demand_cores),
             resources=resources,
             activity=activity_of(result),
             sent_bytes=load.sent_bytes,
-            deliveries=result.deliveries,
         )
 
     def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:

@@ -23,7 +23,6 @@ from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import CounterSnapshot, Windows
-from runners.measurements.end_to_end import SampledDeliveries
 from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
@@ -50,8 +49,6 @@ class LibrdkafkaResult(RawResult):
         at_end: The client's report at the end of the measured phase.
         last: The client's report after the last delivery.
         handed_over: Number of records that the client accepted in the whole run.
-        purged: Number of records that we made the client give up after the load.
-        deliveries: The sampled records with their offsets; None if they are not kept.
     """
 
     queue_full_ratio: float
@@ -60,8 +57,6 @@ class LibrdkafkaResult(RawResult):
     at_end: StatisticsReport | None
     last: StatisticsReport | None
     handed_over: int
-    purged: int = 0
-    deliveries: SampledDeliveries | None = None
 
 
 @dataclass(slots=True)
@@ -184,6 +179,7 @@ class LibrdkafkaLoad:
             purged=self.watchdog.purged(self.tally),
             deliveries=self.tally.deliveries(windows.origin.at_ns, windows.last.at_ns),
             stopped_early=stopped,
+            sample_ratio=self.tally.sample_ratio,
             flush_s=flush_s,
         )
 

@@ -100,7 +100,6 @@ class Tally:
     keeps_offsets: bool = False
 
     def __post_init__(self) -> None:
-        """Prepare the random sampling of deliveries, with no latency recorded yet."""
         self._rng = np.random.default_rng(self.seed)
         self._total = Recorder()
         self._samples: list[tuple[NDArray[np.int64], int]] = []

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from typing_extensions import override
+
 from runners.host_processes.child import PATIENCE_S, Child
 from runners.measurements.measurement import Measurement
-from runners.runner import Runner, Watch, go_on, prepare
+from runners.runner import Preparable, Runner, Watch, go_on, prepare
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
 
@@ -19,7 +21,7 @@ Otherwise, anything that the client library leaves behind in the process could s
 
 
 @dataclass(frozen=True, slots=True)
-class Isolated:
+class Isolated(Runner, Preparable):
     """A runner that measures in a child process, with another runner.
 
     Attributes:
@@ -36,12 +38,8 @@ class Isolated:
     reuses_process: bool = False
     patience_s: float = PATIENCE_S
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure the config in a child process.
-
-        Raises:
-            WorkerLost: The child process ended without reporting an error, or hung and was killed.
-        """
         child = _waiting_child() if self.reuses_process else Child()
         try:
             # The work is called with a `watch` that sends each window here and returns whether to go on.
@@ -56,6 +54,7 @@ class Isolated:
             child.end()
         return measured
 
+    @override
     def prepare(self, config: ProducerConfig, workload: Workload) -> None:
         """Start the child process of the next run, and prepare the run there, if child processes serve several runs.
 

@@ -93,7 +93,6 @@ class PauseDetector:
     _counted: KernelTimes = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take the first reading."""
         self.begin()
 
     def begin(self) -> None:

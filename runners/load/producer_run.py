@@ -46,7 +46,10 @@ class RawResult:
         before: The counters of the host, such as CPU times, at the start of the measured phase.
         after: The same counters at its end.
         stopped_early: Whether `watch` stopped the load before its end.
+        sample_ratio: Share of the deliveries of the measured phase whose latency was recorded.
         flush_s: Seconds from the end of the last window until the last delivery.
+        purged: Number of records that we made the client give up after the load.
+        deliveries: The sampled records with their offsets; None if they are not kept.
     """
 
     duration_s: float
@@ -58,7 +61,10 @@ class RawResult:
     before: HostReading
     after: HostReading
     stopped_early: bool
+    sample_ratio: float
     flush_s: float = 0.0
+    purged: int = 0
+    deliveries: SampledDeliveries | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +73,21 @@ class LoadOutcome:
 
     Attributes:
         result: The raw result of the load.
-        sample_ratio: Share of the deliveries whose latency was recorded.
         counts: The records as counted by us and by the client; `measured_on` adds the topic's count.
         latency_check: Our mean latency compared with that of the client's statistics.
         resources: Use of CPU and sockets.
         activity: What the client's statistics report.
         sent_bytes: Bytes of values and keys that were sent in the whole run.
         warnings: Sentences about anything that weakens the measurement.
-        deliveries: The sampled records with their offsets; None if they were not wanted.
     """
 
     result: RawResult
-    sample_ratio: float
     counts: Counts
     latency_check: LatencyCheck | None
     resources: Resources
     activity: ClientActivity | None
     sent_bytes: int
     warnings: tuple[str, ...] = ()
-    deliveries: SampledDeliveries | None = None
 
 
 def check_records(topic: Topic, config: ProducerConfig, workload: Workload) -> None:
@@ -166,7 +168,7 @@ def measured_on(
         value_bytes=result.records * pool.mean_bytes,
         latency=result.latency,
         send_delay=result.send_delay,
-        sample_ratio=outcome.sample_ratio,
+        sample_ratio=result.sample_ratio,
         counts=replace(outcome.counts, stored=stored, sole_writer=topic.owned),
         latency_check=outcome.latency_check,
         resources=outcome.resources,
@@ -176,5 +178,5 @@ def measured_on(
         warnings=outcome.warnings,
         flush_s=result.flush_s,
         sent_bytes=outcome.sent_bytes,
-        deliveries=outcome.deliveries,
+        deliveries=result.deliveries,
     )

@@ -58,7 +58,6 @@ class Windows:
     series: list[TimePoint] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Set the totals to those of a load that has just begun."""
         self.last = self.origin
 
     def measure(

@@ -53,7 +53,6 @@ class Histogram:
     sum_us: int
 
     def __post_init__(self) -> None:
-        """Make the counts read-only."""
         self.counts.flags.writeable = False
 
     @staticmethod

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from typing_extensions import override
+
 from runners.consumer_runs.with_consumers import THIS_HOST, ConsumerHost, WithConsumers
 from runners.errors import GeneratorError, RunnerError
 from runners.measurements.measurement import Measurement, Window
@@ -18,7 +20,7 @@ from search_spaces.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class StartingAt:
+class StartingAt(Runner):
     """A runner that waits for a moment of the wall clock and then measures with another runner.
 
     The producers of one job get the same moment, so that they start together even on different hosts.
@@ -33,8 +35,8 @@ class StartingAt:
     unix_s: float
     longest_s: float
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Wait until the moment to start, and then measure the config with `runner`."""
         wait_s = self.unix_s - time.time()
         if wait_s > 0:
             time.sleep(min(wait_s, self.longest_s))

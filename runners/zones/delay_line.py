@@ -43,7 +43,6 @@ class DelayLine(Generic[Owner]):
     """
 
     def __init__(self, direction: LinkDirection) -> None:
-        """Start with no bytes on their way."""
         self._delay_ns = round(direction.delay_ms * 1e6)
         rate = direction.mb_per_s
         self._ns_per_byte = 0.0 if rate is None else 1e3 / rate

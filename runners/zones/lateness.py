@@ -18,7 +18,6 @@ class Lateness:
     """
 
     def __init__(self) -> None:
-        """Start with no durations."""
         self.count = 0
         self._counts = [0] * _BUCKETS
 

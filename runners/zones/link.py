@@ -23,7 +23,6 @@ class LinkDirection:
     mb_per_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Raise a `ValueError` if the delay or the bandwidth is out of its range."""
         if not 0.0 <= self.delay_ms <= MAX_DELAY_MS:
             raise ValueError(f"a link's delay must be 0 to {MAX_DELAY_MS:,.0f} ms, but got {self.delay_ms:,.10g} ms")
         if self.mb_per_s is not None and not MIN_MB_PER_S <= self.mb_per_s < math.inf:

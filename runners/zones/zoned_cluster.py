@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from typing_extensions import override
+
 from runners.clusters.brokers.embedded import EmbeddedCluster
-from runners.clusters.cluster import RunningCluster
+from runners.clusters.cluster import Cluster, RunningCluster
 from runners.errors import EmbeddedBrokerError
 from runners.reporting import Say, silent
 from runners.zones.link import Link
@@ -131,7 +133,7 @@ class ProxyProcess:
 
 
 @dataclass(slots=True)
-class ZonedCluster:
+class ZonedCluster(Cluster):
     """A cluster of embedded brokers behind a link, with a proxy that imitates the link.
 
     Each broker advertises a port of the proxy, so that a client that knows one of these ports never goes around the
@@ -151,19 +153,8 @@ class ZonedCluster:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, init=False)
     _proxy: ProxyProcess | None = field(default=None, init=False)
 
+    @override
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Start the proxy and the brokers, and wait until they answer.
-
-        Args:
-            progress: Receives a line for each step.
-
-        Returns:
-            The cluster, with the addresses of the proxy. `RunningCluster.in_same_zone` leads around it.
-
-        Raises:
-            EmbeddedBrokerError: The brokers or the proxy did not start.
-            DiskTooFull: There is too little free disk space.
-        """
         try:
             # The ports of the proxy must be known before the brokers start, because the brokers advertise them.
             proxy = self._stack.enter_context(
@@ -196,7 +187,7 @@ class ZonedCluster:
         """
         return self._proxy.report() if self._proxy else None
 
+    @override
     def stop(self) -> None:
-        """Stop the brokers and the proxy, remove the brokers' data, and wait until all is done."""
         self._proxy = None
         self._stack.close()

@@ -117,15 +117,11 @@ def translate_file(
     return FileTranslation(source, translated, rows, (*producer_file.notes, *notes))
 
 
-def _other(kind: ClientKind) -> ClientKind:
-    return ClientKind.LIBRDKAFKA if kind is ClientKind.JAVA else ClientKind.JAVA
-
-
 def _kind_of(path: Path, written_for: FileClient, target: ClientKind | None) -> ClientKind:
     if written_for is FileClient.AUTO:
         shown = client_shown_by(read_properties(path))
         if shown is None and target is not None:
-            return _other(target)
+            return ClientKind.LIBRDKAFKA if target is ClientKind.JAVA else ClientKind.JAVA
         if shown is None:
             rule = "the properties of a file must show which client it is for, such as its key.serializer line"
             raise ConfigError(f"{rule}, but those of {path} do not; name the client with --from")

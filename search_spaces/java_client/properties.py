@@ -22,9 +22,14 @@ _MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 
 @lru_cache
 def _catalogue_file() -> dict[str, list[Any]]:
-    """Return the content of the file: the rows of `properties`, and `releases` from the oldest to the newest."""
+    """Return the content of the file: the rows of `properties`, and `releases` from the oldest to the newest.
+
+    A row that says nothing else begins with the oldest release and ends with the newest one.
+    """
     text = resources.files("search_spaces.java_client").joinpath("properties.json").read_text(encoding="utf-8")
     content: dict[str, list[Any]] = json.loads(text)
+    oldest, newest = (release.rpartition(".")[0] for release in (content["releases"][0], content["releases"][-1]))
+    content["properties"] = [{"since": oldest, "until": newest, **row} for row in content["properties"]]
     return content
 
 
@@ -84,7 +89,8 @@ def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str,
 
 
 def _property(row: Mapping[str, Any]) -> Property:
-    name, kind, low, high, default = row["name"], row["type"], row.get("low"), row.get("high"), row.get("default")
+    name, kind, low = row["name"], row.get("type", "string"), row.get("low")
+    high, default = row.get("high"), row.get("default")
     choices = tuple(row["choices"]) if "choices" in row else None
     if name == "compression.type":
         kind, choices = "enum", CODECS  # releases before 3.3 check the codec only when they start
@@ -107,7 +113,6 @@ def _property(row: Mapping[str, Any]) -> Property:
         choices=choices,
         default=default,
         alias_of=None,
-        description=row["description"],
         role=role,
         reason=reason,
         java=True,

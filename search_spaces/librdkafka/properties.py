@@ -49,24 +49,21 @@ def load_catalogue() -> Catalogue:
     properties: dict[str, Property] = {}
     for row in data["properties"]:
         alias_of = _alias_of(row["name"], row.get("alias_of"))
-        role, reason = role_of(alias_of or row["name"], producer=row["producer"], pointer=row["type"] == "pointer")
-        entry = Property(
+        producer, kind = row.get("producer", True), row.get("type", "string")
+        role, reason = role_of(alias_of or row["name"], producer=producer, pointer=kind == "pointer")
+        properties[row["name"]] = Property(
             name=row["name"],
-            producer=row["producer"],
-            kind=row["type"],
+            producer=producer,
+            kind=kind,
             low=row.get("low"),
             high=row.get("high"),
             choices=tuple(row["choices"]) if "choices" in row else None,
             default=row.get("default"),
             alias_of=alias_of,
-            description=row["description"],
             role=role,
             reason=reason,
             any_case=row["name"] not in _EXACT_CASE,
         )
-        # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
-        # sets the global property, which is listed first.
-        properties.setdefault(entry.name, entry)
     return Catalogue(
         data["client"], data["version"], MappingProxyType(JAVA_HINTS), MappingProxyType(properties), hidden
     )

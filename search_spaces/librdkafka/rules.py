@@ -37,11 +37,6 @@ def _above_queue(name: str) -> Condition:
     return broken
 
 
-def _odd_acks(config: EffectiveValues) -> str | None:
-    """Return acks, as text, if brokers refuse its value as a number of replicas, such as 2; None otherwise."""
-    return None if config.integer("acks") in (-1, 0, 1) else show(config, "acks")
-
-
 def _level_beyond_codec(config: EffectiveValues) -> str | None:
     """Return the given compression level and the codec, as text, if the codec has no such level; None otherwise."""
     level = config.integer("compression.level")
@@ -86,7 +81,7 @@ RULES: Final = (
         knobs=("acks",),
         statement="acks must be 0, 1 or all",
         source="librdkafka accepts up to 1000, but Kafka's ReplicaManager.isValidRequiredAcks does not",
-        broken=_odd_acks,
+        broken=lambda config: None if config.integer("acks") in (-1, 0, 1) else show(config, "acks"),
     ),
     Rule(
         name="batch-within-message-max",

@@ -73,7 +73,6 @@ class Property:
         default: The client's default as the client writes it; None if there is none. Defaults that the client
             derives from other properties are in `search_spaces.client_facts.effective_values`.
         alias_of: The canonical name, if this name is an alias; None otherwise.
-        description: The first sentence of the client's own description.
         role: Who sets the property: the measured config, the connection, or the load generator.
         reason: Why the property has its role, worded as advice to a user who put it in the wrong place.
         java: Whether it is a property of the Java client, not of librdkafka. The two clients parse text differently.
@@ -92,7 +91,6 @@ class Property:
     choices: tuple[str, ...] | None
     default: str | None
     alias_of: str | None
-    description: str
     role: Role
     reason: str
     java: bool = False

@@ -170,7 +170,6 @@ class CanonicalValues:
     """
 
     def __init__(self) -> None:
-        """Begin without values."""
         self.values: dict[str, str] = {}
         self._spellings: dict[str, str] = {}
 

@@ -4,8 +4,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
+from typing_extensions import override
 
-class RangeEnds:
+from search_spaces.client_facts.domains import Chooser
+
+
+class RangeEnds(Chooser):
     """A chooser that picks the low ends of all ranges, or the high ends, and a given word for one knob."""
 
     def __init__(self, name: str, word: str, *, at_high: bool) -> None:
@@ -20,20 +24,20 @@ class RangeEnds:
         self._word = word
         self._at_high = at_high
 
+    @override
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return `high` if the chooser picks the high ends, and `low` otherwise."""
         return high if self._at_high else low
 
+    @override
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return `high` if the chooser picks the high ends, and `low` otherwise."""
         return high if self._at_high else low
 
+    @override
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the word that was set for this knob, or else the first of the choices."""
         return self._word if name == self._name else choices[0]
 
 
-class GridChooser:
+class GridChooser(Chooser):
     """A chooser that goes through all combinations of grid points, as an odometer goes through all numbers.
 
     Every parameter has a wheel, and the last wheel turns fastest. Some parameters, such as the level of a codec, are
@@ -68,18 +72,18 @@ class GridChooser:
             self._sizes.clear()
             yield self
 
+    @override
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return the parameter's grid point in the current combination."""
         points = dict.fromkeys(round(point) for point in self._points(name, low, high, log=log))
         return list(points)[self._wheel_position(name, len(points))]
 
+    @override
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the parameter's grid point in the current combination."""
         points = self._points(name, low, high, log=log)
         return points[self._wheel_position(name, len(points))]
 
+    @override
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the parameter's word in the current combination."""
         return choices[self._wheel_position(name, len(choices))]
 
     def _points(self, name: str, low: float, high: float, *, log: bool) -> list[float]:

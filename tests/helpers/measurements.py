@@ -169,5 +169,6 @@ def load_result(**changes: Any) -> LibrdkafkaResult:
         "last": report(tx_records=1_000),
         "handed_over": 1_000,
         "stopped_early": False,
+        "sample_ratio": 1.0,
     }
     return LibrdkafkaResult(**{**good, **changes})

@@ -14,7 +14,7 @@ from objectives.consumer_verdict import ReadEvidence, judge_reading
 from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
-from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, Writing, fill, read_while_writing
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, fill, read_while_writing
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -66,9 +66,9 @@ def test_the_verdict_names_the_producers(broker: RunningCluster, new_topic: Topi
     """Reads at the tail what a producer writes at a thousandth of the rate that a consumer can read."""
     topic = new_topic(1)
     workload = Workload(RecordSizes.fixed(1_000), rate_records_per_s=1_000)
-    writing = Writing(Isolated(LibrdkafkaRunner(broker, topic)), CONFIG, workload)
+    runner = Isolated(LibrdkafkaRunner(broker, topic))
     reading = Reading(Start.TAIL, warmup_s=0.5, measured_s=3.0)
-    seen, _ = read_while_writing(TopicConsumption(broker, topic.name, reading), writing)
+    seen, _ = read_while_writing(TopicConsumption(broker, topic.name, reading), runner, CONFIG, workload)
     assert verdict(seen).bound is Bottleneck.OFFERED_RATE
 
 

@@ -1,6 +1,8 @@
 """Makes the reference of the knobs that a search may change, and of all producer properties of the clients."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from search_spaces import Client, Property, java, librdkafka
@@ -10,6 +12,8 @@ from search_spaces.client_facts.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 
 from .markdown import capital, code, entry, listed, sentence, together
 
+_DESCRIPTIONS: Final = Path(__file__).parent / "descriptions"
+"""What the clients say of each of their properties, as the scripts that make the catalogues write it."""
 _SIZES: Final = (100, 1_000, 10_000, 100_000)
 _QUEUE_BYTES: Final = 2**30
 _STAGES: Final[Mapping[Stage, str]] = {
@@ -31,21 +35,20 @@ def searched_in_java() -> str:
 
 def properties_in_java() -> str:
     """Return all properties that a config of the Java client may have, in Markdown."""
-    return together(*(_property(java().catalogue.find(name), "java-") for name in sorted(java().producer_names)))
+    return together(*(_property(java(), name, "java-") for name in sorted(java().producer_names)))
 
 
 def properties() -> str:
     """Return all properties that a config of librdkafka may have, in Markdown."""
-    return together(*(_property(librdkafka().catalogue.find(name)) for name in sorted(librdkafka().producer_names)))
+    return together(*(_property(librdkafka(), name) for name in sorted(librdkafka().producer_names)))
 
 
 def _knob(client: Client, knob: Knob, prefix: str) -> str:
-    property_ = client.catalogue.find(knob.sets)
     return entry(
         knob.name,
-        sentence(capital(property_.description)),
+        _description(client, knob.sets),
         _range(client, knob),
-        f"*Client's default:* {_default(property_)}. *Searched:* {_when(client, knob)}.",
+        f"*Client's default:* {_default(client.catalogue.find(knob.sets))}. *Searched:* {_when(client, knob)}.",
         f"*Source:* {sentence(knob.source)}",
         anchor=f"{prefix}-{knob.name}",
     )
@@ -91,9 +94,16 @@ def _sizes(client: Client, record_bytes: int) -> Sizes:
     return Sizes(record_bytes, 0, 3, DEFAULT_MAX_MESSAGE_BYTES, _QUEUE_BYTES, framing_bytes, float(record_bytes))
 
 
-def _property(found: Property, prefix: str = "") -> str:
+def _property(client: Client, name: str, prefix: str = "") -> str:
+    found = client.catalogue.find(name)
     facts = f"Takes {_takes(found)}. Default: {_default(found)}."
-    return entry(found.name, sentence(capital(found.description)), facts, anchor=f"{prefix}{found.name}")
+    return entry(name, _description(client, name), facts, anchor=f"{prefix}{name}")
+
+
+def _description(client: Client, name: str) -> str:
+    """Return the first sentence of the client's own description of a property, in Markdown."""
+    texts = json.loads((_DESCRIPTIONS / f"{client.kind}.json").read_text(encoding="utf-8"))
+    return sentence(capital(texts[name]))
 
 
 def _takes(found: Property) -> str:

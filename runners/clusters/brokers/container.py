@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from runners.clusters.brokers.broker_layout import Node, broker_properties
 from runners.clusters.brokers.existing import ExistingCluster
 from runners.clusters.brokers.keeper_control import failure_lines
 from runners.clusters.brokers.ports import free_ports
-from runners.clusters.cluster import RunningCluster
+from runners.clusters.cluster import Cluster, RunningCluster
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
 from runners.reporting import Say, first_line, silent
 
@@ -27,7 +29,7 @@ _ASK_TIMEOUT_S = 3.0
 _POLL_S = 0.2
 
 
-class ContainerCluster:
+class ContainerCluster(Cluster):
     """One Kafka broker in a container.
 
     The image of the container must read broker properties from `KAFKA_*` environment variables, as Kafka's own image
@@ -52,17 +54,8 @@ class ContainerCluster:
         self._properties = dict(properties or {})
         self._container: DockerContainer | None = None
 
+    @override
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Pull the image if needed, start the container, and wait until the broker answers.
-
-        Args:
-            progress: Receives a line for each step.
-
-        Raises:
-            EmbeddedBrokerError: The package testcontainers, the Docker engine or the image is missing.
-            BrokerDidNotStart: The container ended, or the broker did not answer in time. The message shows the end of
-                the broker's log.
-        """
         if importlib.util.find_spec("testcontainers") is None:
             raise EmbeddedBrokerError(
                 "a broker in a container needs the package testcontainers, but it is not installed; "
@@ -91,8 +84,8 @@ class ContainerCluster:
             self.stop()
             raise
 
+    @override
     def stop(self) -> None:
-        """Remove the container and its data."""
         if self._container is not None:
             from docker.errors import DockerException
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
+from typing_extensions import override
 
 from runners.clusters.brokers import keeper
 from runners.clusters.brokers.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
 from runners.clusters.brokers.first_start import first_start
 from runners.clusters.brokers.keeper_control import await_answers, identities, launch_keeper, remove_dead_brokers
 from runners.clusters.brokers.ports import require_free
-from runners.clusters.cluster import LocalBroker, RunningCluster
+from runners.clusters.cluster import Cluster, LocalBroker, RunningCluster
 from runners.errors import BrokerDidNotStart
 from runners.host_processes.clean_up import CleanUpList, clean_up_lists
 from runners.host_processes.processes import ProcessIdentity
@@ -182,12 +183,15 @@ class BrokerProxy(Protocol):
 
 
 @dataclass(slots=True)
-class EmbeddedCluster:
+class EmbeddedCluster(Cluster):
     """A cluster of one or more Kafka processes in KRaft mode, each of which is both broker and controller.
 
     The brokers listen on loopback and keep their data in memory or below the temporary folder. A keeper process stops
     them and removes the data when `stop` is called or when this process ends in any way, even by SIGKILL. The brokers'
     log files are kept in the state folder.
+
+    The very first start on a host fetches 46 MB and prepares files that make later starts quick. Later starts need no
+    network.
 
     Attributes:
         brokers: The number of brokers. With 3, all of them vote on metadata, and topics can have replication 3.
@@ -210,7 +214,6 @@ class EmbeddedCluster:
     _running: Brokers | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Raise an error if the number of brokers is below 1, or is not the number of the proxy's ports."""
         if self.brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, but got {self.brokers}")
         if self.proxy is not None and len(self.proxy.ports) != self.brokers:
@@ -218,21 +221,8 @@ class EmbeddedCluster:
                 f"a proxy needs one port for each broker, but has {len(self.proxy.ports)} for {self.brokers} brokers"
             )
 
+    @override
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Fetch Kafka's jars if they are missing, start the brokers, and wait until they answer.
-
-        The very first start on a host fetches 46 MB and prepares files that make later starts quick. Later starts need
-        no network.
-
-        Args:
-            progress: Receives a line for each step.
-
-        Raises:
-            JavaNotFound: No Java runtime is usable.
-            JarsUnavailable: Kafka's jars could not be fetched.
-            BrokerDidNotStart: A port is taken, or a broker ended or did not answer in time. The message names its log.
-            DiskTooFull: There is too little free disk space.
-        """
         brokers = self._running = bring_up("broker", self, progress)
         return RunningCluster(
             kind="embedded",
@@ -240,8 +230,8 @@ class EmbeddedCluster:
             local_brokers=brokers.local_brokers,
         )
 
+    @override
     def stop(self) -> None:
-        """Stop the brokers, remove their data, and wait until both are done."""
         if self._running is not None:
             bring_down(self._running.record, self._running.lifeline)
             self._running = None

@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
+from typing_extensions import override
 
 from runners.clusters.admin_connection import AdminConnection
 from runners.clusters.brokers.certificates import absolute_paths, certificate_fault, require_files
 from runners.clusters.brokers.embedded import log_dir_of
 from runners.clusters.brokers.ports import listener, process_name
-from runners.clusters.cluster import LocalBroker, RunningCluster
+from runners.clusters.cluster import Cluster, LocalBroker, RunningCluster
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from runners.reporting import Say, silent
 
@@ -125,8 +126,11 @@ _CAUSES = (
 )
 
 
-class ExistingCluster:
-    """A cluster at a given address, reached with the user's own client properties."""
+class ExistingCluster(Cluster):
+    """A cluster at a given address, reached with the user's own client properties.
+
+    `start` also checks that this host can reach every broker at its advertised address.
+    """
 
     def __init__(
         self,
@@ -145,18 +149,8 @@ class ExistingCluster:
         self._connection = {**absolute_paths(connection or {}), "bootstrap.servers": bootstrap}
         self._timeout_s = timeout_s
 
+    @override
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Contact the cluster, and check that this host can reach every broker at its advertised address.
-
-        Args:
-            progress: Receives a line for each step.
-
-        Raises:
-            TargetUnreachable: No broker answers, or this host can't reach the address that one of the brokers
-                advertises.
-            TargetRefused: The cluster answers but refuses us, a client property is wrong, or a file that a property
-                names is missing.
-        """
         bootstrap = self._connection["bootstrap.servers"]
         require_files(self._connection)
         progress(f"contacting {bootstrap}")
@@ -173,6 +167,7 @@ class ExistingCluster:
             kind="existing", connection=self._connection, local_brokers=tuple(_local_brokers(brokers))
         )
 
+    @override
     def stop(self) -> None:
         """Do nothing, because we did not start the cluster."""
 

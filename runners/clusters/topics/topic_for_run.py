@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from typing_extensions import override
+
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.errors import BrokerLost, RunnerError
 from runners.measurements.measurement import Measurement
@@ -21,8 +23,10 @@ TopicFor = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
 
 
 @dataclass(frozen=True, slots=True)
-class WithTopic:
+class WithTopic(Runner):
     """A runner that takes a topic for each run and gives the topic back afterwards, even if the run fails.
+
+    The measurement has the partitions and the replicas of this topic, which may be one of the user's.
 
     Attributes:
         topic_for: Returns the context manager that provides a topic for one run.
@@ -32,11 +36,8 @@ class WithTopic:
     topic_for: TopicFor
     on_topic: Callable[[Topic], Runner]
 
+    @override
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Take a topic, measure the config on it, and give the topic back.
-
-        The measurement has the partitions and the replicas of this topic, which may be one of the user's.
-        """
         with self.topic_for(workload) as topic:
             seen = self.on_topic(topic).run(config, workload, watch)
             return replace(seen, workload=replace(workload, partitions=topic.partitions, replication=topic.replication))

@@ -18,7 +18,7 @@ from runners.clusters.brokers.embedded import EmbeddedCluster
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics.owned_topics import OwnedTopics, Topic
 from runners.clusters.topics.topic_admin import TopicAdmin
-from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, Writing, fill, read_while_writing
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, fill, read_while_writing
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reading import Reading, Start
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
@@ -213,12 +213,12 @@ def test_at_the_tail_exactly_what_is_written_after_the_start_is_read(
 
 def test_a_producer_writes_while_consumers_read(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(3)
-    writing = Writing(
-        Isolated(LibrdkafkaRunner(broker, topic)), CONFIG, Workload(RecordSizes.fixed(100), rate_records_per_s=20_000)
-    )
+    runner = Isolated(LibrdkafkaRunner(broker, topic))
+    workload = Workload(RecordSizes.fixed(100), rate_records_per_s=20_000)
     reading = Reading(Start.TAIL, consumers=2, warmup_s=0.5, measured_s=2.0)
     before = Left.now()
-    seen, written = read_while_writing(TopicConsumption(broker, topic.name, reading, sole_writer=True), writing)
+    consumption = TopicConsumption(broker, topic.name, reading, sole_writer=True)
+    seen, written = read_while_writing(consumption, runner, CONFIG, workload)
     check_nothing_left(before)
     assert seen.counts.differences() == ()
     assert written.counts.differences() == ()
@@ -230,10 +230,9 @@ def test_a_producer_that_fails_ends_the_consumers(broker: RunningCluster, new_to
     topic = new_topic(1)
     runner = Isolated(LibrdkafkaRunner(broker, topic, limits=Limits(max_bytes=1_000_000)))
     before = Left.now()
+    consumption = TopicConsumption(broker, topic.name, Reading(Start.TAIL, measured_s=60.0))
     with pytest.raises(ByteBudgetExceeded):
-        read_while_writing(
-            TopicConsumption(broker, topic.name, Reading(Start.TAIL, measured_s=60.0)), Writing(runner, CONFIG, SMALL)
-        )
+        read_while_writing(consumption, runner, CONFIG, SMALL)
     check_nothing_left(before)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, Writing, fill, read_while_writing
+from runners.consumer_runs.topic_consumption import KEPT, TopicConsumption, fill, read_while_writing
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
 from runners.consumers.reading_load import ReadWatch, read_on
@@ -125,7 +125,7 @@ def _own_topic(
         at_rate = "as fast as possible" if workload.rate_records_per_s is None else "at the given rate"
         opened.progress(f"a producer writes to topic {topic.name} {at_rate} while it is read")
         consumption = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True, client=client)
-        return read_while_writing(consumption, Writing(runner, config, workload), watch)
+        return read_while_writing(consumption, runner, config, workload, watch)
     records = max(1, int(fill_bytes // workload.record_sizes.mean_bytes))
     topic = opened.topics.create(workload.partitions, workload.replication, KEPT)
     size = f"{counted(records, 'record')} ({records * workload.record_sizes.mean_bytes / 1e9:.2f} GB of values)"
