@@ -20,7 +20,7 @@ import numpy as np
 from runners.performance_model.columns import Array, Columns
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.settings import Settings
-from runners.performance_model.smoothing import smooth_max, smooth_min
+from runners.performance_model.smoothing import smooth_max
 from runners.performance_model.stages import Costs, Stages, slowest_stages
 from runners.workload import Workload
 from search_spaces.configs.producer_config import ProducerConfig
@@ -252,7 +252,7 @@ def _latency_s(
     costs = stages.costs(batch, batch * stages.record_bytes)
     standing = np.minimum(stages.allowed_in_flight(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
-    fill_s = smooth_min(gather_s, full * spread / own_rate)
+    fill_s = stages.what_comes_first(gather_s, full * spread / own_rate)
     late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_behind_ratio(own_rate))
     busy = np.minimum(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s

@@ -267,8 +267,8 @@ class Stages:
             rate: The rate of one producer, in records per second.
             gather_s: What `gather_s` returns for this rate.
         """
-        open_s = smooth_min(gather_s, self.full_records / rate)
-        undivided_s = smooth_min(open_s, self.settings.sticky_s)
+        open_s = np.minimum(gather_s, self.full_records / rate)
+        undivided_s = np.minimum(open_s, self.settings.sticky_s)
         return open_s / (undivided_s + (open_s - undivided_s) / self.load.partitions)
 
     def opened_records(self, rate: Array, gather_s: Array, spread: Array, full: Array) -> Array:
@@ -283,7 +283,15 @@ class Stages:
         waited = rate * gather_s / spread
         by_size = self.full_batches.mean_records(full, waited, rate, self.request_wait_s(rate))
         by_size = by_size / (1.0 + self.left_behind_ratio(rate))
-        return 1.0 + smooth_min(waited, np.maximum(1e-9, by_size - 1.0))
+        return 1.0 + self.what_comes_first(waited, np.maximum(1e-9, by_size - 1.0))
+
+    def what_comes_first(self, by_linger: Array, by_size: Array) -> Array:
+        """Return the smaller number, of what `linger.ms` and the batch size limit allow.
+
+        The number is smoothed for the Java client, whose requests take along batches that neither has ended.
+        """
+        smoothed = smooth_min(by_linger, by_size)
+        return np.where(self.settings.sticks_by_bytes, smoothed, np.minimum(by_linger, by_size))
 
     def left_behind_ratio(self, rate: Array) -> Array:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.

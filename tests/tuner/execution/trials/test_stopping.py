@@ -39,7 +39,7 @@ SPEC = StudySpec(
 LOAD = SPEC.workload.saturating(RecordSizes.parse(SIZE))
 LEARNING = replace(
     SPEC,
-    search=replace(SPEC.search, method=Method.BAYESIAN, startup_trials=5, trials=40, seed=15, performance_model=False),
+    search=replace(SPEC.search, method=Method.BAYESIAN, startup_trials=5, trials=40, seed=16, performance_model=False),
 )
 LIMITED = replace(
     SPEC, objectives=(THROUGHPUT,), constraints=(Constraint("latency_p99_ms", at_most=True, limit=6.0),)
