@@ -74,11 +74,13 @@ class BatchSample:
         topic: The topic, with the offsets of its partitions.
         sequences: Batches that follow each other, by the number of the partition.
         unread: Why partitions that were chosen gave no batch, by their number.
+        lacks_bytes: Whether one of them gave none because its batches are too large for the limit on the bytes.
     """
 
     topic: StoredTopic
     sequences: Mapping[int, BatchSequence]
     unread: Mapping[int, str]
+    lacks_bytes: bool = False
 
 
 @dataclass(slots=True)
@@ -98,7 +100,8 @@ class _Cursor:
         first_read: The batches of the first reading, once the second one has begun.
         alone: Whether the partition is requested alone from now on, because its next batch is large.
         done: Whether nothing more is read.
-        why: Why there is no batch; empty if nothing went wrong.
+        error: Kafka's name of the error with which the broker answered; empty if there was none.
+        too_large: In words, how its batches are too large for the limit on the bytes; empty if they are not.
     """
 
     topic: str
@@ -113,7 +116,8 @@ class _Cursor:
     first_read: BatchSequence | None = None
     alone: bool = False
     done: bool = False
-    why: str = ""
+    error: str = ""
+    too_large: str = ""
 
     def __post_init__(self) -> None:
         """Place the first reading `wanted` records before the end."""
@@ -143,7 +147,7 @@ class _Cursor:
     def take(self, fetched: FetchedBatches) -> None:
         """Add the batches that a broker has sent, and choose the next offset to read."""
         if fetched.error:
-            self.why, self.done = fetched.error, True
+            self.error, self.done = fetched.error, True
         elif fetched.next_offset is None:
             # The next batch is larger than the requested size. If the partition was requested alone, there is no batch.
             self.done = self.alone or self.batches >= _LEAST_BATCHES
@@ -198,7 +202,7 @@ def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: 
                 _read(reader, leader, several, room_bytes)
     for cursor in cursors:
         if not cursor.done and not cursor.batches:
-            cursor.why = f"its batches are larger than {_size(share_bytes)}, and no more bytes may be read"
+            cursor.too_large = f"its batches are larger than {_size(share_bytes)}, and no more bytes may be read"
     return [_sample(topic, [cursor for cursor in cursors if cursor.topic == topic.name]) for topic in topics]
 
 
@@ -251,7 +255,7 @@ def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor
     except ResponseNotRead:
         if len(cursors) == 1:
             cursors[0].done = True
-            cursors[0].why = f"a batch is larger than {_size(room_bytes)}, or the broker closed the connection"
+            cursors[0].too_large = f"a batch is larger than {_size(room_bytes)}, or the broker closed the connection"
         for each in cursors:
             each.alone = True
         return
@@ -259,9 +263,10 @@ def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor
         cursor.take(response)
 
 
-def _sample(topic: StoredTopic, cursors: Iterable[_Cursor]) -> BatchSample:
+def _sample(topic: StoredTopic, cursors: Sequence[_Cursor]) -> BatchSample:
     sequences = {each.partition.number: each.sequence for each in cursors if each.first_offset is not None}
-    return BatchSample(topic, sequences, {each.partition.number: each.why for each in cursors if each.why})
+    unread = {each.partition.number: why for each in cursors if (why := each.error or each.too_large)}
+    return BatchSample(topic, sequences, unread, any(each.too_large for each in cursors))
 
 
 def _size(count: int) -> str:

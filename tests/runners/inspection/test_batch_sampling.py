@@ -100,6 +100,7 @@ def test_batches_that_are_larger_than_a_share_are_asked_for_alone() -> None:
     assert read * 900_000 > limits.most_bytes / 2
     assert max(len(each.batches) for each in found["orders"].sequences.values()) >= 9
     assert all("no more bytes may be read" in reason for reason in found["orders"].unread.values())
+    assert found["orders"].lacks_bytes
 
 
 def test_a_batch_that_no_response_may_hold_is_left_out_and_named() -> None:
@@ -111,6 +112,7 @@ def test_a_batch_that_no_response_may_hold_is_left_out_and_named() -> None:
     assert len(found["payments"].sequences[0].batches) >= 70
     assert list(found["orders"].unread) == [0]
     assert "a batch is larger than 900 kB" in found["orders"].unread[0]
+    assert [found["orders"].lacks_bytes, found["payments"].lacks_bytes] == [True, False]
 
 
 @pytest.mark.campaign
@@ -133,4 +135,5 @@ def test_the_error_of_a_partition_is_kept_and_its_batches_count_as_unread() -> N
 
     (found,) = sample_batches(Moved({}, MB), [stored((0, 10))], SampleLimits(100, 5 * MB))
     assert found.unread == {0: "NOT_LEADER_OR_FOLLOWER"}
+    assert not found.lacks_bytes
     assert found.sequences == {}

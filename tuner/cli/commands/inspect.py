@@ -11,14 +11,13 @@ from runners.clusters.topics.stored_topics import StoredTopic, StoredTopics
 from runners.errors import WorkloadRefused
 from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import (
-    LARGEST_BATCH_RATIO,
     LEAST_BYTES,
     BatchSample,
     SampleLimits,
     sample_batches,
 )
 from runners.performance_model.constants import REMOTE_JAVA
-from runners.reporting import counted, percent
+from runners.reporting import counted
 from tuner.cli.options import common_options, target_options
 from tuner.cli.output import print_json, print_result
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
@@ -29,6 +28,7 @@ from tuner.prediction.prediction_source import read_source
 from tuner.present.console import OUT, say, warn
 from tuner.present.predictions.advice_view import advice_json, advice_lines
 from tuner.present.topics.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
+from tuner.present.topics.inspection_words import why_unusable
 from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import find_study
 
@@ -172,13 +172,7 @@ def _inspect_one(
     (sample,), received_bytes = _sampled(connection, [topic], limits)
     inspection = inspection_of(sample)
     if inspection is None:
-        reasons = [*sample.unread.values(), *(key for each in sample.sequences.values() for key in each.set_aside)]
-        largest = percent(LARGEST_BATCH_RATIO)
-        remedy = f"; a batch may have at most {largest} of --max-bytes, so raise --max-bytes" if sample.unread else ""
-        raise WorkloadRefused(
-            f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
-            f"{remedy}"
-        )
+        raise WorkloadRefused(f"no record batch of {topic.name} can be used: {why_unusable(sample)}")
     if as_json:
         record = inspection_json(inspection, sample, received_bytes)
         try:

@@ -1,10 +1,11 @@
 """The sentences of `tuner inspect` about a topic: its batching, compression and idempotence."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
-from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.batch_sampling import LARGEST_BATCH_RATIO, BatchSample
 from runners.inspection.record_batch import UNCOMPRESSED
 from runners.reporting import counted, enumerated, percent
 from tuner.inspection.batch_ending import BatchEnding, Ending
@@ -46,7 +47,7 @@ def remarks(inspection: Inspection) -> Iterator[str]:
 def notes(sample: BatchSample, inspection: Inspection) -> Iterator[str]:
     """Yield what limits the figures."""
     for reason, count in inspection.traffic.set_aside.items():
-        yield f"Besides, of the batches that were read, {_SET_ASIDE[reason].format(count=f'{count:,}')}."
+        yield f"Besides, of the batches that were read, {_left_out(reason, count)}."
     if inspection.traffic.several_producers:
         yield (
             "Several producers without a producer id write to one partition, so the time between batches of one of "
@@ -64,6 +65,18 @@ def notes(sample: BatchSample, inspection: Inspection) -> Iterator[str]:
         yield f"{counted(len(partitions), 'partition')} could not be read: {reason}."
     if sample.topic.unknown:
         yield f"{counted(len(sample.topic.unknown), 'partition')} could not be read: without a leader."
+
+
+def why_unusable(sample: BatchSample) -> str:
+    """Return why none of the batches of a topic can be used, and what to do if they are too large to be read."""
+    aside = sum((Counter(each.set_aside) for each in sample.sequences.values()), Counter[str]())
+    reasons = [*dict.fromkeys(sample.unread.values()), *(_left_out(*each) for each in aside.items())]
+    remedy = f"; a batch may have at most {percent(LARGEST_BATCH_RATIO)} of --max-bytes, so raise --max-bytes"
+    return f"{', '.join(reasons) or 'none was found'}{remedy if sample.lacks_bytes else ''}"
+
+
+def _left_out(reason: str, count: int) -> str:
+    return _SET_ASIDE[reason].format(count=f"{count:,}")
 
 
 def in_short(inspection: Inspection) -> str:

@@ -10,7 +10,7 @@ from tests.helpers.batches import arrivals, batch, batch_of, batched, sample_of,
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection, inspection_of, rank_topics
 from tuner.present.topics.inspection_view import inspection_json, inspection_lines, print_ranking, ranking_json
-from tuner.present.topics.inspection_words import in_short, linger, notes, remarks, share
+from tuner.present.topics.inspection_words import in_short, linger, notes, remarks, share, why_unusable
 
 HALVED = MergedBatches(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
 MUCH = 10**9
@@ -80,6 +80,15 @@ def test_what_limits_the_figures_is_said() -> None:
     assert "of the batches that were read, 3 that end transactions were left out." in text
     assert "1,200 were left out, because compaction has removed records from them." in text
     assert "2 partitions could not be read: NOT_LEADER." in text
+
+
+def test_only_batches_that_are_too_large_need_more_bytes() -> None:
+    refused = BatchSample(stored((0, 9)), {}, {0: "NOT_LEADER_OR_FOLLOWER"})
+    assert why_unusable(refused) == "NOT_LEADER_OR_FOLLOWER"
+    large = BatchSample(stored((0, 9)), {}, {0: "its batches are larger than 9 kB"}, lacks_bytes=True)
+    assert why_unusable(large).startswith("its batches are larger than 9 kB; a batch may have at most 18 %")
+    ends = {number: BatchSequence((), MergedBatches(), {"control": 2}) for number in range(2)}
+    assert why_unusable(BatchSample(stored((0, 9), (0, 9)), ends, {})) == "4 that end transactions were left out"
 
 
 @pytest.mark.parametrize(
