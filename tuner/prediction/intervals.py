@@ -140,17 +140,18 @@ class ModelledLoad:
         return by_name
 
     @property
-    def stored_bytes_per_record(self) -> float:
+    def stored_bytes_per_record(self) -> Interval:
         """How many bytes one record adds to a broker's disk, with its share of the batch header and the index files."""
-        factor = 1.0
-        if WIRE in self.calibration.corrections:
-            # Bytes on the wire are known for a load at full speed.
-            full_load = replace(self.workload, rate_records_per_s=None)
-            factor = exp(self.calibration.corrections[WIRE].at(self.settings, full_load)[0])
-        value_bytes = self.performance.batch_records * self.workload.record_sizes.mean_bytes
-        batch_bytes = value_bytes * self.performance.wire_bytes_per_value_byte * factor - REQUEST_HEADER_BYTES
-        indexes = 1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch_bytes)
-        return batch_bytes * indexes / self.performance.batch_records
+        # The correction of the bytes on the wire is known for a load at full speed.
+        corrected_as = replace(self, workload=replace(self.workload, rate_records_per_s=None))
+        wire, records = corrected_as.intervals((WIRE,))[WIRE], self.performance.batch_records
+
+        def stored_bytes(wire_bytes_per_value_byte: float) -> float:
+            value_bytes = records * self.workload.record_sizes.mean_bytes
+            batch_bytes = value_bytes * wire_bytes_per_value_byte - REQUEST_HEADER_BYTES
+            return batch_bytes * (1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch_bytes)) / records
+
+        return Interval(*map(stored_bytes, (wire.value, wire.low, wire.high)))
 
     def _deviations(self, metrics: Sequence[str]) -> dict[str, tuple[float, float]]:
         """Return by how much the logarithms of metrics may be lower and higher, because the constants are uncertain.

@@ -50,7 +50,7 @@ class Prediction:
     producers: int
     values: Mapping[str, Interval]
     bound_by: str
-    stored_gb_per_day: float | None
+    stored_gb_per_day: Interval | None
     falls_behind: bool
     no_latency: str
 
@@ -93,13 +93,17 @@ def _prediction(load: tuple[ProducerConfig, Workload, int], full: ModelledLoad, 
     values = full.intervals(_predictable(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
-        capacity = values["records_per_s"].value
-        falls_behind = capacity < rate
+        capacity, record_bytes = values["records_per_s"], paced.stored_bytes_per_record
+        falls_behind = capacity.value < rate
         no_latency = _no_latency(paced, falls_behind=falls_behind)
         if not no_latency:
             values |= paced.intervals(_predictable(calibration, AT_RATE))
-        bytes_per_s = min(rate, capacity) * paced.stored_bytes_per_record * workload.replication
-        stored = bytes_per_s * SECONDS_PER_DAY / 1e9
+        gb_per_byte = workload.replication * SECONDS_PER_DAY / 1e9
+        stored = Interval(
+            min(rate, capacity.value) * record_bytes.value * gb_per_byte,
+            min(rate, capacity.low) * record_bytes.low * gb_per_byte,
+            min(rate, capacity.high) * record_bytes.high * gb_per_byte,
+        )
     return Prediction(config, workload, producers, values, full.performance.bound_by, stored, falls_behind, no_latency)
 
 

@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from runners.quantities import SECONDS_PER_DAY
 from runners.workload import Workload
 from tuner.model.errors import RequestRefused
-
-if TYPE_CHECKING:  # it imports scipy, which the options of a command must not wait for
-    from tuner.prediction.predicting import Prediction
 
 BROKERS: Final = "brokers"
 FORM_FIELDS: Final = ("retention_days", "disk_gb", BROKERS)
@@ -131,36 +128,33 @@ class Retention:
         """Whether records are deleted at all."""
         return self.retention_s is not None or self.retention_bytes is not None
 
-    def kept_days(self, prediction: "Prediction") -> float | None:
-        """Return the age at which records are deleted, in days; None if they never are, or without a rate."""
-        if not prediction.stored_gb_per_day or not self.covers(prediction.workload):
-            return None
+    def kept_days(self, load: Workload, stored_gb_per_day: float) -> float | None:
+        """Return the age at which records are deleted, in days; None if they never are."""
+        partition_bytes = _partition_bytes_per_day(load, stored_gb_per_day)
         limits = [
             *([] if self.retention_s is None else [self.retention_s / SECONDS_PER_DAY]),
-            *([] if self.retention_bytes is None else [self.retention_bytes / _partition_bytes_per_day(prediction)]),
+            *([] if self.retention_bytes is None else [self.retention_bytes / partition_bytes]),
         ]
         return min(limits, default=None)
 
-    def kept_gb(self, prediction: "Prediction") -> float | None:
-        """Return the most gigabytes that a broker keeps; None if records are never deleted, or without a rate.
+    def kept_gb(self, load: Workload, stored_gb_per_day: float) -> float | None:
+        """Return the most gigabytes that a broker keeps; None if records are never deleted.
 
         Each replica keeps up to a segment more than its retention limit, and what is written until the deletion.
         """
-        days = self.kept_days(prediction)
+        days = self.kept_days(load, stored_gb_per_day)
         if days is None:
             return None
-        partition_bytes = _partition_bytes_per_day(prediction)
+        partition_bytes = _partition_bytes_per_day(load, stored_gb_per_day)
         replica_bytes = partition_bytes * (days + _LATE_DAYS) + min(_SEGMENT_BYTES, partition_bytes * _SEGMENT_DAYS)
-        return replica_bytes * self._replicas(prediction.workload) / 1e9
+        return replica_bytes * self._replicas(load) / 1e9
 
-    def full_after_days(self, prediction: "Prediction") -> float | None:
-        """Return after how many days the first disk is full; None if records are deleted before, or without a rate."""
-        if self.disk_bytes is None or not prediction.stored_gb_per_day or not self.covers(prediction.workload):
+    def full_after_days(self, load: Workload, stored_gb_per_day: float) -> float | None:
+        """Return after how many days the first disk is full; None if records are deleted before, or without a disk."""
+        kept_gb = self.kept_gb(load, stored_gb_per_day)
+        if self.disk_bytes is None or (kept_gb is not None and kept_gb * 1e9 <= self.disk_bytes):
             return None
-        kept_gb = self.kept_gb(prediction)
-        if kept_gb is not None and kept_gb * 1e9 <= self.disk_bytes:
-            return None
-        return self.disk_bytes / (_partition_bytes_per_day(prediction) * self._replicas(prediction.workload))
+        return self.disk_bytes / (_partition_bytes_per_day(load, stored_gb_per_day) * self._replicas(load))
 
     def covers(self, load: Workload) -> bool:
         """Return whether retention can be computed for a load: it has a rate, and each replica has a broker."""
@@ -188,8 +182,6 @@ class Retention:
         return ceil(load.partitions * load.replication / (self.brokers or load.replication))
 
 
-def _partition_bytes_per_day(prediction: "Prediction") -> float:
-    """Return how many bytes a replica of a partition gets in a day."""
-    return (
-        (prediction.stored_gb_per_day or 0.0) * 1e9 / prediction.workload.replication / prediction.workload.partitions
-    )
+def _partition_bytes_per_day(load: Workload, stored_gb_per_day: float) -> float:
+    """Return how many bytes a replica of a partition gets in a day, if all replicas together store so many GB."""
+    return stored_gb_per_day * 1e9 / load.replication / load.partitions

@@ -1,11 +1,13 @@
 """Predictions as text and JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import inf
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
 from runners.reporting import counted, in_bytes, percent
+from runners.workload import Workload
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
@@ -23,8 +25,15 @@ from tuner.results.study_results import SIMULATED
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
 """The metrics that the table of a sweep shows."""
 ESTIMATE: Final = "these numbers are estimated by a model, and were not measured"
+_KEPT_TITLES: Final = {
+    "kept_days": "records kept for at least, days",
+    "kept_gb_per_broker": "kept on each broker, at most, GB",
+    "disk_full_after_days": "disks full after, days",
+}
 BOUND_BY: Final = "bound by (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
+_Spread = tuple[float | None, float | None, float | None]
+"""A value, and the low and high end of its interval. None is a time that never comes."""
 
 
 def caveats(source: PredictionSource) -> list[str]:
@@ -90,21 +99,38 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
     stored = [each.stored_gb_per_day for each in predictions]
     if any(each is not None for each in stored):
         slower = ", or at full speed where that is lower" if any(each.falls_behind for each in predictions) else ""
-        rows.append([f"stored by all replicas, GB per day, at the fixed rate{slower}", *map(number, stored)])
+        cells = ["-" if each is None else interval_text(each) for each in stored]
+        rows.append([f"stored by all replicas, GB per day, at the fixed rate{slower}", *cells])
     return rows if retention is None else [*rows, *_retention_rows(retention, predictions)]
 
 
 def _retention_rows(retention: Retention, predictions: Sequence[Prediction]) -> Iterator[list[str]]:
+    each_kept = [_kept(retention, each) for each in predictions]
+    for name in next(filter(None, each_kept), {}):
+        yield [_KEPT_TITLES[name], *(_kept_cell(*kept[name]) if kept else "-" for kept in each_kept)]
+
+
+def _kept_cell(value: float | None, low: float | None, high: float | None) -> str:
+    texts = ["never" if each is None else number(each) for each in (value, low, high)]
+    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} ({texts[1]} to {texts[2]})"
+
+
+def _kept(retention: Retention, prediction: Prediction) -> dict[str, _Spread]:
+    """Return how long and how much a topic stores; empty if nothing can be computed."""
+    load, stored = prediction.workload, prediction.stored_gb_per_day
+    if stored is None or not retention.covers(load):
+        return {}
+    asked: dict[str, Callable[[Workload, float], float | None]] = {}
     if retention.limited:
-        yield ["records kept for at least, days", *(number(retention.kept_days(each)) for each in predictions)]
-        yield ["kept on each broker, at most, GB", *(number(retention.kept_gb(each)) for each in predictions)]
+        asked = {"kept_days": retention.kept_days, "kept_gb_per_broker": retention.kept_gb}
     if retention.disk_bytes is not None:
-        full = [retention.full_after_days(each) for each in predictions]
-        cells = [
-            "-" if not retention.covers(each.workload) else "never" if days is None else number(days)
-            for each, days in zip(predictions, full, strict=True)
-        ]
-        yield ["disks full after, days", *cells]
+        asked["disk_full_after_days"] = retention.full_after_days
+    found = {}
+    for name, computed in asked.items():
+        ends = (computed(load, stored.low), computed(load, stored.high))
+        low, high = sorted(ends, key=lambda days: inf if days is None else days)
+        found[name] = computed(load, stored.value), low, high
+    return found
 
 
 def _sweep_table(setting: str, predictions: Mapping[str, Prediction | str]) -> list[str]:
@@ -153,6 +179,12 @@ def prediction_json(
 
 
 def _json(prediction: Prediction, retention: Retention | None) -> dict[str, Any]:
+    taken, stored = prediction.consumer_mb_per_s, prediction.stored_gb_per_day
+    others = {"consumer_mb_per_s": taken, "stored_gb_per_day": stored}
+    derived: dict[str, _Spread] = {
+        name: (each.value, each.low, each.high) for name, each in others.items() if each is not None
+    }
+    derived |= {} if retention is None else _kept(retention, prediction)
     return {
         "config": prediction.config.values,
         "record_bytes": str(prediction.workload.record_sizes),
@@ -165,25 +197,13 @@ def _json(prediction: Prediction, retention: Retention | None) -> dict[str, Any]
             name: {"value": found.value, "low": found.low, "high": found.high}
             for name, found in prediction.values.items()
         },
-        **({} if (taken := prediction.consumer_mb_per_s) is None else {"consumer_mb_per_s": taken.value}),
         "bound_by": prediction.bound_by,
         "falls_behind": prediction.falls_behind,
         "no_latency": prediction.no_latency,
-        "stored_gb_per_day": prediction.stored_gb_per_day,
-        **({} if retention is None else _retention_json(retention, prediction)),
+        "stored_gb_per_day": None,
+        **{name: value for name, (value, _, _) in derived.items()},
+        "intervals": {name: {"low": low, "high": high} for name, (_, low, high) in derived.items()},
     }
-
-
-def _retention_json(retention: Retention, prediction: Prediction) -> dict[str, float | None]:
-    """Return how long and how much a topic stores; None for a disk that is never full.
-
-    The result is empty if nothing can be computed, because None would then be read as never.
-    """
-    if not retention.covers(prediction.workload):
-        return {}
-    kept = {"kept_days": retention.kept_days(prediction), "kept_gb_per_broker": retention.kept_gb(prediction)}
-    disk = {} if retention.disk_bytes is None else {"disk_full_after_days": retention.full_after_days(prediction)}
-    return {**(kept if retention.limited else {}), **disk}
 
 
 def fitted_to(observations: Sequence[Observation], name: str) -> str:

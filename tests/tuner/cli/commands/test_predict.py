@@ -86,6 +86,9 @@ def test_a_disk_is_full_after_some_days() -> None:
     told = tuner(*words, "--json").json["predictions"]
     for each in told.values():
         assert each["disk_full_after_days"] == pytest.approx(3_000 / each["stored_gb_per_day"])
+        stored, full = (each["intervals"][name] for name in ("stored_gb_per_day", "disk_full_after_days"))
+        assert stored["low"] < each["stored_gb_per_day"] < stored["high"]
+        assert (full["low"], full["high"]) == pytest.approx((3_000 / stored["high"], 3_000 / stored["low"]))
     plain = 10_000 * 1_000 * 86_400 / 1e9
     assert 0.4 * plain < told["changed"]["stored_gb_per_day"] < 1.1 * plain
     assert "disks full after, days" in tuner(*words).out

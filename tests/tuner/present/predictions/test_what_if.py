@@ -86,3 +86,25 @@ def test_a_disk_that_never_fills_differs_from_an_unknown_disk() -> None:
     assert never["disk_full_after_days"] is None
     assert {"kept_days", "kept_gb_per_broker"} <= never.keys()
     assert not {"disk_full_after_days", "kept_days", "kept_gb_per_broker"} & unknown.keys()
+    assert unknown["intervals"] == {}
+    assert never["intervals"]["disk_full_after_days"] == {"low": None, "high": None}
+
+
+def test_a_disk_that_may_be_full_before_records_are_deleted_is_full_in_a_part_of_the_interval() -> None:
+    source = source_of()
+    calibration = source.calibrated()
+    stored = asked(source, rate=50_000.0).predictions(calibration)["changed"].stored_gb_per_day  # type: ignore[union-attr]
+    assert stored is not None
+    # The disk has room for what is stored until the deletion at the expected rate, and for a little more.
+    kept_gb = Retention(retention_s=86_400.0).kept_gb(replace(LOAD, rate_records_per_s=50_000.0), stored.value)
+    assert kept_gb is not None
+    request = asked(source, Retention(86_400.0, None, round(kept_gb * 1e9) + 1), rate=50_000.0)
+    told = request.predictions(calibration)
+    record = prediction_json(request, calibration, told)["predictions"]["changed"]
+    assert record["disk_full_after_days"] is None
+    days = record["intervals"]["disk_full_after_days"]
+    assert 0 < days["low"] < 1.1
+    assert days["high"] is None
+    [line] = [line for line in prediction_lines(request, calibration, told) if line.startswith("disks full after")]
+    assert line.endswith(" to never)")
+    assert "never (" in line
