@@ -32,6 +32,7 @@ class PredictionSource:
         producers: Number of producers that shared the load.
         simulated: Whether nothing was measured on Kafka.
         assumed: What is assumed about the topic, as a sentence; empty if it is known.
+        users_cluster: Whether the cluster is one of the user's, and not one that the tuner started.
     """
 
     name: str
@@ -43,6 +44,7 @@ class PredictionSource:
     producers: int
     simulated: bool = False
     assumed: str = ""
+    users_cluster: bool = False
 
     def calibrated(self) -> Calibration:
         """Return the performance model, fitted to the measurements."""
@@ -85,16 +87,18 @@ def source_of_study(study: StudyResults, record_bytes: str | None) -> Prediction
     size = _nearest(study, record_bytes)
     config, config_name = _recommended(study, size)
     target, *_ = study.facts.get(IDENTITY, {}).get("target") or [{}]
+    users_cluster = target.get("bootstrap") is not None
     return PredictionSource(
         name=study.name,
         observations=observations,
-        start=similar_host(config.client, shared=target.get("bootstrap") is None),
+        start=similar_host(config.client, shared=not users_cluster),
         config=config,
         config_name=config_name,
         workload=study_workload(study, size.record_bytes, size.rate_records_per_s),
         producers=study_producers(study),
         simulated=study.simulated,
         assumed=assumed_shape(study),
+        users_cluster=users_cluster,
     )
 
 
@@ -143,4 +147,5 @@ def source_of_experiment(experiment: ExperimentResults) -> PredictionSource:
         config_name=row.name,
         workload=workload,
         producers=row.setup.producers,
+        users_cluster=experiment.spec.target.bootstrap is not None,
     )

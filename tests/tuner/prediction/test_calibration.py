@@ -25,6 +25,7 @@ from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict, reasons_not_covered
 from tuner.prediction.probes import calibration_file, candidates, chosen_probes, defaults_for
+from tuner.present.predictions.calibration_view import calibration_lines
 
 RATE: Final = 50_000.0
 LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
@@ -97,6 +98,7 @@ def test_what_was_not_measured_stays_uncertain() -> None:
     calibration = calibrate(measured(OTHER_HOST, configs(16_384, 300_000)))
     assert {"gzip_ratio", "zstd_ratio", "network_bytes_per_s"} <= set(calibration.undetermined)
     assert calibration.constants.network_bytes_per_s == pytest.approx(EMBEDDED.network_bytes_per_s, rel=0.05)
+    assert f"not determined: {', '.join(calibration.undetermined)}" in calibration_lines("calibration-1", calibration)
 
 
 def test_a_host_that_is_slow_in_all_measured_costs_is_expected_to_be_slow_in_others() -> None:

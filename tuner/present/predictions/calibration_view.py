@@ -27,6 +27,7 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
         *(["", *aligned(rows)] if len(rows) > 1 else []),
         "",
         determined(calibration),
+        *([f"not determined: {', '.join(calibration.undetermined)}"] if calibration.undetermined else []),
         f"next: tuner predict {name} -X linger.ms=20",
     ]
 

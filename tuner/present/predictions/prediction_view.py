@@ -1,5 +1,6 @@
 """Predictions as text and JSON."""
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
@@ -57,7 +58,38 @@ def prediction_lines(
         if request.setting is None
         else _sweep_table(request.setting, predictions)
     )
+    *_, last = predictions.values()
+    if request.setting is None and isinstance(last, Prediction):
+        shown += _how_to_measure(last, users_cluster=source.users_cluster)
     return [*caveats(source), f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}", *shown]
+
+
+def _how_to_measure(prediction: Prediction, *, users_cluster: bool) -> Iterator[str]:
+    if command := _command(prediction, users_cluster=users_cluster):
+        yield f"Measure it: {command}"
+        if prediction.workload.rate_records_per_s is not None:
+            yield "Without --rate, this measures the throughput."
+
+
+def _command(prediction: Prediction, *, users_cluster: bool) -> str | None:
+    """Return the command that measures a predicted config under its load; None for several producers."""
+    load, config = prediction.workload, prediction.config
+    if prediction.producers > 1:
+        return None
+    words = {
+        "--bootstrap": "HOST:PORT" if users_cluster else None,  # a service does not tell the addresses of its clusters
+        "--brokers": load.replication if load.replication > 1 and not users_cluster else None,
+        "--client": config.client.identity.replace(" ", ":"),
+        "--record-bytes": load.record_sizes,
+        "--key-bytes": load.key_bytes or None,
+        "--compressibility": load.compressibility_ratio,
+        "--partitions": load.partitions,
+        "--replication": load.replication,
+        "--rate": load.rate_records_per_s and f"{load.rate_records_per_s:.10g}",
+    }
+    given = [(name, str(value)) for name, value in words.items() if value is not None]
+    given += [("-X", f"{name}={value}") for name, value in config.values.items()]
+    return shlex.join(["tuner", "bench", *(word for pair in given for word in pair)])
 
 
 def _side_by_side(
@@ -172,19 +204,19 @@ def prediction_json(
         means=len(calibration.observations),
         undetermined=list(calibration.undetermined),
         predictions={
-            heading: {"outside": each} if isinstance(each, str) else _json(each, request.retention)
+            heading: {"outside": each} if isinstance(each, str) else _json(each, request)
             for heading, each in predictions.items()
         },
     )
 
 
-def _json(prediction: Prediction, retention: Retention | None) -> dict[str, Any]:
+def _json(prediction: Prediction, request: PredictionRequest) -> dict[str, Any]:
     taken, stored = prediction.consumer_mb_per_s, prediction.stored_gb_per_day
     others = {"consumer_mb_per_s": taken, "stored_gb_per_day": stored}
     derived: dict[str, _Spread] = {
         name: (each.value, each.low, each.high) for name, each in others.items() if each is not None
     }
-    derived |= {} if retention is None else _kept(retention, prediction)
+    derived |= {} if request.retention is None else _kept(request.retention, prediction)
     return {
         "config": prediction.config.values,
         "record_bytes": str(prediction.workload.record_sizes),
@@ -203,6 +235,7 @@ def _json(prediction: Prediction, retention: Retention | None) -> dict[str, Any]
         "stored_gb_per_day": None,
         **{name: value for name, (value, _, _) in derived.items()},
         "intervals": {name: {"low": low, "high": high} for name, (_, low, high) in derived.items()},
+        "command": _command(prediction, users_cluster=request.source.users_cluster),
     }
 
 

@@ -1,6 +1,7 @@
 """`tuner predict` on a simulated study, whose truth is known, and `tuner cost`."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,18 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     assert ran.out.startswith(SIMULATED)
     assert "measured combinations of a config and a load of" in ran.out
     assert SIMULATED in tuner("predict", "small", "--json").err
+
+
+def test_the_command_that_measures_a_prediction_names_its_config_and_load() -> None:
+    words = ("predict", "small", "-X", "linger.ms=20", "--rate", "20000", "--partitions", "2")
+    told = tuner(*words, "--json").json["predictions"]["changed"]
+    said = shlex.split(told["command"])
+    assert said[:2] == ["tuner", "bench"]
+    load = ["--record-bytes", "1000", "--compressibility", "0.5", "--partitions", "2", "--replication", "1"]
+    assert said[2:14] == ["--client", "librdkafka", *load, "--rate", "20000"]
+    assert said[14:] == [word for name, value in told["config"].items() for word in ("-X", f"{name}={value}")]
+    assert f"\nMeasure it: {told['command']}\n" in tuner(*words).out
+    assert tuner(*words, "--producers", "2", "--json").json["predictions"]["changed"]["command"] is None
 
 
 def test_cpu_time_is_reported_as_it_was_measured() -> None:

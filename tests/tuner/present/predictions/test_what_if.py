@@ -76,6 +76,13 @@ def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records
     assert SIMULATED not in "\n".join(prediction_lines(measured, calibration, measured.predictions(calibration)))
 
 
+def test_the_command_that_measures_does_not_tell_the_address_of_the_users_cluster() -> None:
+    request = asked(source_of(users_cluster=True), partitions=2)
+    told = request.predictions(request.source.calibrated())
+    record = prediction_json(request, request.source.calibrated(), told)["predictions"]["changed"]
+    assert record["command"].startswith("tuner bench --bootstrap HOST:PORT --client librdkafka --record-bytes 1000 ")
+
+
 def test_a_disk_that_never_fills_differs_from_an_unknown_disk() -> None:
     """The study has no rate, so only the rate in the question has a prediction of the disk."""
     source = source_of(replace(LOAD, rate_records_per_s=None))
