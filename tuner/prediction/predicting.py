@@ -163,7 +163,7 @@ def reasons_not_covered(
     ]
     if ratios and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY_TOLERANCE:
         shares = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
-        reasons.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only_measured(shares)}")
+        reasons.append(f"the compressible share is {workload.compressibility_ratio:.3g}, but {_only_measured(shares)}")
     return tuple(reasons)
 
 

@@ -69,7 +69,7 @@ def command(advice: Advice, topic: str, cluster: str) -> str:
     load = advice.load
     rate = f"{max(1.0, load.rate_records_per_s or 0.0):.0f}"
     return (
-        f"tuner run {cluster} --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
+        f"tuner run {cluster} --client java --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
         f"--compressibility {load.compressibility_ratio:.2f}"
         f"{f' --key-bytes {load.key_bytes}' if load.key_bytes else ''}"
     )
