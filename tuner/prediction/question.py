@@ -12,7 +12,7 @@ from search_spaces.errors import UnknownProperty
 from tuner.model.errors import RequestRefused
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.changed_settings import LOAD_SETTINGS, ChangedSettings, canonical_setting
-from tuner.prediction.predicting import Prediction, predict, predict_all, reasons_not_covered
+from tuner.prediction.predicting import Prediction, predict_all, reasons_not_covered
 from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.retention import Retention
 
@@ -71,19 +71,6 @@ class Question:
         check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
         return Question(config, workload, producers)
 
-    def answer(self, source: PredictionSource, calibration: Calibration) -> Prediction | str:
-        """Return the prediction, or the reasons why the measurements do not allow one.
-
-        Args:
-            source: The study or experiment that has measured.
-            calibration: The model, fitted to its measurements.
-        """
-        return self.why_not_covered(source) or predict(calibration, self.config, self.workload, self.producers)
-
-    def why_not_covered(self, source: PredictionSource) -> str:
-        """Return why the measurements of a study or an experiment allow no prediction; empty if they do."""
-        return "; ".join(reasons_not_covered(source.observations, self.config, self.workload, self.producers))
-
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
@@ -130,13 +117,6 @@ class Sweep:
         if len(set(questions.values())) < len(values):  # the same text twice, or such as 5 and 5.0, or all and -1
             raise ValueError(f"a sweep takes each value once, but got {listed!r}")
         return cls(setting, questions)
-
-    def answers(self, source: PredictionSource, calibration: Calibration) -> dict[str, Prediction | str]:
-        """Return the prediction for each value, or why there is none."""
-        reasons = {value: each.why_not_covered(source) for value, each in self.questions.items()}
-        covered = {value: each for value, each in self.questions.items() if not reasons[value]}
-        loads = [(each.config, each.workload, each.producers) for each in covered.values()]
-        return {**reasons, **dict(zip(covered, predict_all(calibration, loads), strict=True))}
 
 
 def _values(listed: str) -> list[str]:
@@ -221,11 +201,20 @@ class PredictionRequest:
         Args:
             calibration: The model, fitted to the measurements of the source.
         """
+        loads = {name: (each.config, each.workload, each.producers) for name, each in self._questions().items()}
+        reasons = {
+            heading: "; ".join(reasons_not_covered(self.source.observations, *load)) for heading, load in loads.items()
+        }
+        covered = {heading: load for heading, load in loads.items() if not reasons[heading]}
+        predictions = predict_all(calibration, [*covered.values()])
+        return {**reasons, **dict(zip(covered, predictions, strict=True))}
+
+    def _questions(self) -> Mapping[str, Question]:
         if self.sweep is not None:
-            return self.sweep.answers(self.source, calibration)
+            return self.sweep.questions
         beginning, name = Question.of(self.source), self.source.config_name
         # Users choose the names of rows, so one may be called like the heading of the other column.
         questions = {f"{name} (row)" if name == CHANGED else name: beginning}
         if self.question != beginning:
             questions[CHANGED] = self.question
-        return {heading: each.answer(self.source, calibration) for heading, each in questions.items()}
+        return questions

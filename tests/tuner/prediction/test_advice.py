@@ -142,7 +142,9 @@ def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
     assert "these numbers are estimated by a model, and were not measured" in text
     assert "not calibrated" in text
     assert command(found, "orders", CLUSTER) in text
-    assert command(found, "orders", CLUSTER).startswith("tuner run --bootstrap broker:9092 --client java --like orders ")
+    assert command(found, "orders", CLUSTER).startswith(
+        "tuner run --bootstrap broker:9092 --client java --like orders "
+    )
     assert "calibrated by overnight" in "\n".join(advice_lines(found, "orders", "overnight", CLUSTER))
     record = advice_json(found, "orders", None, CLUSTER)
     assert len(record["others"]) == len(found.others) == 4

@@ -1,14 +1,13 @@
 """Predictions as text and JSON."""
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
 from runners.reporting import counted, in_bytes, percent
-from runners.workload import Workload
 from search_spaces.properties.catalogue import shown_values
 from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
@@ -59,26 +58,20 @@ def prediction_lines(
         else _sweep_table(request.setting, predictions)
     )
     *_, last = predictions.values()
-    if request.setting is None and isinstance(last, Prediction):
-        shown += _how_to_measure(last, users_cluster=source.users_cluster)
+    if request.setting is None and isinstance(last, Prediction) and (command := _command(last, source)):
+        shown.append(f"Measure it: {command}")
     return [*caveats(source), f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}", *shown]
 
 
-def _how_to_measure(prediction: Prediction, *, users_cluster: bool) -> Iterator[str]:
-    if command := _command(prediction, users_cluster=users_cluster):
-        yield f"Measure it: {command}"
-        if prediction.workload.rate_records_per_s is not None:
-            yield "Without --rate, this measures the throughput."
-
-
-def _command(prediction: Prediction, *, users_cluster: bool) -> str | None:
+def _command(prediction: Prediction, source: PredictionSource) -> str | None:
     """Return the command that measures a predicted config under its load; None for several producers."""
     load, config = prediction.workload, prediction.config
     if prediction.producers > 1:
         return None
     words = {
-        "--bootstrap": "HOST:PORT" if users_cluster else None,  # a service does not tell the addresses of its clusters
-        "--brokers": load.replication if load.replication > 1 and not users_cluster else None,
+        # A service does not tell the addresses of its clusters.
+        "--bootstrap": "HOST:PORT" if source.users_cluster else None,
+        "--brokers": load.replication if load.replication > 1 and not source.users_cluster else None,
         "--client": config.client.identity.replace(" ", ":"),
         "--record-bytes": load.record_sizes,
         "--key-bytes": load.key_bytes or None,
@@ -122,17 +115,12 @@ def prediction_rows(predictions: Iterable[Prediction], retention: Retention | No
         if any(cell != "-" for cell in cells):
             load = "full speed" if name in AT_FULL_SPEED else "the fixed rate"
             rows.append([f"{ROW_METRICS[name].title}, at {load}", *cells])
-    taken = [each.consumer_mb_per_s for each in predictions]
-    if any(each is not None for each in taken):
-        rows.append(
-            ["a consumer takes on one core, MB/s", *("-" if each is None else interval_text(each) for each in taken)]
-        )
+    if any(taken := [each.consumer_mb_per_s for each in predictions]):
+        rows.append(["a consumer takes on one core, MB/s", *map(_or_dash, taken)])
     rows.append([BOUND_BY, *(each.bound_by for each in predictions)])
-    stored = [each.stored_gb_per_day for each in predictions]
-    if any(each is not None for each in stored):
+    if any(stored := [each.stored_gb_per_day for each in predictions]):
         slower = ", or at full speed where that is lower" if any(each.falls_behind for each in predictions) else ""
-        cells = ["-" if each is None else interval_text(each) for each in stored]
-        rows.append([f"stored by all replicas, GB per day, at the fixed rate{slower}", *cells])
+        rows.append([f"stored by all replicas, GB per day, at the fixed rate{slower}", *map(_or_dash, stored)])
     return rows if retention is None else [*rows, *_retention_rows(retention, predictions)]
 
 
@@ -152,16 +140,13 @@ def _kept(retention: Retention, prediction: Prediction) -> dict[str, _Spread]:
     load, stored = prediction.workload, prediction.stored_gb_per_day
     if stored is None or not retention.covers(load):
         return {}
-    asked: dict[str, Callable[[Workload, float], float | None]] = {}
-    if retention.limited:
-        asked = {"kept_days": retention.kept_days, "kept_gb_per_broker": retention.kept_gb}
-    if retention.disk_bytes is not None:
-        asked["disk_full_after_days"] = retention.full_after_days
-    found = {}
-    for name, computed in asked.items():
-        ends = (computed(load, stored.low), computed(load, stored.high))
+    kept = {"kept_days": retention.kept_days, "kept_gb_per_broker": retention.kept_gb} if retention.limited else {}
+    disk = {} if retention.disk_bytes is None else {"disk_full_after_days": retention.full_after_days}
+    found: dict[str, _Spread] = {}
+    for name, computed in {**kept, **disk}.items():
+        value, *ends = (computed(load, each) for each in (stored.value, stored.low, stored.high))
         low, high = sorted(ends, key=lambda days: inf if days is None else days)
-        found[name] = computed(load, stored.value), low, high
+        found[name] = value, low, high
     return found
 
 
@@ -235,7 +220,7 @@ def _json(prediction: Prediction, request: PredictionRequest) -> dict[str, Any]:
         "stored_gb_per_day": None,
         **{name: value for name, (value, _, _) in derived.items()},
         "intervals": {name: {"low": low, "high": high} for name, (_, low, high) in derived.items()},
-        "command": _command(prediction, users_cluster=request.source.users_cluster),
+        "command": _command(prediction, request.source),
     }
 
 
@@ -250,6 +235,10 @@ def _cell(prediction: Prediction, metric: str) -> str:
     if metric in prediction.values:
         return interval_text(prediction.values[metric])
     return prediction.no_latency if metric in LATENCIES and prediction.workload.rate_records_per_s is not None else "-"
+
+
+def _or_dash(interval: Interval | None) -> str:
+    return "-" if interval is None else interval_text(interval)
 
 
 def interval_text(interval: Interval) -> str:

@@ -81,7 +81,10 @@ def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMa
     ran = tuner(*words)
     assert ran.code == 0, ran.err
     assert "these numbers are estimated by a model, and were not measured" in ran.out
-    assert f"Measure it: tuner run --bootstrap {broker.bootstrap} --client java --like {topic.name} --record-bytes" in ran.out
+    assert (
+        f"Measure it: tuner run --bootstrap {broker.bootstrap} --client java --like {topic.name} --record-bytes"
+        in ran.out
+    )
     told = tuner(*words, "--json").json["advice"]
     assert told["today"]["settings"]["compression.type"] == "none"
     assert told["others"][-1]["batch_records"]["value"] > 2 * told["today"]["batch_records"]["value"]
