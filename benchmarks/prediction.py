@@ -201,7 +201,7 @@ def _errors(
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
-                compared[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
+                compared[STORED] = modelled.stored_bytes_per_record.value, values["stored_bytes_per_record"]
         if BATCHES in values:
             compared[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
         for name, (predicted, measured) in compared.items():
