@@ -448,6 +448,8 @@ def test_a_page_takes_each_parameter_once(served: Serving, path: str, name: str)
         ("set=lingr.ms%3D5", "query.set: librdkafka has no property 'lingr.ms'"),
         ("set=bootstrap.servers%3Da:1", "query.set: bootstrap.servers does not belong here"),
         ("set=linger.ms%3D5&set=linger.ms%3D6", "query.set: must name a property only once, but got linger.ms twice"),
+        ("set=enable.idempotence%3Dtrue&set=acks%3D1", "query.set: an idempotent producer needs acks=all"),
+        ("record_bytes=50000000", "query.record_bytes: a record's key, its value and 36 bytes of framing must fit"),
         ("record_bytes=900,1100", "record sizes must have the form SIZE or SIZE:WEIGHT"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.errors import InvalidValue, MisplacedProperty, UnknownProperty
+from search_spaces.errors import InvalidValue, MisplacedProperty, RuleBroken, UnknownProperty
 from tuner.model.document import document
 from tuner.model.errors import ProblemKind, RequestRefused
 from tuner.model.facts import VERIFICATION
@@ -231,6 +231,9 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
         request = PredictionRequest.of(source, changes, begin, swept, retention)
     except (InvalidValue, MisplacedProperty, UnknownProperty) as error:
         raise RequestRefused(str(error), "set") from None
+    except RuleBroken as error:  # a new value does not fit the other values
+        changed = "set" if changes.properties else "record_bytes" if changes.record_bytes else "begin"
+        raise RequestRefused(str(error), changed) from None
     calibration = cache.calibration(study, store, source)
     if form == "page":
         return QueryResponse.of(what_if_json(request, calibration, typed))
