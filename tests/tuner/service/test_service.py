@@ -470,6 +470,10 @@ def test_two_studies_are_compared_on_a_page_that_cannot_reach_the_service(served
     assert "<h1>before and overnight</h1>" in page.text
     assert "<td>throughput</td>" in page.text
     assert "sandbox allow-scripts" in page.headers["content-security-policy"]
+    assert 'href="/"' not in page.text, "a program stores the page as a file"
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    shown = served.ask("GET", "/v1/comparison?first=before&second=overnight&format=html", headers=browser)
+    assert '<nav><a href="/">all studies</a></nav>' in shown.text
     assert served.ask("GET", "/v1/comparison?first=before&second=before").status == 422
     missing = served.ask("GET", "/v1/comparison?first=before&second=nobody")
     assert (missing.status, missing.json["detail"]) == (404, "there is no study nobody, or it has no results yet")

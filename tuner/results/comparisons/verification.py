@@ -59,7 +59,9 @@ def check_required_gain(
         RequestRefused: A number is out of its range, or both were given.
     """
     if not 0 <= tolerance_ratio < 1:
-        raise RequestRefused(f"{names[1]} must be at least 0 and below 1, but got {tolerance_ratio:g}", "tolerance_ratio")
+        raise RequestRefused(
+            f"{names[1]} must be at least 0 and below 1, but got {tolerance_ratio:g}", "tolerance_ratio"
+        )
     if min_gain is None:
         return
     if not 0 < min_gain < inf:

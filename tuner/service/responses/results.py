@@ -129,7 +129,8 @@ def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters:
             from tuner.present.report.study_points import front_charts
 
             drawn = found_in[0].objectives == found_in[1].objectives
-            return QueryResponse.of(fronts_html(compared, front_charts(found_in, compared) if drawn else {}), HTML)
+            views = front_charts(found_in, compared) if drawn else {}
+            return QueryResponse.of(fronts_html(compared, views, served=parameters.get("served", False)), HTML)
         case "text":
             from tuner.present.comparisons.comparison_view import print_comparison
 
