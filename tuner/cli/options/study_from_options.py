@@ -239,9 +239,11 @@ class StudyFromOptions(StudyOptions):
             container=self.container,
             brokers=self.brokers,
         )
-        sizes = sizes_in(self.record_bytes or "100,1000")
-        made = "-".join(map(str, (target, *sizes)))
-        name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]
+        sizes = sizes_in("100,1000" if self.record_bytes is None else self.record_bytes)
+        name = self.name
+        if name is None:
+            made = "-".join(map(str, (target, *sizes)))
+            name = re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]
         sections = self._sections()
         sections["study"] = {"name": f"{name}{QUICK_SUFFIX}" if self.quick else name}
         sections.setdefault("workload", {})["record_bytes"] = sizes
