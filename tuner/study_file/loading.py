@@ -16,6 +16,7 @@ from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, refuse_p
 from tuner.study_file.writing import name_in
 
 _STREAMS: Final = ("/dev/stdin", "/dev/fd/", "/proc/")
+_MOST_STORED_VALUES: Final = 10_000
 STUDY_FILE_KIND: Final = FileKind(
     StudyFile, "a study file", "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
 )
@@ -143,6 +144,21 @@ def name_in_file(path: Path) -> str | None:
         StudyFileError: The file can't be read, is no YAML, or a variable in the name is not set.
     """
     return name_in(text_of(path, "a study file"), place_of(path)[0], str(path), os.environ)
+
+
+def tracking_uri_in(text: str) -> str | None:
+    """Return MLflow's address in the file of a study or experiment that was stored with results; None if it has none.
+
+    Raises:
+        StudyFileError: A variable in the address is not set.
+    """
+    problems = Problems("the stored study file", _MOST_STORED_VALUES)
+    value = read_yaml(text, problems)
+    tracking = value.get("tracking") if isinstance(value, dict) else None
+    key_path = ("tracking", "uri")
+    uri = fill_in(tracking.get("uri") if isinstance(tracking, dict) else None, os.environ, problems, key_path)
+    problems.stop_if_any()
+    return uri if isinstance(uri, str) else None
 
 
 def text_of(path: Path, what: str) -> str:
